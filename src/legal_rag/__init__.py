@@ -1,0 +1,4 @@
+"""French legal questions answered by quotations from court decisions, each checked against their text.
+
+Importing this package loads nothing heavy: torch, DSPy and the like are imported where they are used.
+"""

@@ -1,0 +1,202 @@
+"""The corpus: a decision as a value, and one call that reads decisions from any source.
+
+In: a Hugging Face dataset, a file, or a folder of documents. Out: a stream of `Document`s with clean text,
+and a `BadRecord` for every record that had to be left out.
+"""
+
+import datetime
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from legal_rag.cleaning import clean_text
+from legal_rag.sources import BadRecord, Record, open_source
+
+__all__ = [
+    "DEFAULT_CONFIG",
+    "DEFAULT_DATASET",
+    "DEFAULT_SPLIT",
+    "ID_COLUMN",
+    "TEXT_COLUMN",
+    "BadRecord",
+    "Document",
+    "SourceOptions",
+    "read_documents",
+]
+
+ID_COLUMN = "id"
+TEXT_COLUMN = "content"
+DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
+DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
+DEFAULT_SPLIT = "train"
+PATIENCE = 1000  # records read before a column that none of them has is called unknown
+
+TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
+LAW_COLUMNS = ("applied_laws", "applied_law")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """One decision (or contract, article, letter): its text, and what its source says about it.
+
+    `content` is clean: every offset in the toolkit counts its characters. `applied_laws` is a list whether the
+    source gave a list or one text; columns that the toolkit does not know are kept in `extra`.
+    """
+
+    id: str
+    content: str
+    title: str = ""
+    decision_date: str = ""  # ISO 8601 (1993-09-22) wherever the source's date could be read so
+    juridiction: str = ""
+    formation: str = ""
+    solution: str = ""
+    applied_laws: tuple[str, ...] = ()
+    summary: str = ""
+    config: str = ""  # the dataset configuration it came from, e.g. juri
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of everything the index is made of, in hexadecimal: equal hashes need no new indexing."""
+        return hashlib.sha256(json.dumps(self.row(), ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    def row(self) -> dict[str, Any]:
+        """Return the document as a flat row with the dataset's own column names."""
+        row = {name: getattr(self, name) for name in (ID_COLUMN, TEXT_COLUMN, *TEXT_FIELDS)}
+        return {**self.extra, **row, "applied_laws": list(self.applied_laws), "config": self.config}
+
+
+class SourceOptions(NamedTuple):
+    """How a source is read, apart from where it is."""
+
+    config: str | None = None  # dataset configurations, comma-separated; None: the default of the default dataset
+    split: str = DEFAULT_SPLIT
+    id_column: str = ID_COLUMN
+    text_column: str = TEXT_COLUMN
+    html: bool = False  # parse every text as HTML, whether or not it shows a tag
+
+
+def read_documents(
+    source: Any = DEFAULT_DATASET,
+    options: SourceOptions | None = None,
+    *,
+    on_bad: Callable[[BadRecord], None] | None = None,
+) -> Iterator[Document]:
+    """Stream the documents of a source, in its order.
+
+    A record without an id or text, with an id seen before, or that cannot be read at all is left out and handed
+    to `on_bad`; without `on_bad` it is logged as a warning.
+
+    Args:
+        source: A Hugging Face dataset id; a `.jsonl`, `.jsonl.gz`, `.json` (Judilibre), `.parquet` or `.csv` file;
+            a folder of `.txt`, `.md`, `.html`, `.pdf`, `.docx` or of the files above; or an iterable of rows.
+        options: Columns, dataset configurations, split.
+        on_bad: Called with each record left out.
+
+    Raises:
+        FileNotFoundError: If the source is neither a file, nor a folder, nor a dataset that can be reached.
+        ValueError: If the source has no such column, or no document is left.
+    """
+    options = options or SourceOptions()
+    report = on_bad or _warn
+    seen: set[bytes] = set()
+    columns: dict[str, None] = {}
+    bad: list[BadRecord] = []
+    n_records = 0
+
+    for record in open_source(source, options.config, options.split):
+        n_records += 1
+        result: Document | BadRecord
+        if isinstance(record, BadRecord):
+            result = record
+        else:
+            columns.update(dict.fromkeys(record.row))
+            result = _document(record, options, seen)
+        if isinstance(result, Document):
+            yield result
+        else:
+            bad.append(result) if len(bad) < 3 else None
+            report(result)
+        if not seen and n_records == PATIENCE:
+            _require_columns(source, columns, options)
+    if not seen:
+        _require_columns(source, columns, options)
+        examples = "; ".join(f"{record.where}: {record.problem}" for record in bad)
+        raise ValueError(f"no document in {source!s}: {n_records} records read" + (f" ({examples})" if bad else ""))
+
+
+def _warn(record: BadRecord) -> None:
+    logger.warning("left out %s: %s", record.where, record.problem)
+
+
+def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
+    names = list(columns)
+    for wanted in (options.id_column, options.text_column):
+        if names and wanted not in names:
+            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {', '.join(names)})")
+
+
+def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
+    row = dict(record.row)
+    identifier = _text(row.pop(options.id_column, None)).strip()
+    content = row.pop(options.text_column, None)
+    if not identifier:
+        return BadRecord(record.where, f"no id (column {options.id_column!r} is empty or missing)")
+    if not isinstance(content, str) or not content.strip():
+        return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
+    # 16 bytes an id instead of the id itself: ten million of them still fit in memory.
+    digest = hashlib.blake2b(identifier.encode("utf-8", "replace"), digest_size=16).digest()
+    if digest in seen:
+        return BadRecord(record.where, f"duplicate id {identifier!r}")
+    clean = clean_text(content, is_html=options.html or record.is_html)
+    if not clean.strip():
+        return BadRecord(record.where, f"no text left in {identifier} once its markup is removed")
+    seen.add(digest)
+    laws = [law for column in LAW_COLUMNS for law in _laws(row.pop(column, None))]
+    fields = {name: clean_text(_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
+    fields["decision_date"] = _iso_date(fields["decision_date"])
+    return Document(
+        id=clean_text(identifier),
+        content=clean,
+        applied_laws=tuple(dict.fromkeys(laws)),
+        config=_text(row.pop("config", None)) or record.config,
+        extra={key: _plain(value) for key, value in row.items() if value not in (None, "", [], {})},
+        **fields,
+    )
+
+
+def _laws(value: Any) -> list[str]:
+    """Split the laws a decision applies: a list, or one text separated by semicolons or line breaks."""
+    parts = value if isinstance(value, list | tuple) else re.split(r"[;\n]|<br\s*/?>", _text(value))
+    return [law for law in (clean_text(_text(part)).strip() for part in parts) if law]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        value = value.date()
+    return "" if value is None else str(value)
+
+
+def _iso_date(text: str) -> str:
+    """Write a date the ISO way when it is day/month/year or carries a time; leave any other text alone."""
+    if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
+        day, month, year = match.groups()
+        return f"{year}-{month:0>2}-{day:0>2}"
+    if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
+        return match.group(1)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """Make a source's value storable as JSON: dates and the like as text, containers in depth."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float) or value is None else _text(value)

@@ -1,0 +1,25 @@
+"""What the processor at hand is good at: whether there is a GPU, and which precision multiplies fastest."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def best_device() -> str:
+    """Return 'cuda' where torch sees a GPU, else 'cpu'."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def product_dtype() -> "torch.dtype":
+    """Return the precision for matrix products on the CPU.
+
+    bfloat16 where the processor multiplies it natively, two to three times as fast; float32 elsewhere, where
+    bfloat16 would be the slower one.
+    """
+    import torch
+
+    native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()  # absent from some builds of torch
+    return torch.bfloat16 if native else torch.float32

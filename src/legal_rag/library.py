@@ -1,0 +1,349 @@
+"""The Library: one folder that holds everything built from a corpus.
+
+In: documents, chunks and shards while it is built. Out: any of them by key, afterwards.
+`corpus.sqlite` is the truth; `manifest.json` is written last and says what the folder is. A Library is built beside its
+final place and moved there whole, so that readers see the one before or the new one, never a mixture.
+"""
+
+import difflib
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.chunking import Chunk
+from legal_rag.corpus import Document
+
+FORMAT_VERSION = 1
+DEFAULT_FOLDER = "index"
+DEFAULT_NAME = "legal_french_index"
+MANIFEST, STORE, MAPPING = "manifest.json", "corpus.sqlite", "doc_mapping.json"
+
+SCHEMA = """
+CREATE TABLE documents (
+    document_key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL, content TEXT NOT NULL, decision_date TEXT NOT NULL, juridiction TEXT NOT NULL,
+    formation TEXT NOT NULL, solution TEXT NOT NULL, applied_laws TEXT NOT NULL, summary TEXT NOT NULL,
+    config TEXT NOT NULL, extra TEXT NOT NULL, content_hash TEXT NOT NULL
+);
+CREATE TABLE chunks (
+    document_key INTEGER NOT NULL REFERENCES documents, chunk_index INTEGER NOT NULL,
+    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL,
+    shard INTEGER NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (document_key, chunk_index)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX chunks_by_position ON chunks (shard, position);
+"""
+DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
+SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
+JSON_COLUMNS = ("applied_laws", "extra")
+NEAR_IDS = 500  # ids compared when an unknown one is asked for
+
+
+class StoredChunk(NamedTuple):
+    """A chunk, where it stands in its document, and the document's line in a list of results."""
+
+    doc_id: str
+    chunk_index: int
+    char_start: int
+    char_end: int
+    text: str
+    title: str
+    decision_date: str
+
+
+class Library:
+    """A complete Library folder, open for reading, from any number of threads.
+
+    Raises:
+        FileNotFoundError: If there is no complete Library in the folder.
+        ValueError: If its manifest is damaged or of a later format.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = _recover(path)
+        self.manifest = _read_manifest(self.path)
+        self._local = threading.local()
+
+    @classmethod
+    def open(cls, index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME) -> "Library":
+        """Open the Library `index_name` in `index_folder`."""
+        return cls(Path(index_folder).expanduser() / index_name)
+
+    @property
+    def n_documents(self) -> int:
+        """Return how many documents the Library holds."""
+        return int(self.manifest["counts"]["documents"])
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """Return the shards' folders, in their order."""
+        return [self.path / shard["path"] for shard in self.manifest["shards"]]
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __contains__(self, doc_id: object) -> bool:
+        return self._one("SELECT 1 FROM documents WHERE id = ?", doc_id) is not None
+
+    def __getitem__(self, doc_id: str) -> dict[str, Any]:
+        return self.document(doc_id).row()
+
+    def __iter__(self) -> Iterator[str]:
+        return (row[0] for row in self._connection.execute("SELECT id FROM documents ORDER BY document_key"))
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id.
+
+        Raises:
+            LookupError: If there is none; the message names the nearest id.
+        """
+        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ?", doc_id)
+        if row is None:
+            near = self.nearest_id(doc_id)
+            raise LookupError(
+                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+            )
+        return _document_of_row(row)
+
+    def documents(self) -> Iterator[Document]:
+        """Stream all documents in the order they were indexed."""
+        rows = self._connection.execute(f"{SELECT_DOCUMENTS} ORDER BY document_key")
+        return map(_document_of_row, rows)
+
+    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
+        """Return a document's chunks numbered `first` to `last` (both included), in order."""
+        condition = "documents.id = ? AND chunk_index BETWEEN ? AND ? ORDER BY chunk_index"
+        return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
+
+    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+        """Return the chunks at (shard, position) places, in that order.
+
+        Raises:
+            LookupError: If a place holds no chunk, which only a damaged Library has.
+        """
+        found: dict[tuple[int, int], StoredChunk] = {}
+        for shard in {shard for shard, _ in places}:
+            positions = [position for one, position in places if one == shard]
+            for start in range(0, len(positions), 500):
+                some = positions[start : start + 500]
+                condition = f"shard = ? AND position IN ({','.join('?' * len(some))})"
+                for row_shard, position, chunk in self._chunk_rows(condition, (shard, *some)):
+                    found[row_shard, position] = chunk
+        if missing := [place for place in places if place not in found]:
+            raise LookupError(f"no chunk at shard {missing[0][0]}, position {missing[0][1]} of {self.path}")
+        return [found[place] for place in places]
+
+    def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of the chunks of some documents."""
+        places: list[list[int]] = [[] for _ in self.manifest["shards"]]
+        for doc_id in dict.fromkeys(doc_ids):
+            query = "SELECT shard, position FROM chunks JOIN documents USING (document_key) WHERE id = ?"
+            for shard, position in self._connection.execute(query, (doc_id,)):
+                places[shard].append(position)
+        return [np.array(sorted(positions), dtype=np.int64) for positions in places]
+
+    def nearest_id(self, doc_id: str) -> str | None:
+        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        near: list[str] = []
+        for operator, direction in ((">=", "ASC"), ("<", "DESC")):
+            query = f"SELECT id FROM documents WHERE id {operator} ? ORDER BY id {direction} LIMIT {NEAR_IDS}"  # noqa: S608
+            near += [row[0] for row in self._connection.execute(query, (doc_id,))]
+        return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        # One connection a thread: SQLite's own rule, and it lets threads read at once.
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            address = (self.path / STORE).resolve().as_uri() + "?mode=ro"
+            connection = self._local.connection = sqlite3.connect(address, uri=True)
+        return connection
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+    def _chunk_rows(self, condition: str, values: Sequence[Any]) -> Iterator[tuple[int, int, StoredChunk]]:
+        # The text is cut out inside SQLite: a hit in a long decision does not bring the whole of it along.
+        query = f"""
+            SELECT shard, position, id, chunk_index, char_start, char_end,
+                   substr(content, char_start + 1, char_end - char_start), title, decision_date
+            FROM chunks JOIN documents USING (document_key) WHERE {condition}
+        """  # noqa: S608
+        for shard, position, *chunk in self._connection.execute(query, values):
+            yield shard, position, StoredChunk(*chunk)
+
+
+class LibraryWriter:
+    """A Library being built, in a folder that nobody reads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = sqlite3.connect(path / STORE)
+        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + SCHEMA)
+        self.n_documents = 0
+
+    def add_document(self, document: Document, chunks: Sequence[Chunk], shard: int, first_position: int) -> None:
+        """Store a document and its chunks, which follow one another in the shard."""
+        values = [getattr(document, name) for name in DOCUMENT_COLUMNS]
+        stored = [
+            json.dumps(value, ensure_ascii=False) if name in JSON_COLUMNS else value
+            for name, value in zip(DOCUMENT_COLUMNS, values, strict=True)
+        ]
+        columns = ", ".join((*DOCUMENT_COLUMNS, "content_hash"))
+        marks = ", ".join("?" * (len(DOCUMENT_COLUMNS) + 1))
+        cursor = self._connection.execute(
+            f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
+            (*stored, document.content_hash),
+        )
+        self._connection.executemany(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (cursor.lastrowid, chunk.chunk_index, chunk.char_start, chunk.char_end, shard, first_position + offset)
+                for offset, chunk in enumerate(chunks)
+            ],
+        )
+        self.n_documents += 1
+
+    def write_mapping(self, shard: int, folder: Path, dataset: str, split: str, config: str) -> None:
+        """Stream `doc_mapping.json` for one shard: `entries` maps each position to a document id."""
+        query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
+        head = json.dumps({"dataset": dataset, "split": split, "config": config}, ensure_ascii=False)
+        with (folder / MAPPING).open("w", encoding="utf-8") as file:
+            file.write(head[:-1] + ', "entries": {')
+            for number, (position, doc_id) in enumerate(self._connection.execute(query, (shard,))):
+                comma = ",\n" if number else "\n"
+                file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+            file.write("\n}}\n")
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Close the store and write the manifest, with the shards' checksums, last."""
+        self._connection.commit()
+        self._connection.close()
+        for shard in manifest["shards"]:
+            shard["checksums"] = {
+                path.name: _sha256(path) for path in sorted((self.path / shard["path"]).iterdir()) if path.is_file()
+            }
+        for path in self.path.rglob("*"):
+            if path.is_file():
+                _sync(path)
+        text = json.dumps({"format_version": FORMAT_VERSION, **manifest}, ensure_ascii=False, indent=2)
+        (self.path / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        _sync(self.path / MANIFEST)
+
+    def close(self) -> None:
+        """Close the store without finishing it."""
+        self._connection.close()
+
+
+@contextmanager
+def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWriter]:
+    """Build a Library beside its final place; on leaving without an error it takes the place of any before it.
+
+    After an error, or a kill, the Library before it is as it was.
+
+    Raises:
+        ValueError: If another process is building the same Library, or the folder holds something else.
+    """
+    from filelock import FileLock, Timeout
+
+    target = Path(index_folder).expanduser() / index_name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(
+            f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
+        )
+    lock = FileLock(target.parent / f".{index_name}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise ValueError(f"another process is building {target}: wait for it to end") from error
+    scratch = _beside(target, "building")
+    try:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        writer = LibraryWriter(scratch)
+        try:
+            yield writer
+        finally:
+            writer.close()
+        if not (scratch / MANIFEST).is_file():
+            raise RuntimeError(f"{scratch} was left unfinished: LibraryWriter.finish was not called")
+        _swap(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        lock.release()
+
+
+def _swap(new: Path, target: Path) -> None:
+    """Put a finished folder in the place of `target`; `_recover` mends what a kill in between leaves behind."""
+    previous = _beside(target, "previous")
+    shutil.rmtree(previous, ignore_errors=True)
+    if target.exists():
+        os.replace(target, previous)
+    os.replace(new, target)
+    _sync(target.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def _recover(path: Path) -> Path:
+    """Return the folder to read: `path`, or the Library before it if a swap was cut off half-way."""
+    previous = _beside(path, "previous")
+    return previous if not path.exists() and (previous / MANIFEST).is_file() else path
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.parent / f".{path.name}.{suffix}"
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not file.is_file():
+        unfinished = path.is_dir() or _beside(path, "building").is_dir()
+        reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
+        raise FileNotFoundError(f"no index at {path} ({reason})")
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        version = int(manifest["format_version"])
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"damaged manifest: {file} ({type(error).__name__}: {error})") from error
+    if version > FORMAT_VERSION:
+        raise ValueError(f"{path} has format {version}, this legal_rag reads up to {FORMAT_VERSION}: update it")
+    if not (path / STORE).is_file():
+        raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
+    return manifest
+
+
+def _document_of_row(row: Sequence[Any]) -> Document:
+    values = dict(zip(DOCUMENT_COLUMNS, row, strict=True))
+    values["applied_laws"] = tuple(json.loads(values["applied_laws"]))
+    values["extra"] = json.loads(values["extra"])
+    return Document(**values)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

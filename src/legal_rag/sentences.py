@@ -1,0 +1,63 @@
+"""Sentences of French legal text, as spans that cover the text without gap or overlap.
+
+In: the text of a decision. Out: offsets where a reader may pause. A full stop after an abbreviation ("M.", "art.",
+"C. civ."), an initial ("A. B."), a code's letter ("L. 1152-1") or a pseudonym ("X...") ends nothing.
+"""
+
+import re
+from collections.abc import Iterator
+
+# Lower case, without the last full stop; "c. civ" is caught by "c" and "civ".
+ABBREVIATIONS = frozenset(
+    """
+    m mm mme mmes mlle mlles me mes dr drs pr prof st ste vve
+    art arts al alin ann app ass av bull bibl cah cf ch chap circ civ coll com comm cons const conv crim décr déc dép
+    dépt doc éd env ex fasc fr ibid id inf infra invest jo jur jurispr lett lib liv loc max min n no nos nº num obs
+    op opt ord org p pén plén pp préc proc pub publ qq rapp rec rect réf reg req rép resp rev s sect sem sess soc somm
+    spéc sq sqq suiv supra sup suppl t tab tél tit trav trib v vol
+    sté ets éts cie assoc dir dom env hab ind parl pers pol pop prés séc sécu tr urb
+    janv févr avr juil sept oct nov déc
+    """.split()
+)
+
+# A pause: sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
+# No match starts inside a run of marks, so that pages of dots take linear time.
+PAUSE = re.compile(r"(?P<mark>(?<![.!?…])[.!?…]+(?:\s?[»”\"’)\]])*|;)\s+|\n\s*")
+LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
+LETTER_DOTS = re.compile(r"(?:[A-ZÀ-Ý]\.?-?)+")  # initials and acronyms: "J.-P", "S.A", "L", "R"
+PSEUDONYM = re.compile(r"[A-ZÀ-Ý]{1,3}(?:\.{2,}|…)")  # "X...", "Y…"
+NUMBERED = re.compile(r"(?:[IVXLC]+|\d{1,3})")  # "1. Considérant", "II. - Sur": the number opens its sentence
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the spans (start, end) of the sentences of `text`, in order; together they are the whole text.
+
+    The blanks after a sentence belong to it. An empty text has no sentence.
+    """
+    ends = [match.end() for match in PAUSE.finditer(text) if _is_boundary(text, match)]
+    starts = [0, *ends]
+    return [(start, end) for start, end in zip(starts, [*ends, len(text)], strict=True) if start < end]
+
+
+def sentence_texts(text: str) -> Iterator[str]:
+    """Yield the sentences of `text` as texts that join to the whole."""
+    for start, end in split_sentences(text):
+        yield text[start:end]
+
+
+def _is_boundary(text: str, pause: re.Match[str]) -> bool:
+    mark = pause.group("mark")
+    if mark is None or "\n" in pause.group() or mark[0] in ";!?":
+        return True
+    following = text[pause.end() : pause.end() + 1]
+    if following.islower():
+        return False
+    before = LAST_WORD.search(text, max(0, pause.start() - 40), pause.start())
+    word = before.group() if before else ""
+    if PSEUDONYM.fullmatch(word + mark):
+        return False  # "M. X... Pierre": a name goes on more often than a sentence ends
+    if not mark.startswith(".") or mark.startswith(".."):
+        return True
+    return not (
+        word.lower() in ABBREVIATIONS or LETTER_DOTS.fullmatch(word) or NUMBERED.fullmatch(word) or word.endswith("°")
+    )
