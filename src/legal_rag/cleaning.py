@@ -7,22 +7,34 @@ Cleaning a clean text changes nothing, so a text may pass here any number of tim
 import html
 import re
 import unicodedata
+from html.entities import html5
 
-BLOCK_TAGS = (
-    "address article aside blockquote center dd div dl dt figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr "
-    "li main nav ol p pre section table tbody tfoot thead tr ul"
-).split()
-INLINE_TAGS = (
-    "a abbr b big body br caption cite code col colgroup del em font head html i img ins link mark meta q s script "
-    "small span strike strong style sub sup td th title tt u wbr"
-).split()
-UNREAD_TAGS = ("script", "style", "head", "title")
+BLOCK_TAGS = frozenset(
+    "address article aside blockquote center dd details dialog div dl dt fieldset figcaption figure footer form "
+    "h1 h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tbody tfoot thead tr ul".split()
+)
+INLINE_TAGS = frozenset(
+    "a abbr acronym area audio b base bdi bdo big body br button canvas caption cite code col colgroup data datalist "
+    "del dfn em embed font head html i iframe img input ins kbd label link map mark meta meter nobr noscript o:p "
+    "object optgroup option output param path picture progress q rp rt ruby s samp script select small source span "
+    "strike strong style sub sup svg td template textarea th time title track tt u var video wbr".split()
+)
+MAX_PASSES = 10  # text escaped or nested more often than this was made to keep a cleaner busy
 
-_TAG_NAMES = "|".join(sorted(BLOCK_TAGS + INLINE_TAGS, key=len, reverse=True))
+_TAG_NAMES = "|".join(sorted(BLOCK_TAGS | INLINE_TAGS, key=len, reverse=True))
+# Up to the ">" that closes a tag: one inside a quoted value does not. Possessive, so that it takes linear time.
+_REST_OF_TAG = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+>"""
+# A comment, or an element that is not for reading, as far as its end; one that never ends is no such thing.
+# None holds a second beginning of itself, so that a page of beginnings takes linear time.
+_COMMENT = r"<!--(?:(?!<!--).)*?-->"
+UNREAD = re.compile(
+    rf"{_COMMENT}|<(script|style|title)(?=[\s/>]){_REST_OF_TAG}(?:(?!<\1[\s/>]).)*?</\1\s*>", re.IGNORECASE | re.DOTALL
+)
 # "<" opens a tag only before a known tag name, so that "a < b" and "<X...>" stay text.
-TAG = re.compile(rf"</?(?:{_TAG_NAMES})(?=[\s/>])[^<>]*>|<!--.*?-->|<!doctype[^<>]*>", re.IGNORECASE | re.DOTALL)
+TAG = re.compile(
+    rf"</?({_TAG_NAMES})(?=[\s/>]){_REST_OF_TAG}|{_COMMENT}|<!doctype[^<>]*>|<\?xml[^<>]*>", re.IGNORECASE | re.DOTALL
+)
 REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-BARE_AMPERSAND = re.compile(rf"&(?!{REFERENCE.pattern[1:]})")
 # Characters that no text store carries safely: NUL, and halves of UTF-16 pairs left by broken JSON.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -30,56 +42,48 @@ UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 def clean_text(text: str, *, is_html: bool = False) -> str:
     """Return `text` without tags and character references, in NFC, otherwise character for character.
 
-    Tags are looked for only where a known HTML tag stands, or when `is_html` says that the text is HTML.
-    References are decoded only when they end in ";". Text that was escaped twice is decoded twice, because
-    a clean text must stay the same when cleaned again.
+    Tags are looked for only where a known HTML tag stands. References are decoded only when they end in ";".
+    Text that was escaped twice is decoded twice, because a clean text must stay the same when cleaned again.
+    A text that is still markup after `MAX_PASSES` loses its "<" and "&" to U+FFFD.
 
     Args:
         text: A record's text, of any length.
-        is_html: Parse as HTML even when no tag is found.
+        is_html: Trim and join blank lines as for HTML even when no tag is found.
     """
-    cleaned = _clean_once(text, is_html=is_html)
-    while cleaned != text:
-        text, cleaned = cleaned, _clean_once(cleaned, is_html=False)
-    return cleaned
+    for _ in range(MAX_PASSES):
+        cleaned = _clean_once(text, is_html=is_html)
+        if cleaned == text:
+            return cleaned
+        text, is_html = cleaned, False
+    return re.sub("[<&]", "\ufffd", text)
+
+
+def storable(text: str) -> str:
+    """Return `text` with each character that cannot be written as UTF-8 or into a text store made U+FFFD."""
+    return UNSTORABLE.sub("\ufffd", text)
 
 
 def _clean_once(text: str, *, is_html: bool) -> str:
     if is_html or TAG.search(text):
         text = _text_of_html(text)
-    else:
-        text = REFERENCE.sub(_decode_reference, text)
-    return unicodedata.normalize("NFC", UNSTORABLE.sub("\ufffd", text))
+    return unicodedata.normalize("NFC", storable(REFERENCE.sub(_decode_reference, text)))
 
 
 def _decode_reference(match: re.Match[str]) -> str:
-    return html.unescape(match.group())
+    name = match.group()[1:]
+    # html.unescape would read "&notit;" as "¬it;".
+    return html.unescape(match.group()) if name.startswith("#") else html5.get(name, match.group())
 
 
 def _text_of_html(text: str) -> str:
-    """Give the text of an HTML fragment: one line a block, `<br>` as a line break, no script or style."""
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(_escape_what_is_text(text), "html.parser")
-    for element in soup.find_all(UNREAD_TAGS):
-        element.decompose()
-    for element in soup.find_all("br"):
-        element.replace_with("\n")
-    for element in soup.find_all(BLOCK_TAGS):
-        element.insert_before("\n")
-        element.insert_after("\n")
-    for element in soup.find_all(("td", "th")):
-        element.insert_after(" ")
-    lines = (line.strip(" \t\r") for line in soup.get_text().split("\n"))
+    """Give the text of an HTML fragment: one line a block, `<br>` as a line break, no script, style or title."""
+    text = TAG.sub(_blank_of_tag, UNREAD.sub("", text))
+    lines = (line.strip(" \t\r") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 
 
-def _escape_what_is_text(text: str) -> str:
-    """Escape what an HTML parser would take for markup and we do not: "<X...>", and references without ";"."""
-    parts, end = [], 0
-    for match in TAG.finditer(text):
-        parts.append(text[end : match.start()].replace("<", "&lt;"))
-        parts.append(match.group())
-        end = match.end()
-    parts.append(text[end:].replace("<", "&lt;"))
-    return BARE_AMPERSAND.sub("&amp;", "".join(parts))
+def _blank_of_tag(match: re.Match[str]) -> str:
+    name = (match.group(1) or "").lower()
+    if name == "br" or name in BLOCK_TAGS:
+        return "\n"
+    return " " if name in ("td", "th") and not match.group().startswith("</") else ""

@@ -8,12 +8,13 @@ import datetime
 import hashlib
 import json
 import logging
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from legal_rag.cleaning import clean_text
+from legal_rag.cleaning import clean_text, storable
 from legal_rag.sources import BadRecord, Record, open_source
 
 __all__ = [
@@ -144,14 +145,14 @@ def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions
 
 def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
     row = dict(record.row)
-    identifier = _text(row.pop(options.id_column, None)).strip()
+    identifier = clean_text(_text(row.pop(options.id_column, None))).strip()
     content = row.pop(options.text_column, None)
     if not identifier:
         return BadRecord(record.where, f"no id (column {options.id_column!r} is empty or missing)")
     if not isinstance(content, str) or not content.strip():
         return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
     # 16 bytes an id instead of the id itself: ten million of them still fit in memory.
-    digest = hashlib.blake2b(identifier.encode("utf-8", "replace"), digest_size=16).digest()
+    digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
     clean = clean_text(content, is_html=options.html or record.is_html)
@@ -162,32 +163,40 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
     fields = {name: clean_text(_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
     fields["decision_date"] = _iso_date(fields["decision_date"])
     return Document(
-        id=clean_text(identifier),
+        id=identifier,
         content=clean,
         applied_laws=tuple(dict.fromkeys(laws)),
         config=_text(row.pop("config", None)) or record.config,
-        extra={key: _plain(value) for key, value in row.items() if value not in (None, "", [], {})},
+        extra={key: value for key, value in _plain(row).items() if value not in (None, "", [], {})},
         **fields,
     )
 
 
 def _laws(value: Any) -> list[str]:
     """Split the laws a decision applies: a list, or one text separated by semicolons or line breaks."""
-    parts = value if isinstance(value, list | tuple) else re.split(r"[;\n]|<br\s*/?>", _text(value))
-    return [law for law in (clean_text(_text(part)).strip() for part in parts) if law]
+    if isinstance(value, list | tuple):
+        laws = [clean_text(_text(law)) for law in value]
+    else:
+        laws = re.split(r"[;\n]", clean_text(_text(value)))  # cleaned first: "&amp;" ends in a semicolon too
+    return [law.strip() for law in laws if law.strip()]
 
 
 def _text(value: Any) -> str:
     if isinstance(value, datetime.datetime):
         value = value.date()
-    return "" if value is None else str(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return storable(str(value))
 
 
 def _iso_date(text: str) -> str:
     """Write a date the ISO way when it is day/month/year or carries a time; leave any other text alone."""
     if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
-        day, month, year = match.groups()
-        return f"{year}-{month:0>2}-{day:0>2}"
+        day, month, year = map(int, match.groups())
+        try:
+            return datetime.date(year, month, day).isoformat()
+        except ValueError:
+            return text
     if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
         return match.group(1)
     return text
@@ -196,7 +205,9 @@ def _iso_date(text: str) -> str:
 def _plain(value: Any) -> Any:
     """Make a source's value storable as JSON: dates and the like as text, containers in depth."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {storable(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # JSON has no such numbers
     return value if isinstance(value, bool | int | float) or value is None else _text(value)

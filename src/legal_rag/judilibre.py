@@ -41,13 +41,14 @@ def judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
     }
     court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
     court, chamber = JURISDICTIONS.get(court, court), CHAMBERS.get(chamber, chamber)
+    visas = record.get("visa") or []
     if location := record.get("location"):
         court = f"{court} ({location})"
     row |= {
         "content": record["text"],
         "juridiction": court,
         "formation": chamber,
-        "applied_laws": [_visa_title(visa) for visa in record.get("visa") or []],
+        "applied_laws": [_visa_title(visa) for visa in (visas if isinstance(visas, list) else [visas])],
     }
     if record.get("formation"):
         row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS

@@ -74,7 +74,7 @@ class LegalSentenceChunker(SentenceChunker):
         for (start, end), count in zip(merged, counts, strict=True):
             room = self.chunk_size - (header_tokens if not spans and not on_every_chunk else 0)
             spans += [(start, end)] if count <= room else self._split_to_fit(text, start, end, room)
-        return _without_blanks(text, spans)
+        return _without_repeats(_without_blanks(text, spans))
 
     def _split_text(self, text: str) -> list[str]:
         room = self.limit - self.overhead - self._header_tokens
@@ -117,6 +117,18 @@ def _without_blanks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, 
         for start, piece in pieces
         if piece.strip()
     ]
+
+
+def _without_repeats(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Drop spans that add nothing: sentences repeated for the overlap after which no new one had room."""
+    kept: list[tuple[int, int]] = []
+    for start, end in spans:
+        if kept and end <= kept[-1][1]:
+            continue
+        while kept and kept[-1][0] >= start:
+            kept.pop()
+        kept.append((start, end))
+    return kept
 
 
 def _blank_near_middle(text: str, start: int, end: int) -> int:

@@ -8,12 +8,15 @@ import csv
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from legal_rag.judilibre import is_judilibre, judilibre_row
 
+SAMPLE = "sample"  # names the corpus in the package, where no file or folder has that name
+SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
 MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
 
@@ -47,6 +50,8 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     if not isinstance(source, str | Path):
         return _rows_of_iterable(source)
     path = Path(source).expanduser()
+    if str(source) == SAMPLE and not path.exists():
+        path = SAMPLE_FILE
     if path.is_file():
         return _reader(path)(path)
     if path.is_dir():
@@ -82,7 +87,7 @@ def rows_of_dataset(name: str, config: str | None, split: str) -> Records:
 
 def _rows_of_iterable(rows: Iterable[Mapping[str, Any]]) -> Records:
     for index, row in enumerate(rows):
-        yield Record(f"row {index}", row)
+        yield _record(row, f"row {index}")
 
 
 def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
@@ -142,7 +147,7 @@ def _rows_of_jsonl(path: Path) -> Records:
                 number, line = next(numbered)
             except StopIteration:
                 return
-            except (EOFError, OSError, gzip.BadGzipFile) as error:
+            except (EOFError, OSError, zlib.error) as error:
                 yield BadRecord(path.name, f"the file breaks off ({error})")
                 return
             if line.strip():
@@ -152,14 +157,14 @@ def _rows_of_jsonl(path: Path) -> Records:
 def _parse_row(line: str, where: str) -> Record | BadRecord:
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of more than 4,300 digits
         return BadRecord(where, f"broken JSON ({error})")
     return _record(row, where)
 
 
 def _record(row: Any, where: str) -> Record | BadRecord:
-    if not isinstance(row, dict):
-        return BadRecord(where, f"not a row but {type(row).__name__} (expected a JSON object)")
+    if not isinstance(row, Mapping):
+        return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
     return Record(where, judilibre_row(row) if is_judilibre(row) else row)
 
 
@@ -167,7 +172,7 @@ def _rows_of_json(path: Path) -> Records:
     """Read one JSON file: a list of rows, one row, or a Judilibre answer with its rows under `results`."""
     try:
         value = json.loads(path.read_text("utf-8-sig", "replace"))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
     if isinstance(value, dict) and isinstance(value.get("results"), list):
