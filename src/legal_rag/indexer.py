@@ -20,13 +20,14 @@ import numpy as np
 from legal_rag.chunking import Chunk, ChunkConfig, Chunker, build_chunker, chunk_document
 from legal_rag.corpus import DEFAULT_CONFIG, DEFAULT_DATASET, BadRecord, Document, SourceOptions, read_documents
 from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library, LibraryWriter, building
+from legal_rag.library import BAD_RECORDS, DEFAULT_FOLDER, DEFAULT_NAME, Library, LibraryWriter, building
 from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.rows import document_of_row
 
 __all__ = ["IndexConfig", "IndexReport", "build_index", "chunk_document", "preprocess"]
 
 ENCODING_CHUNKS = 256  # chunks encoded at a time: enough for batches of like lengths
-BAD_RECORDS_LISTED = 20  # in the report; all are logged
+BAD_RECORDS_LISTED = 20  # told while building; all are written into the Library
 
 logger = logging.getLogger(__name__)
 
@@ -64,19 +65,22 @@ class IndexReport:
     documents: int = 0
     chunks: int = 0
     tokens: int = 0  # token vectors stored
-    bad_records: int = 0
-    bad_examples: list[BadRecord] = field(default_factory=list)
+    bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
     missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent from the source
     seconds: dict[str, float] = field(default_factory=dict)  # by step: read_chunk, encode, write_plaid, total
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `legal-rag index --json` prints."""
+        return {**dataclasses.asdict(self), "bad": [record._asdict() for record in self.bad]}
 
 
 def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
     """Take from a dataset row what chunking needs: `content`, `doc_id`, `title`, `decision_date`.
 
     Raises:
-        ValueError: If the row has no id or no text.
+        LookupError: If the row has no id or no text.
     """
-    (document,) = read_documents([sample], on_bad=lambda record: None)
+    document = document_of_row(sample)
     return {
         "content": document.content,
         "doc_id": document.id,
@@ -107,7 +111,7 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
     encoder = encoder or build_encoder(cfg.encoder)
     with building(cfg.index_folder, cfg.index_name) as writer:
         _fill(writer, itertools.chain([first], documents), encoder, cfg, report)
-    report.path = str(Path(cfg.index_folder) / cfg.index_name)
+    report.path = str(Path(cfg.index_folder).expanduser() / cfg.index_name)
     report.encoder = encoder.identity.name
     report.missing_ids = sorted(wanted)
     report.seconds["total"] = time.perf_counter() - started
@@ -139,7 +143,14 @@ def _fill(
         _write_plaid(writer.path / PLAID_FOLDER, vector_file, passage_tokens, encoder.identity.dim, cfg)
     vector_file.unlink()
     writer.write_mapping(0, writer.path, str(_source_label(cfg)), cfg.options.split, _config_label(cfg))
+    _write_bad_records(writer.path / BAD_RECORDS, report.bad)
     writer.finish(_manifest(cfg, encoder, report))
+
+
+def _write_bad_records(file: Path, bad: list[BadRecord]) -> None:
+    lines = [json.dumps(record._asdict(), ensure_ascii=False) + "\n" for record in bad]
+    if lines:
+        file.write_text("".join(lines), encoding="utf-8")
 
 
 def _write_plaid(folder: Path, vector_file: Path, passage_tokens: list[int], dim: int, cfg: IndexConfig) -> None:
@@ -183,24 +194,26 @@ def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport)
     """Stream the documents to index: those in `wanted`, which is emptied of the ones found, then the others."""
 
     def note(record: BadRecord) -> None:
-        report.bad_records += 1
-        if len(report.bad_examples) < BAD_RECORDS_LISTED:
-            report.bad_examples.append(record)
-        logger.warning("left out %s: %s", record.where, record.problem)
+        report.bad.append(record)
+        if len(report.bad) <= BAD_RECORDS_LISTED:
+            logger.warning("left out %s: %s", record.where, record.problem)
 
     if not wanted:
         yield from itertools.islice(read_documents(cfg.source, cfg.options, on_bad=note), cfg.limit)
         return
+    if isinstance(cfg.source, Iterator):
+        raise ValueError("with an ids file the source is read twice, and an iterator can be read only once")
     asked = frozenset(wanted)
     taken = 0
     # The bad records are reported by the second pass, which sees them all again.
     for document in read_documents(cfg.source, cfg.options, on_bad=lambda record: None):
-        if document.id in asked and (cfg.limit is None or taken < cfg.limit):
+        if document.id in asked:
             wanted.discard(document.id)
-            taken += 1
-            yield document
-            if not wanted:
-                break
+            if cfg.limit is None or taken < cfg.limit:
+                taken += 1
+                yield document
+        if not wanted:
+            break
     others = (d for d in read_documents(cfg.source, cfg.options, on_bad=note) if d.id not in asked)
     yield from itertools.islice(others, None if cfg.limit is None else cfg.limit - taken)
 
@@ -233,7 +246,7 @@ def _manifest(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> dict[s
             "documents": report.documents,
             "chunks": report.chunks,
             "tokens": report.tokens,
-            "bad_records": report.bad_records,
+            "bad_records": len(report.bad),
         },
         "shards": [shard],
         "built": {},
@@ -244,7 +257,8 @@ def _source_label(cfg: IndexConfig) -> str:
     """Name the source without the folder it lies in: an index may be shared, its maker's paths need not be."""
     if not isinstance(cfg.source, str | Path):
         return type(cfg.source).__name__
-    return Path(cfg.source).name if Path(cfg.source).exists() else str(cfg.source)
+    path = Path(cfg.source).expanduser()
+    return path.name if path.exists() else str(cfg.source)
 
 
 def _config_label(cfg: IndexConfig) -> str:
@@ -253,7 +267,7 @@ def _config_label(cfg: IndexConfig) -> str:
 
 def _fingerprint(source: Any) -> str:
     """Return the size and change time of a local file or folder, to tell whether it changed since; else nothing."""
-    path = Path(source) if isinstance(source, str | Path) else None
+    path = Path(source).expanduser() if isinstance(source, str | Path) else None
     if path is None or not path.exists():
         return ""
     status = path.stat()

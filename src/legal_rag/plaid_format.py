@@ -59,8 +59,7 @@ def open_files(folder: Path) -> PlaidFiles:
         FileNotFoundError: If the folder holds no complete PLAID index.
         ValueError: If its arrays contradict one another.
     """
-    metadata = _read_json(folder / "metadata.json")
-    n_parts, n_bits = int(metadata["num_chunks"]), int(metadata["nbits"])
+    n_parts, n_bits = _read_counts(folder / "metadata.json")
     parts = tuple(
         PlaidPart(_map(folder / f"{part}.codes.npy"), _map(folder / f"{part}.residuals.npy")) for part in range(n_parts)
     )
@@ -80,19 +79,49 @@ def open_files(folder: Path) -> PlaidFiles:
 
 
 def _check(files: PlaidFiles, folder: Path) -> None:
+    """Refuse numbers that point outside the arrays: the compiled kernels of a search would follow them there."""
+    n_centroids, n_passages = len(files.centroids), len(files.passage_tokens)
     tokens, coded = int(files.passage_tokens.sum()), int(files.part_starts[-1])
-    width = files.centroids.shape[1] * files.n_bits // 8
-    wrong = [part.residuals.shape for part in files.parts if part.residuals.shape != (len(part.codes), width)]
-    if tokens != coded or wrong or files.ivf_starts[-1] != len(files.ivf):
-        raise ValueError(f"damaged PLAID index: {folder} ({tokens} tokens announced, {coded} found)")
+    width = files.centroids.shape[-1] * files.n_bits // 8
+    conditions = {
+        f"{files.n_bits} bits a dimension": files.n_bits in (1, 2, 4),
+        f"{tokens} tokens announced, {coded} found": tokens == coded and _within(files.passage_tokens, coded + 1),
+        f"residuals not {width} bytes wide": all(
+            part.residuals.shape == (len(part.codes), width) and part.residuals.dtype == np.uint8
+            for part in files.parts
+        ),
+        "tokens of unknown centroids": all(_within(part.codes, n_centroids) for part in files.parts),
+        "lists of unknown centroids": len(files.ivf_starts) == n_centroids + 1
+        and files.ivf_starts[-1] == len(files.ivf),
+        "lists of unknown passages": _within(files.ivf, n_passages),
+    }
+    if broken := [problem for problem, holds in conditions.items() if not holds]:
+        raise ValueError(f"damaged PLAID index: {folder} ({broken[0]})")
+
+
+def _within(numbers: np.ndarray, end: int) -> bool:
+    """Tell whether all are integers from 0 to below `end`."""
+    if not np.issubdtype(numbers.dtype, np.integer):
+        return False
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+
+
+def _read_counts(path: Path) -> tuple[int, int]:
+    """Return the number of parts and of bits."""
+    metadata = _read_json(path)
+    try:
+        return int(metadata["num_chunks"]), int(metadata["nbits"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"damaged PLAID index: {path} ({type(error).__name__}: {error})") from error
 
 
 def _map(path: Path) -> np.ndarray:
     if not path.is_file():
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        # Not `np.load`, which would also take a zip, and with it whatever is in it.
+        return np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError) as error:
         raise ValueError(f"damaged PLAID index: {path} ({error})") from error
 
 
@@ -101,5 +130,5 @@ def _read_json(path: Path) -> Any:
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise ValueError(f"damaged PLAID index: {path} ({error})") from error

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -37,10 +38,12 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
         seed: Of the samples and of k-means.
 
     Raises:
-        ValueError: If there is no token, or the lengths do not add up.
+        ValueError: If there is no token, a passage has none, or the lengths do not add up.
     """
     if not len(vectors) or sum(passage_tokens) != len(vectors):
         raise ValueError(f"passages of {sum(passage_tokens)} tokens do not fit {len(vectors)} token vectors")
+    if min(passage_tokens) < 1:
+        raise ValueError(f"passage {list(passage_tokens).index(min(passage_tokens))} has no token")
     folder.mkdir(parents=True)
     if best_device() == "cuda":
         _write_with_fast_plaid(folder, vectors, passage_tokens, n_bits, seed)
@@ -153,11 +156,11 @@ def _write_parts(
     for part, lengths in enumerate(_split_into_parts(passage_tokens)):
         n_tokens = sum(lengths)
         width = vectors.shape[1] * n_bits // 8
-        residuals = np.lib.format.open_memmap(
-            folder / f"{part}.residuals.npy", mode="w+", dtype=np.uint8, shape=(n_tokens, width)
-        )
-        codes = _compress(vectors[at : at + n_tokens], centroids, cutoffs, n_bits, residuals)
-        residuals.flush()
+        header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
+        # A plain file, not a mapped one: where the disk is full, writing to a mapping kills the process (SIGBUS).
+        with (folder / f"{part}.residuals.npy").open("wb") as residuals:
+            np.lib.format.write_array_header_1_0(residuals, header)
+            codes = _compress(vectors[at : at + n_tokens], centroids, cutoffs, n_bits, residuals)
         np.save(folder / f"{part}.codes.npy", codes)
         _write_json(folder / f"doclens.{part}.json", lengths)
         _write_json(
@@ -182,9 +185,9 @@ def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
 
 
 def _compress(
-    vectors: np.ndarray, centroids: np.ndarray, cutoffs: np.ndarray, n_bits: int, out: np.ndarray
+    vectors: np.ndarray, centroids: np.ndarray, cutoffs: np.ndarray, n_bits: int, out: BinaryIO
 ) -> np.ndarray:
-    """Fill `out` with packed residuals and return the tokens' centroids, shape (n_tokens,), int32."""
+    """Write packed residuals to `out` and return the tokens' centroids, shape (n_tokens,), int32."""
     import torch
 
     wide, edges = centroids.astype(np.float32), torch.from_numpy(cutoffs)
@@ -193,7 +196,7 @@ def _compress(
         start = number * BLOCK_TOKENS
         residuals = np.asarray(vectors[start : start + len(nearest)], dtype=np.float32) - wide[nearest]
         buckets = torch.bucketize(torch.from_numpy(residuals), edges, out_int32=True).numpy().astype(np.uint8)
-        out[start : start + len(nearest)] = pack_buckets(buckets, n_bits)
+        out.write(pack_buckets(buckets, n_bits).tobytes())
         codes.append(nearest)
     return np.concatenate(codes)
 

@@ -1,0 +1,34 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test slow lint notebooks clean
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+demo: $(INSTALLED)  ## build the sample Library, ask three questions
+	$(BIN)/python demo.py
+
+test: $(INSTALLED)  ## the tests, but for the slow ones
+	$(BIN)/python -m pytest
+
+slow: $(INSTALLED)  ## kills, notebooks, separate environments
+	$(BIN)/python -m pytest -m slow
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+notebooks: $(INSTALLED)  ## write demo.ipynb anew from demo.py
+	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py
+
+clean:
+	rm -rf $(VENV) demo_output

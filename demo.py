@@ -1,0 +1,128 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Interroger des décisions de justice
+#
+# Posez une question de droit en français : la réponse cite mot pour mot les décisions sur lesquelles elle repose, et
+# chaque citation est vérifiée dans leur texte. Sans modèle de langage, la réponse n'est faite que de passages cités.
+
+# %% [markdown]
+# ## Réglages
+#
+# Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet.
+
+# %%
+INSTALL = False  # @param {type:"boolean"}
+GENERATOR_MODEL_ID = ""  # @param {type:"string"}
+GENERATOR_API_BASE = ""  # @param {type:"string"}
+GENERATOR_API_KEY = ""  # @param {type:"string"}
+INDEX = ""  # @param {type:"string"}
+ENCODER = ""  # @param {type:"string"}
+INSTRUCTIONS = "jurisprudence"  # @param ["jurisprudence", "constitutionnel"]
+OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
+
+# %% [markdown]
+# ## 1. Installer
+#
+# À faire une fois sur Colab, depuis une copie du dépôt : les dépendances, puis le paquet lui-même.
+
+# %%
+import subprocess
+import sys
+
+if INSTALL:
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-r", "requirements.txt"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-e", "."], check=True)
+
+# %% [markdown]
+# ## 2. Choisir le modèle de langage
+#
+# Un modèle du routeur Hugging Face (par sa clé) ou tout serveur compatible avec OpenAI (par son adresse). Sans l'un ni
+# l'autre, les passages les plus proches tiennent lieu de réponse.
+
+# %%
+endpoint = {"model": GENERATOR_MODEL_ID, "api_base": GENERATOR_API_BASE, "api_key": GENERATOR_API_KEY}
+endpoint = {name: value or None for name, value in endpoint.items()}
+print("Modèle :", endpoint["model"] or "aucun choisi")
+
+# %% [markdown]
+# ## 3. Préparer l'index
+#
+# `INDEX` et `ENCODER` sont l'adresse d'un zip, son chemin, ou un dossier. Sans eux, un index des décisions fictives est
+# construit ici, ce qui prend environ une minute.
+
+# %%
+from pathlib import Path
+
+from legal_rag.assets import prepare_assets
+from legal_rag.indexer import IndexConfig, build_index
+
+if not INDEX:
+    report = build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample"))
+    print(f"{report.documents} décisions, {report.chunks} passages, encodeur : {report.encoder}")
+assets = prepare_assets(ENCODER or None, INDEX or Path(OUTPUT_FOLDER, "sample"), OUTPUT_FOLDER)
+print("Index :", assets.index)
+
+# %% [markdown]
+# ## 4. Construire l'agent
+#
+# L'agent cherche dans l'index, lit les décisions, répond et cite. Ses consignes peuvent être échangées avec l'index.
+
+# %%
+from legal_rag.agent import build_agent, default_instructions
+from legal_rag.encoder import build_encoder
+from legal_rag.retriever import open_corpus
+
+encoder = build_encoder(str(assets.encoder)) if assets.encoder else None
+corpus = open_corpus(assets.index, encoder=encoder)
+agent = build_agent(corpus, encoder=encoder, instructions=default_instructions(INSTRUCTIONS), **endpoint)
+print("Agent :", type(agent).__name__)
+
+# %% [markdown]
+# ## 5. Poser des questions
+#
+# La dernière n'a rien à voir avec le corpus : l'agent doit le dire plutôt que de citer n'importe quoi.
+
+# %%
+QUESTIONS = [
+    "Un candidat qui dépose son compte de campagne en retard peut-il être déclaré inéligible ?",
+    "Le propriétaire d'un arbre doit-il indemniser le voisin privé de lumière ?",
+    "Combien de temps faut-il laisser lever une pâte à brioche ?",
+]
+predictions = [agent(question) for question in QUESTIONS]
+for prediction in predictions:
+    print(f"\n=== {prediction.question}\n\n{prediction.notice or ''}{prediction.answer}")
+
+# %% [markdown]
+# Ce que l'agent a fait pour la première question, étape par étape, et combien de temps chacune a pris.
+
+# %%
+for event in predictions[0].events:
+    print(f"{event.seconds:6.2f} s  {event.tool:18} {event.input or ''} -> {', '.join(event.output_ids) or 'rien'}")
+
+# %% [markdown]
+# Chaque citation se vérifie : le texte de la décision, à ces positions, est le passage cité.
+
+# %%
+for citation in predictions[0].citations:
+    content = corpus.document(citation.doc_id).content
+    identical = content[citation.char_start : citation.char_end] == citation.quote
+    print(f"{citation.doc_id}, caractères {citation.char_start} à {citation.char_end} : {citation.status}, {identical}")
+
+# %% [markdown]
+# Les réponses, à garder ou à partager.
+
+# %%
+answers = Path(OUTPUT_FOLDER, "reponses.md")
+answers.write_text("\n\n".join(f"## {p.question}\n\n{p.answer}" for p in predictions) + "\n", encoding="utf-8")
+print("Réponses enregistrées dans", answers)

@@ -1,0 +1,209 @@
+"""Foreign indexes: a bare `fast_plaid_index` made elsewhere, and the dataset that its passages come from.
+
+In: the index folder, the dataset, the encoder's identity. Out: an object that answers like a Library, for reading.
+"""
+
+import bisect
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legal_rag.assets import is_library, plaid_folder_of
+from legal_rag.chunking import chunk_id
+from legal_rag.cleaning import clean_text
+from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
+from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
+from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.library import MAPPING, NEAR_IDS, STORE, StoredChunk
+from legal_rag.plaid_format import open_files
+from legal_rag.rows import document_of_row
+
+DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
+
+
+def is_foreign(path: Path) -> bool:
+    """Tell an index of the old form from a Library, whole or not."""
+    return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / "metadata.json").is_file()
+
+
+class ForeignIndex:
+    """An index of the old form with its dataset; nothing is ever written into its folder.
+
+    The old form does not say where in its document a passage begins and ends. A hit therefore stands for the whole
+    document (`char_start` 0, `char_end` the text's length); `chunk_index` is the running number of the document's
+    passages, or the number in the chunk id where the mapping names chunks.
+    """
+
+    read_only = True  # fast-plaid would write merged arrays into the folder: see `legal_rag.retriever.Retriever`
+
+    def __init__(
+        self,
+        path: str | Path,
+        dataset: Any = None,
+        *,
+        encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path,
+    ) -> None:
+        """Open an index of the old form.
+
+        Args:
+            path: The folder that holds `fast_plaid_index`.
+            dataset: A Hugging Face dataset, or a mapping from id to row, in the dataset's order; None loads the
+                dataset that `doc_mapping.json` names.
+            encoder: What the index was made with; a name, folder or config is loaded to learn its identity.
+
+        Raises:
+            FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
+            ValueError: If index, mapping and dataset contradict one another, or the encoder does not fit.
+            TypeError: If the dataset is neither of the two.
+        """
+        self.path = Path(path).expanduser().absolute()
+        self._plaid_folder = plaid_folder_of(self.path)
+        files = open_files(self._plaid_folder)
+        identity = _identity_of(encoder)
+        if (dim := int(files.centroids.shape[1])) != identity.dim:
+            raise ValueError(
+                f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {self.path} has {dim}"
+            )
+        mapping = read_mapping(self.path)
+        self._dataset = _load_dataset(mapping, self.path) if dataset is None else dataset
+        self._keys, self._ids = _ids_of(self._dataset)
+        self._row_of = {doc_id: row for row, doc_id in enumerate(self._ids)}
+        self._sorted_ids = sorted(self._row_of)
+        self._rows, self._indices = places_of(mapping, self._ids, self._row_of, len(files.passage_tokens))
+        self._order = np.lexsort((self._indices, self._rows))  # positions by document, then in its own order
+        self._refuse_duplicates()
+        self._read = lru_cache(DOCUMENTS_KEPT)(self._read_row)
+        self.manifest: dict[str, Any] = {
+            "encoder": dataclasses.asdict(identity),
+            "source": {"name": mapping.dataset, "config": mapping.config, "split": mapping.split},
+            "counts": {"documents": len(np.unique(self._rows)), "chunks": len(self._rows)},
+            "shards": [{"path": str(self._plaid_folder.relative_to(self.path)), "chunks": len(self._rows)}],
+        }
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """Return the folder of the only shard."""
+        return [self._plaid_folder]
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document of the dataset by its id.
+
+        Raises:
+            LookupError: If there is none, or it has no text; the message names the nearest id.
+        """
+        if doc_id not in self._row_of:
+            near = self.nearest_id(doc_id)
+            raise LookupError(
+                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+            )
+        return self._read(self._row_of[doc_id])
+
+    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+        """Return the passages at (shard, position) places, in that order, each with its whole document as text.
+
+        Raises:
+            LookupError: If a place holds no passage, or its document has no text.
+        """
+        for shard, position in places:
+            if shard != 0 or not 0 <= position < len(self._rows):
+                raise LookupError(f"no chunk at shard {shard}, position {position} of {self.path}")
+        return [self._chunk(position) for _, position in places]
+
+    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
+        """Return a document's passages numbered `first` to `last` (both included), in order."""
+        positions = self._positions_of(doc_id)
+        numbers = self._indices[positions]
+        wanted = (numbers >= first) & (numbers <= (2**62 if last is None else last))
+        return [self._chunk(position) for position in positions[wanted]]
+
+    def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
+        """Return, for the only shard, the rising positions of the passages of some documents."""
+        positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(doc_ids)]
+        return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
+
+    def nearest_id(self, doc_id: str) -> str | None:
+        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        place = bisect.bisect_left(self._sorted_ids, doc_id)
+        near = self._sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
+        return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+
+    def _positions_of(self, doc_id: str) -> np.ndarray:
+        row = self._row_of.get(doc_id, -1)
+        first, end = np.searchsorted(self._rows, [row, row + 1], sorter=self._order)
+        return self._order[first:end]
+
+    def _chunk(self, position: int) -> StoredChunk:
+        row = int(self._rows[position])
+        document = self._read(row)
+        return StoredChunk(
+            doc_id=self._ids[row],
+            chunk_index=int(self._indices[position]),
+            char_start=0,
+            char_end=len(document.content),
+            text=document.content,
+            title=document.title,
+            decision_date=document.decision_date,
+        )
+
+    def _read_row(self, row: int) -> Document:
+        key = self._keys[row]
+        return document_of_row({**self._dataset[key], ID_COLUMN: self._ids[row]})
+
+    def _refuse_duplicates(self) -> None:
+        rows, indices = self._rows[self._order], self._indices[self._order]
+        same = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] == indices[:-1]))
+        if len(same):
+            double = chunk_id(self._ids[rows[same[0]]], int(indices[same[0]]))
+            raise ValueError(f"two passages are called {double!r} in the {MAPPING} of {self.path}")
+
+
+def _identity_of(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path) -> EncoderIdentity:
+    if isinstance(encoder, EncoderIdentity):
+        return encoder
+    if isinstance(encoder, str | Path):
+        encoder = EncoderConfig(name=str(encoder))
+    return (build_encoder(encoder) if isinstance(encoder, EncoderConfig) else encoder).identity
+
+
+def _load_dataset(mapping: DocMapping, path: Path) -> Any:
+    from datasets import DatasetDict, load_dataset, load_from_disk
+    from datasets.exceptions import DatasetNotFoundError
+
+    if not mapping.dataset:
+        raise ValueError(f"{path} does not name its dataset (expected one, or 'dataset' in its {MAPPING})")
+    saved = any((Path(mapping.dataset) / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
+    try:
+        if not saved:
+            return load_dataset(mapping.dataset, mapping.config or None, split=mapping.split)
+        loaded = load_from_disk(mapping.dataset)
+        return loaded[mapping.split] if isinstance(loaded, DatasetDict) else loaded
+    except (OSError, DatasetNotFoundError, ValueError, KeyError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        what = f"{mapping.dataset!r}, config {mapping.config!r}, split {mapping.split!r}"
+        raise FileNotFoundError(f"cannot load the dataset that {mapping.file} names: {what} ({reason})") from error
+
+
+def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
+    """Return the keys that a dataset's rows are read by, and their ids, in its order."""
+    columns = getattr(dataset, "column_names", None)
+    if isinstance(dataset, Mapping) and columns is None:
+        keys = list(dataset)
+        return keys, [_clean_id(key) for key in keys]
+    if not isinstance(columns, list) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
+        splits = f" with splits {', '.join(map(repr, dataset))}" if isinstance(dataset, Mapping) else ""
+        found = type(dataset).__name__ + splits
+        raise TypeError(f"not a dataset: {found} (expected a Hugging Face Dataset, or a mapping from id to row)")
+    for wanted in (ID_COLUMN, TEXT_COLUMN):
+        if wanted not in columns:
+            raise ValueError(f"no column {wanted!r} in the dataset (its columns: {', '.join(columns)})")
+    return range(len(dataset)), [_clean_id(doc_id) for doc_id in dataset[ID_COLUMN][:]]
+
+
+def _clean_id(value: Any) -> str:
+    """Write an id as `read_documents` does."""
+    return clean_text(str(value).strip())

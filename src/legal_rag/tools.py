@@ -1,0 +1,211 @@
+"""The agent's tools: search, read a passage, read a decision.
+
+As plain functions they take the retriever or the documents; `build_tools` closes them over one corpus and writes
+down every call. What they return to the agent is French text; they never raise at it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from legal_rag.chunking import chunk_id as format_chunk_id
+from legal_rag.chunking import parse_chunk_id
+from legal_rag.citations import format_marker
+from legal_rag.corpus import ID_COLUMN, Document
+from legal_rag.library import StoredChunk
+from legal_rag.retriever import Corpus, Retriever, SearchHit
+from legal_rag.rows import document_of
+from legal_rag.run_log import RunLog
+
+__all__ = [
+    "ID_COLUMN",
+    "build_tools",
+    "lookup_chunk",
+    "lookup_legal_doc",
+    "parse_chunk_id",
+    "search_legal_docs",
+]
+
+EXCERPT_CHARS = 600  # of each hit in a list of results
+READ_CHARS = 40_000  # of a decision in one reading; the longest ones would fill a model's whole context
+
+
+def search_legal_docs(query: str, k: int = 5, *, retriever: Retriever) -> list[SearchHit]:
+    """Search the decisions: the `k` best chunks, best first, each with score, title, date and text.
+
+    Raises:
+        ValueError: If the query is empty or too long for the encoder, or k is below 1.
+    """
+    return retriever.search(query, k)
+
+
+def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) -> str:
+    """Render the whole decision that a chunk belongs to, in French.
+
+    Args:
+        chunk_id: A chunk's id; a document's id is understood too.
+        dataset: A Library, a Hugging Face dataset, or a mapping from id to row.
+        score: The chunk's score, to be shown.
+
+    Returns:
+        Identifier, title, date, score, then the text exactly as it is in the source once cleaned; or, for an id
+        that names nothing, a French sentence that says so and gives the nearest valid form.
+    """
+    try:
+        document = find_document(chunk_id, dataset)
+    except LookupError as error:
+        return str(error)
+    return _render_document(document, score)
+
+
+def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> str:
+    """Render a chunk with its neighbours, in French, each with the offsets that a citation needs.
+
+    Args:
+        chunk_id: A chunk's id.
+        context_chunks: Neighbours on either side.
+        dataset: A Library, or another corpus that knows its chunks.
+
+    Returns:
+        The passages in the order of the text; or a French sentence for an id that names nothing.
+    """
+    try:
+        return "\n\n".join(map(_render_chunk, _find_chunks(chunk_id, context_chunks, dataset)))
+    except LookupError as error:
+        return str(error)
+
+
+def find_document(identifier: str, dataset: Any) -> Document:
+    """Return the document that a chunk id or a document id names.
+
+    Raises:
+        LookupError: If there is none; the message is a French sentence with the nearest valid form.
+    """
+    identifier = identifier.strip()
+    try:
+        doc_id, _ = parse_chunk_id(identifier)
+    except ValueError:
+        candidates = [identifier]
+    else:
+        candidates = [doc_id, identifier]
+    for candidate in candidates:
+        try:
+            return document_of(dataset, candidate)
+        except LookupError:
+            continue
+    nearest = dataset.nearest_id(candidates[0]) if hasattr(dataset, "nearest_id") else None
+    hint = f" Identifiant le plus proche : « {format_chunk_id(nearest, 0)} »." if nearest else ""
+    expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
+    raise LookupError(f"Aucune décision pour « {identifier} »{'' if len(candidates) > 1 else expected}.{hint}")
+
+
+def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
+    """Close the tools over one corpus, for an agent; their French docstrings are its instructions.
+
+    Args:
+        corpus: Where decisions are looked up.
+        retriever: What searches them.
+        log: Where every call is written down.
+    """
+    log = log if log is not None else RunLog()
+    return [_search_tool(retriever, log), _document_tool(corpus, log), _chunk_tool(corpus, log)]
+
+
+def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
+    def search_legal_docs(query: str, k: int = 5) -> str:
+        """Cherche dans les décisions les passages les plus proches d'une question en français.
+
+        Donne au plus k passages (1 à 50), du plus proche au moins proche : identifiant du passage, score, titre, date,
+        position dans la décision, extrait. Reformulez la question avec les mots du droit si rien ne convient.
+        """
+        with log.record("search", "search_legal_docs", query=query, k=k) as ids:
+            try:
+                hits = retriever.search(str(query), min(int(k), 50))
+            except (TypeError, ValueError) as error:
+                return f"Recherche impossible : {error}."
+            ids += [hit.chunk_id for hit in hits]
+        for hit in hits:
+            log.saw(hit)
+        return "\n\n".join(map(_render_hit, hits)) or "Aucun passage trouvé."
+
+    return search_legal_docs
+
+
+def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_legal_doc(chunk_id: str) -> str:
+        """Donne le texte de la décision entière à laquelle appartient un passage.
+
+        chunk_id est l'identifiant d'un passage donné par search_legal_docs, par exemple JURITEXT000007022836-0.
+        """
+        with log.record("read", "lookup_legal_doc", chunk_id=chunk_id) as ids:
+            try:
+                document = find_document(str(chunk_id), corpus)
+            except LookupError as error:
+                return str(error)
+            ids.append(document.id)
+        log.read(document)
+        return _cut(_render_document(document), document)
+
+    return lookup_legal_doc
+
+
+def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_chunk(chunk_id: str, context_chunks: int = 1) -> str:
+        """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
+
+        chunk_id est l'identifiant d'un passage ; context_chunks, le nombre de voisins de chaque côté (0 à 5).
+        """
+        with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
+            try:
+                chunks = _find_chunks(str(chunk_id), min(int(context_chunks), 5), corpus)
+            except LookupError as error:
+                return str(error)
+            except (TypeError, ValueError):
+                return f"context_chunks doit être un nombre entier de 0 à 5, reçu : « {context_chunks} »."
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
+        log.read(corpus.document(chunks[0].doc_id))
+        return "\n\n".join(map(_render_chunk, chunks))
+
+    return lookup_chunk
+
+
+def _find_chunks(chunk_id: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
+    document = find_document(chunk_id, corpus)
+    _, _, number = chunk_id.strip().rpartition("-")
+    index = int(number) if number.isascii() and number.isdecimal() and document.id != chunk_id.strip() else 0
+    around = max(context_chunks, 0)
+    chunks = corpus.chunks_of(document.id, max(index - around, 0), index + around)
+    if not any(chunk.chunk_index == index for chunk in chunks):
+        last = format_chunk_id(document.id, len(corpus.chunks_of(document.id)) - 1)
+        raise LookupError(f"Pas de passage « {chunk_id} » : cette décision va de « {document.id}-0 » à « {last} ».")
+    return chunks
+
+
+def _render_hit(hit: SearchHit) -> str:
+    excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else hit.text[:EXCERPT_CHARS].rsplit(" ", 1)[0] + " […]"
+    marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
+    date = f" ({hit.decision_date})" if hit.decision_date else ""
+    return f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {hit.title}{date}\n{marker}\n« {excerpt} »"
+
+
+def _render_chunk(chunk: StoredChunk) -> str:
+    marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
+    return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
+
+
+def _render_document(document: Document, score: float | None = None) -> str:
+    lines = [
+        f"Décision : {document.id}",
+        f"Titre : {document.title}" if document.title else "",
+        f"Date : {document.decision_date}" if document.decision_date else "",
+        f"Score : {score:.2f}" if score is not None else "",
+    ]
+    return "\n".join(filter(None, lines)) + "\n\n" + document.content
+
+
+def _cut(text: str, document: Document) -> str:
+    if len(text) <= READ_CHARS:
+        return text
+    rest = (
+        f"[Texte coupé : {len(document.content)} caractères en tout. La suite se lit par passages avec lookup_chunk.]"
+    )
+    return f"{text[:READ_CHARS]}\n{rest}"

@@ -1,0 +1,129 @@
+"""What several test files share: real data where there is some, a small real encoder, a Library of the sample."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import legal_rag
+from legal_rag.encoder import PyLateEncoder, build_encoder, bundled_encoder
+from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.library import Library
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm would try the network at import
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+SAMPLE = Path(legal_rag.__file__).parent / "sample"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of real decisions and questions, or skip."""
+    folder = os.environ.get("LEGAL_RAG_DATA")
+    if not folder:
+        pytest.skip("LEGAL_RAG_DATA names no folder of real decisions")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def sample_file() -> Path:
+    """Return the file of the sample corpus: sixty decisions made up for this project."""
+    return SAMPLE / "decisions.jsonl"
+
+
+@pytest.fixture(scope="session")
+def sample_rows(sample_file: Path) -> list[dict]:
+    """Return the sample's rows as they stand in its file."""
+    return [json.loads(line) for line in sample_file.read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def sample_questions() -> list[dict]:
+    """Return the sample's questions, each with its decision's id and the span of its answer."""
+    return [json.loads(line) for line in (SAMPLE / "questions.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory, sample_rows: list[dict]) -> Path:
+    """Make a PyLate checkpoint: BERT of two layers with random weights, projected to 32, marker tokens in its table."""
+    import torch
+    from pylate.models import ColBERT
+
+    base = _save_tiny_bert(tmp_path_factory.mktemp("tiny-bert"), sample_rows)
+    folder = tmp_path_factory.mktemp("tiny-colbert")
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        model = ColBERT(
+            str(base),
+            embedding_size=32,
+            query_prefix="[Q] ",
+            document_prefix="[D] ",
+            query_length=64,
+            document_length=256,
+            device="cpu",
+        )
+    model.save(str(folder), create_model_card=False)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(tiny_model_folder: Path) -> PyLateEncoder:
+    """Load the small encoder; its vectors mean little, but equal words lie near one another."""
+    return build_encoder(str(tiny_model_folder))
+
+
+@pytest.fixture(scope="session")
+def tiny_library(tiny_encoder: PyLateEncoder, sample_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Index the sample with the small encoder."""
+    config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("tiny-index")))
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+@pytest.fixture(scope="session")
+def bundled() -> PyLateEncoder:
+    """Load the bundled encoder, converting it on a machine's first use (ten seconds)."""
+    return bundled_encoder()
+
+
+@pytest.fixture(scope="session")
+def sample_library(bundled: PyLateEncoder, sample_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Index the sample with the bundled encoder (under a minute)."""
+    config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("sample-index")))
+    build_index(config, bundled)
+    return open_index(config)
+
+
+def _save_tiny_bert(folder: Path, rows: list[dict]) -> Path:
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(vocab_size=2000, special_tokens=special, show_progress=False)
+    tokenizer.train_from_iterator((row["content"] for row in rows), trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    roles = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=256, **roles).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=128,
+        max_position_embeddings=256,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = BertModel(config)
+    with torch.no_grad():  # a token's vector is then mostly its word's, so that texts with words in common are near
+        model.embeddings.word_embeddings.weight *= 10
+    model.save_pretrained(folder)
+    return folder

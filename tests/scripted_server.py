@@ -1,0 +1,105 @@
+"""A language model that says what a test tells it to, behind a real OpenAI-compatible server on 127.0.0.1.
+
+What it replies depends on what it is asked and on how often it was asked the same, never on the order of arrival.
+"""
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Reply(NamedTuple):
+    """What the server sends: a chat message, or something worse."""
+
+    content: str = ""
+    status: int = 200
+    raw_body: str | None = None  # in place of a well-formed completion
+    hangs: bool = False  # never answers, until the server stops
+
+
+Script = Callable[[str, int], Reply]  # (the whole prompt, attempt from 0) to the reply
+
+
+class ScriptedServer:
+    """Serves `script` on a free port until the `with` block ends."""
+
+    def __init__(self, script: Script) -> None:
+        self.prompts: list[str] = []
+        self._script, self._attempts = script, Counter[str]()
+        self._lock, self._stopping = threading.Lock(), threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.api_base = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> "ScriptedServer":
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def reply(self, request: dict[str, Any]) -> Reply:
+        prompt = "\n".join(str(message.get("content")) for message in request["messages"])
+        key = hashlib.sha256(prompt.encode()).hexdigest()
+        with self._lock:
+            attempt = self._attempts[key]
+            self._attempts[key] += 1
+            self.prompts.append(prompt)
+        reply = self._script(prompt, attempt)
+        if reply.hangs:
+            self._stopping.wait()
+        return reply
+
+
+def fields(**values: Any) -> Reply:
+    """Reply with the output fields that DSPy's chat adapter reads."""
+    lines = [
+        f"[[ ## {name} ## ]]\n{value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in values.items()
+    ]
+    return Reply("\n\n".join([*lines, "[[ ## completed ## ]]"]))
+
+
+def step(tool: str, **arguments: Any) -> Reply:
+    """Reply with one ReAct step."""
+    return fields(next_thought=f"J'appelle {tool}.", next_tool_name=tool, next_tool_args=arguments)
+
+
+def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        wbufsize = -1  # headers and body leave in one write: two would cost 40 ms a call
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            reply = server.reply(json.loads(body))
+            text = reply.raw_body if reply.raw_body is not None else json.dumps(_completion(reply.content))
+            data = text.encode()
+            self.send_response(reply.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+            self.wfile.flush()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
+
+
+def _completion(content: str) -> dict[str, Any]:
+    return {
+        "id": "scripted",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "scripted",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }

