@@ -17,7 +17,7 @@ MARKER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 QUOTATION_MARK = re.compile(r"[«»“”\"]")
-QUOTATION_ENDS = "«»“”\" \u00a0\u202f.!?…"
+QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
 CLOSING_MARKS = {"«": "»", "“": "”"}
 CONTENT_WORD = re.compile(r"[^\W_]{4,}")  # shorter words are mostly grammar
 SUPPORTING_SHARE = 0.5  # of a sentence's content words that the cited text must hold when nothing is quoted
@@ -105,7 +105,7 @@ def _cited_passage(marker: str, content_of: Callable[[str], str]) -> Citation | 
 
 
 def _status(sentence: str, passage: str) -> Literal["verified", "supported"] | None:
-    quotations = [_comparable(sentence[start:end].strip("«»“”\"")) for start, end in _quotations(sentence)]
+    quotations = [_comparable(sentence[start:end].strip('«»“”"')) for start, end in _quotations(sentence)]
     if any(quotations):
         there = _comparable(passage)
         return "verified" if all(quotation in there for quotation in quotations) else None

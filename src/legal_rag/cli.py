@@ -81,7 +81,7 @@ def _print_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="legal-rag")
 def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from legal_rag.citations import CheckedAnswer, Citation, format_marker
-from legal_rag.plaid import max_sim
 from legal_rag.prediction import Mode, Prediction
 from legal_rag.relevance import is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
@@ -72,10 +71,18 @@ class EvidenceAgent:
 
     def _best_parts(self, query: np.ndarray, hits: Sequence[SearchHit]) -> list[tuple[int, int]]:
         """Choose in each hit's text the run of sentences closest to the question: its offsets in that text."""
-        candidates = [_sentence_runs(hit.text) for hit in hits]
-        texts = [hit.text[start:end] for hit, spans in zip(hits, candidates, strict=True) for start, end in spans]
-        scores = iter([max_sim(query, vectors) for vectors in self._retriever.encoder.encode_documents(texts)])
-        return [spans[int(np.argmax([next(scores) for _ in spans]))] for spans in candidates]
+        parts = []
+        for hit in hits:
+            vectors, offsets = self._retriever.encoder.encode_with_offsets(hit.text)
+            similarities = query @ vectors.T
+            parts.append(max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run)))
+        return parts
+
+
+def _closeness(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:
+    """Score the tokens that lie in a span: MaxSim, from (n_query_tokens, n_tokens) similarities."""
+    inside = (offsets[:, 0] >= start) & (offsets[:, 1] <= end) & (offsets[:, 0] < offsets[:, 1])
+    return float(similarities[:, inside].max(axis=1).sum()) if inside.any() else -np.inf
 
 
 def _sentence_runs(text: str) -> list[tuple[int, int]]:

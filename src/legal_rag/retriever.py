@@ -184,7 +184,10 @@ def build_retriever(
         ValueError: If the encoder is not the one that the index was made with.
     """
     opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
-    expected = EncoderIdentity(**opened.manifest["encoder"])
+    try:
+        expected = EncoderIdentity(**opened.manifest["encoder"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"damaged manifest: {opened.path} does not say which encoder made it ({error})") from error
     encoder = encoder or build_encoder(expected.config())
     check_encoder(encoder.identity, expected)
     return Retriever(opened, encoder, settings, device)

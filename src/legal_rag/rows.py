@@ -1,10 +1,13 @@
 """Documents by key, whatever holds them: a Library, a Hugging Face dataset, or a mapping from id to row."""
 
+import bisect
+import difflib
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 from legal_rag.corpus import ID_COLUMN, Document, read_documents
+from legal_rag.library import NEAR_IDS
 
 _row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
 
@@ -21,7 +24,12 @@ def document_of(source: Any, doc_id: str) -> Document:
     Raises:
         LookupError: If the source has no such document.
         TypeError: If the source is none of these.
+        ValueError: If a dataset has no id column.
     """
+    try:
+        doc_id.encode()
+    except UnicodeEncodeError as error:  # half a character, which no store takes
+        raise LookupError(f"no document {doc_id!r}") from error
     if hasattr(source, "document"):
         document: Document = source.document(doc_id)
         return document
@@ -30,6 +38,18 @@ def document_of(source: Any, doc_id: str) -> Document:
     if hasattr(source, "column_names"):
         return document_of_row(source[_numbers_of(source)[doc_id]])
     raise TypeError(f"no documents in a {type(source).__name__} (expected a Library, a dataset, or a mapping)")
+
+
+def nearest_id(source: Any, doc_id: str) -> str | None:
+    """Return the document id most like `doc_id` among those beside it in the order of ids, or None."""
+    doc_id = doc_id.encode(errors="replace").decode()
+    if hasattr(source, "nearest_id"):
+        near: str | None = source.nearest_id(doc_id)
+        return near
+    ids = sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source)))
+    place = bisect.bisect(ids, doc_id)
+    beside = ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
+    return next(iter(difflib.get_close_matches(doc_id, beside, n=1, cutoff=0.0)), None)
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:
@@ -46,6 +66,11 @@ def document_of_row(row: Mapping[str, Any]) -> Document:
 
 
 def _numbers_of(dataset: Any) -> dict[str, int]:
+    if ID_COLUMN not in dataset.column_names:
+        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {', '.join(dataset.column_names)})")
     if dataset not in _row_numbers:
-        _row_numbers[dataset] = {str(doc_id): number for number, doc_id in enumerate(dataset[ID_COLUMN][:])}
+        numbers: dict[str, int] = {}
+        for number, doc_id in enumerate(dataset[ID_COLUMN][:]):
+            numbers.setdefault(str(doc_id).strip(), number)  # as in an index, the first of two rows with one id counts
+        _row_numbers[dataset] = numbers
     return _row_numbers[dataset]

@@ -13,7 +13,7 @@ from legal_rag.citations import format_marker
 from legal_rag.corpus import ID_COLUMN, Document
 from legal_rag.library import StoredChunk
 from legal_rag.retriever import Corpus, Retriever, SearchHit
-from legal_rag.rows import document_of
+from legal_rag.rows import document_of, nearest_id
 from legal_rag.run_log import RunLog
 
 __all__ = [
@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
+MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives an agent
+SHOWN_ID_CHARS = 100  # of an id that names nothing; a model may send a page in its place
 READ_CHARS = 40_000  # of a decision in one reading; the longest ones would fill a model's whole context
 
 
@@ -92,10 +94,11 @@ def find_document(identifier: str, dataset: Any) -> Document:
             return document_of(dataset, candidate)
         except LookupError:
             continue
-    nearest = dataset.nearest_id(candidates[0]) if hasattr(dataset, "nearest_id") else None
+    shown = "".join(letter for letter in identifier[:SHOWN_ID_CHARS] if letter.isprintable())
+    nearest = nearest_id(dataset, candidates[0][:SHOWN_ID_CHARS])
     hint = f" Identifiant le plus proche : « {format_chunk_id(nearest, 0)} »." if nearest else ""
     expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
-    raise LookupError(f"Aucune décision pour « {identifier} »{'' if len(candidates) > 1 else expected}.{hint}")
+    raise LookupError(f"Aucune décision pour « {shown} »{'' if len(candidates) > 1 else expected}.{hint}")
 
 
 def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
@@ -119,9 +122,14 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
         """
         with log.record("search", "search_legal_docs", query=query, k=k) as ids:
             try:
-                hits = retriever.search(str(query), min(int(k), 50))
-            except (TypeError, ValueError) as error:
+                wanted = _whole_number("k", k, 1, MOST_HITS)
+                text = _question(query)
+            except ValueError as error:
                 return f"Recherche impossible : {error}."
+            try:
+                hits = retriever.search(text, wanted)
+            except ValueError:  # the encoder's own words are not for the agent
+                return "Recherche impossible : la question est trop longue, reformulez-la en une phrase."
             ids += [hit.chunk_id for hit in hits]
         for hit in hits:
             log.saw(hit)
@@ -156,11 +164,10 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
         """
         with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
-                chunks = _find_chunks(str(chunk_id), min(int(context_chunks), 5), corpus)
-            except LookupError as error:
+                around = _whole_number("context_chunks", context_chunks, 0, MOST_NEIGHBOURS)
+                chunks = _find_chunks(str(chunk_id), around, corpus)
+            except (LookupError, ValueError) as error:
                 return str(error)
-            except (TypeError, ValueError):
-                return f"context_chunks doit être un nombre entier de 0 à 5, reçu : « {context_chunks} »."
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
         log.read(corpus.document(chunks[0].doc_id))
         return "\n\n".join(map(_render_chunk, chunks))
@@ -168,11 +175,30 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_chunk
 
 
+def _question(query: object) -> str:
+    text = query.strip() if isinstance(query, str) else ""
+    if not text:
+        raise ValueError("la question est vide")
+    return text.encode(errors="ignore").decode()  # without halves of characters, which no tokenizer takes
+
+
+def _whole_number(name: str, value: object, least: int, most: int) -> int:
+    """Read a number that a model sent, cut to `most`."""
+    try:
+        number = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        number = least - 1
+    if number < least:
+        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {str(value)[:20]} »")
+    return min(number, most)
+
+
 def _find_chunks(chunk_id: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
     document = find_document(chunk_id, corpus)
     _, _, number = chunk_id.strip().rpartition("-")
     index = int(number) if number.isascii() and number.isdecimal() and document.id != chunk_id.strip() else 0
-    around = max(context_chunks, 0)
+    index = min(index, 2**31)  # SQLite's own numbers end somewhere; no decision has as many passages
+    around = min(max(context_chunks, 0), 2**31)
     chunks = corpus.chunks_of(document.id, max(index - around, 0), index + around)
     if not any(chunk.chunk_index == index for chunk in chunks):
         last = format_chunk_id(document.id, len(corpus.chunks_of(document.id)) - 1)

@@ -1,0 +1,432 @@
+import hashlib
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fast_plaid.search import FastPlaid
+
+from legal_rag import plaid_writer
+from legal_rag.plaid import (
+    FastPlaidShard,
+    MappedShard,
+    PlaidShards,
+    SearchSettings,
+    max_sim,
+    open_shard,
+)
+from legal_rag.plaid_format import open_files, pack_buckets, unpacking_table
+from legal_rag.plaid_writer import count_centroids, write_shard
+
+N_PASSAGES = 50
+HALF_PRECISION = 0.05  # of scores about 20
+THOROUGH = SearchSettings(n_probe=1000)
+STAGED = SearchSettings(exact_below=0, n_full_scores=10, n_probe=8)
+
+
+@pytest.fixture(scope="session")
+def passages(bundled, sample_rows):
+    texts = [row["content"][start : start + 250] for row in sample_rows[:25] for start in (1000, 2000)]
+    return bundled.encode_documents(texts)
+
+
+@pytest.fixture(scope="session")
+def queries(bundled, sample_questions):
+    return bundled.encode_queries([row["question"] for row in sample_questions[:20]])
+
+
+@pytest.fixture(scope="session")
+def exact(passages, queries):
+    return np.array([[max_sim(query, passage) for passage in passages] for query in queries])
+
+
+def write(folder, passages, *, n_bits=4, seed=42):
+    write_shard(folder, np.concatenate(passages), [len(one) for one in passages], n_bits=n_bits, seed=seed)
+    return folder
+
+
+@pytest.fixture(scope="session", params=[1, 2, 4])
+def pair(request, passages, tmp_path_factory):
+    """Write the passages twice, with our writer and with fast-plaid's, at each number of bits."""
+    folder = tmp_path_factory.mktemp("pair")
+    own = write(folder / "own", passages, n_bits=request.param)
+    with FastPlaid(str(folder / "theirs"), device="cpu") as index:
+        index.create([torch.from_numpy(one) for one in passages], nbits=request.param, start_from_scratch=0)
+    return {"own": own, "theirs": folder / "theirs", "n_bits": request.param}
+
+
+@pytest.fixture(scope="session")
+def ours(passages, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("plaid") / "ours", passages)
+
+
+@pytest.fixture
+def copy(ours, tmp_path):
+    return Path(shutil.copytree(ours, tmp_path / "copy"))
+
+
+def checksums(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+
+
+def mean_recall(shard, queries, exact, k=10):
+    best = np.argsort(-exact, axis=1)[:, :k]
+    return np.mean(
+        [len(set(shard.search(q, k).positions) & set(top)) / k for q, top in zip(queries, best, strict=True)]
+    )
+
+
+def test_positions_are_int64_however_they_were_found(ours, queries):
+    for settings in (None, STAGED):
+        assert MappedShard(ours, settings).search(queries[0], 2).positions.dtype == np.int64
+
+
+@pytest.mark.parametrize("writer", ["own", "theirs"])
+def test_our_search_agrees_with_fast_plaids_on_files_of_either(pair, queries, writer):
+    mapped, reference = MappedShard(pair[writer]), FastPlaidShard(pair[writer], THOROUGH, device="cpu")
+    for query in queries[:6]:
+        own, other = mapped.search(query, N_PASSAGES), reference.search(query, 10)
+        # fast-plaid computes in half precision.
+        np.testing.assert_allclose(own.scores[:10], other.scores, atol=HALF_PRECISION)
+        own_scores = dict(zip(own.positions, own.scores, strict=True))
+        np.testing.assert_allclose([own_scores[p] for p in other.positions], other.scores, atol=HALF_PRECISION)
+
+
+def test_our_files_find_the_exact_top_passages_no_less_than_fast_plaids(pair, queries, exact):
+    own, theirs = (mean_recall(MappedShard(pair[writer]), queries, exact) for writer in ("own", "theirs"))
+    assert own > theirs - 0.04  # from one seed to another either's recall moves by 0.03
+    assert own > {1: 0.75, 2: 0.85, 4: 0.93}[pair["n_bits"]]
+
+
+def test_scores_at_four_bits_are_near_the_exact_ones(ours, queries, exact):
+    hits = MappedShard(ours).search(queries[0], N_PASSAGES)
+    np.testing.assert_allclose(hits.scores, exact[0][hits.positions], rtol=0.02)
+
+
+def test_decompressed_vectors_are_unit_rows_near_the_originals(ours, passages):
+    vectors = MappedShard(ours).token_vectors(np.array([3, 7]))
+    original = np.concatenate([passages[3], passages[7]])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert (vectors * original).sum(axis=1).mean() > 0.99
+
+
+def test_several_parts_rank_as_one_does(tmp_path, passages, queries, monkeypatch, ours):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
+    folder = write(tmp_path / "parts", passages)
+    assert len(open_files(folder).parts) > 3
+    one, several = MappedShard(ours), MappedShard(folder)
+    staged = MappedShard(folder, STAGED)
+    for query in queries[:5]:
+        expected = one.search(query, N_PASSAGES)
+        found = several.search(query, N_PASSAGES)
+        assert found.positions.tolist() == expected.positions.tolist()
+        np.testing.assert_array_equal(found.scores, expected.scores)
+        assert staged.search(query, 1).positions[0] == expected.positions[0]
+
+
+def test_fast_plaid_reads_several_parts_of_ours(tmp_path, passages, queries, monkeypatch):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
+    folder = write(tmp_path / "parts", passages)
+    reference = FastPlaidShard(folder, THOROUGH, device="cpu")
+    own, other = MappedShard(folder).search(queries[0], 10), reference.search(queries[0], 10)
+    np.testing.assert_allclose(own.scores, other.scores, atol=HALF_PRECISION)
+    assert own.positions[0] == other.positions[0]
+
+
+def test_a_passage_longer_than_a_part_is_kept_whole(tmp_path, passages, queries, monkeypatch):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 10)
+    shard = MappedShard(write(tmp_path / "parts", passages[:5]))
+    assert sorted(shard.search(queries[0], 5).positions.tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_staged_search_finds_the_top_hits_of_exhaustive_search(ours, queries):
+    exhaustive, staged = MappedShard(ours), MappedShard(ours, STAGED)
+    for query in queries:
+        expected, found = exhaustive.search(query, 3), staged.search(query, 3)
+        assert found.positions[0] == expected.positions[0]
+        assert found.scores[0] == pytest.approx(expected.scores[0], abs=1e-4)
+
+
+def test_staged_search_with_room_for_all_is_exhaustive_search(ours, queries):
+    settings = SearchSettings(exact_below=0, n_full_scores=N_PASSAGES - 1, n_probe=10_000)
+    expected, found = MappedShard(ours).search(queries[0], 5), MappedShard(ours, settings).search(queries[0], 5)
+    assert found.positions.tolist() == expected.positions.tolist()
+
+
+@pytest.mark.parametrize("settings", [None, STAGED])
+def test_a_subset_restricts_the_hits_and_loses_none(ours, queries, settings):
+    subset = np.array([1, 4, 11, 12, 30, 49])
+    hits = MappedShard(ours, settings).search(queries[0], 6, subset)
+    everywhere = MappedShard(ours).search(queries[0], N_PASSAGES)
+    assert hits.positions.tolist() == [p for p in everywhere.positions if p in subset]
+
+
+def test_a_staged_search_among_many_gives_all_the_hits_asked_for(ours, queries):
+    settings = SearchSettings(exact_below=0, n_full_scores=1, n_probe=1)
+    subset = np.arange(0, N_PASSAGES, 2)
+    hits = MappedShard(ours, settings).search(queries[0][:1], 2, subset)
+    assert len(hits.positions) == 2
+    assert set(hits.positions) <= set(subset)
+
+
+@pytest.mark.parametrize("engine", [MappedShard, lambda folder: FastPlaidShard(folder, device="cpu")])
+def test_an_empty_subset_has_no_hit(copy, queries, engine):
+    hits = engine(copy).search(queries[0], 5, np.array([], dtype=np.int64))
+    assert (hits.positions.tolist(), hits.scores.tolist()) == ([], [])
+
+
+@pytest.mark.parametrize("settings", [None, STAGED])
+def test_more_hits_asked_for_than_there_are_gives_every_passage_once(ours, queries, settings):
+    hits = MappedShard(ours, settings).search(queries[0], 1000)
+    assert sorted(hits.positions.tolist()) == list(range(N_PASSAGES))
+    assert (np.diff(hits.scores) <= 0).all()
+
+
+def test_fast_plaid_gives_the_same_subset(copy, queries):
+    subset = np.array([1, 4, 11, 12, 30, 49])
+    own = MappedShard(copy).search(queries[1], 6, subset)
+    other = FastPlaidShard(copy, THOROUGH, device="cpu").search(queries[1], 6, subset)
+    assert sorted(other.positions.tolist()) == subset.tolist()
+    np.testing.assert_allclose(own.scores, other.scores, atol=HALF_PRECISION)
+
+
+@pytest.mark.parametrize("shape", [(4, 385), (4, 192), (384,), (1, 4, 384)])
+def test_a_query_of_another_shape_is_refused(ours, shape):
+    with pytest.raises(ValueError, match="do not fit an index of dim 384"):
+        MappedShard(ours).search(np.ones(shape, dtype=np.float32), 5)
+
+
+def test_equal_scores_come_in_the_order_of_positions(tmp_path, passages, queries):
+    shard = MappedShard(write(tmp_path / "twins", [passages[3], passages[0], passages[3], passages[3]]))
+    hits = shard.search(queries[0], 4)
+    assert [p for p in hits.positions if p != 1] == [0, 2, 3]
+
+
+@pytest.mark.parametrize("n_bits", [1, 4])
+def test_equal_seeds_write_equal_files(tmp_path, passages, n_bits):
+    first = write(tmp_path / "first", passages, n_bits=n_bits, seed=7)
+    second = write(tmp_path / "second", passages, n_bits=n_bits, seed=7)
+    assert checksums(first) == checksums(second)
+
+
+def test_another_seed_writes_other_centroids(tmp_path, passages, ours):
+    other = write(tmp_path / "other", passages, seed=7)
+    assert checksums(other)["centroids.npy"] != checksums(ours)["centroids.npy"]
+
+
+def test_writing_leaves_the_random_states_as_they_were(tmp_path, passages):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = random.random(), np.random.random(), torch.rand(1).item()
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    write(tmp_path / "shard", passages)
+    assert (random.random(), np.random.random(), torch.rand(1).item()) == expected
+
+
+def test_no_file_of_a_shard_is_a_pickle(ours):
+    arrays = sorted(ours.glob("*.npy"))
+    assert len(arrays) == 9
+    assert "embeddings.npy" not in {path.name for path in arrays}
+    for path in arrays:
+        assert np.load(path, allow_pickle=False).dtype != object
+
+
+def test_float16_vectors_from_a_mapped_file_give_the_same_index(tmp_path, passages):
+    halves = [passage.astype(np.float16) for passage in passages]
+    np.concatenate(halves).tofile(tmp_path / "vectors")
+    lengths = [len(passage) for passage in passages]
+    mapped = np.memmap(tmp_path / "vectors", dtype=np.float16, mode="r", shape=(sum(lengths), 384))
+    write_shard(tmp_path / "mapped", mapped, lengths, n_bits=4, seed=42)
+    assert checksums(tmp_path / "mapped") == checksums(write(tmp_path / "held", halves))
+
+
+@pytest.mark.parametrize("engine", [MappedShard, lambda folder: FastPlaidShard(folder, device="cpu")])
+def test_one_passage_of_one_token_is_an_index(tmp_path, engine):
+    vector = np.eye(1, 32, dtype=np.float32)
+    folder = write(tmp_path / "one", [vector])
+    hits = engine(folder).search(vector, 5)
+    assert hits.positions.tolist() == [0]
+    assert hits.scores[0] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "problem"),
+    [([2, 2], "passages of 4 tokens do not fit 5"), ([], "passages of 0 tokens"), ([5, 0], "passage 1 has no token")],
+)
+def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_written(tmp_path, lengths, problem):
+    with pytest.raises(ValueError, match=problem):
+        write_shard(tmp_path / "shard", np.ones((5, 32), dtype=np.float32), lengths, n_bits=4, seed=1)
+    assert not (tmp_path / "shard").exists()
+
+
+def test_no_vectors_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="do not fit 0 token vectors"):
+        write_shard(tmp_path / "shard", np.empty((0, 32), dtype=np.float32), [], n_bits=4, seed=1)
+
+
+def test_a_shard_is_not_written_over_another(ours, passages):
+    before = checksums(ours)
+    with pytest.raises(FileExistsError, match="ours"):
+        write(ours, passages[:2])
+    assert checksums(ours) == before
+
+
+@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 1), (300, 256), (69_637, 4096), (400_000, 8192)])
+def test_an_index_has_fast_plaids_number_of_centroids(n_tokens, expected):
+    assert count_centroids(n_tokens) == expected
+
+
+@pytest.mark.parametrize("n_bits", [1, 2, 4])
+def test_unpacking_gives_back_the_packed_buckets(n_bits):
+    buckets = np.random.default_rng(0).integers(0, 2**n_bits, (5, 32)).astype(np.uint8)
+    weights = np.arange(2**n_bits, dtype=np.float32)
+    packed = pack_buckets(buckets, n_bits)
+    assert packed.shape == (5, 4 * n_bits)
+    np.testing.assert_array_equal(unpacking_table(weights, n_bits)[packed].reshape(5, 32), buckets)
+
+
+def test_a_bucket_number_is_stored_least_significant_bit_first():
+    assert pack_buckets(np.array([[1, 2, 0, 3]], dtype=np.uint8), 2).tolist() == [[0b10010011]]
+
+
+# --- damage --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metadata.json",
+        "centroids.npy",
+        "0.codes.npy",
+        "0.residuals.npy",
+        "doclens.0.json",
+        "ivf.npy",
+        "ivf_lengths.npy",
+    ],
+)
+def test_a_missing_file_is_named(copy, name):
+    (copy / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"incomplete PLAID index: no {name}"):
+        open_shard(copy, device="cpu")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no metadata.json in .*nowhere"):
+        open_shard(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["0.codes.npy", "0.residuals.npy", "centroids.npy", "ivf.npy", "bucket_weights.npy"])
+@pytest.mark.parametrize("kept", [0, 5, 60, -4])
+def test_a_file_cut_short_is_refused(copy, name, kept):
+    path = copy / name
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=rf"damaged PLAID index: .*{name}"):
+        open_shard(copy, device="cpu")
+
+
+def test_a_pickle_in_place_of_an_array_is_refused_unread(copy, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "exploded",)
+
+    np.save(copy / "0.codes.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
+        open_shard(copy, device="cpu")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_a_zip_in_place_of_an_array_is_refused(copy):
+    with (copy / "0.codes.npy").open("wb") as file:
+        np.savez(file, codes=np.arange(3))
+    with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
+        open_shard(copy, device="cpu")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"num_chunks": 1}', '{"num_chunks": null, "nbits": 4}', "\x80"])
+def test_a_damaged_metadata_file_is_refused(copy, text):
+    (copy / "metadata.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"damaged PLAID index: .*metadata.json"):
+        open_shard(copy, device="cpu")
+
+
+def test_lengths_of_another_index_are_refused(copy):
+    lengths = json.loads((copy / "doclens.0.json").read_text())
+    (copy / "doclens.0.json").write_text(json.dumps(lengths[:-1]))
+    with pytest.raises(ValueError, match=rf"{sum(lengths[:-1])} tokens announced, {sum(lengths)} found"):
+        open_shard(copy, device="cpu")
+
+
+def test_a_negative_length_is_refused(copy):
+    lengths = json.loads((copy / "doclens.0.json").read_text())
+    (copy / "doclens.0.json").write_text(json.dumps([lengths[0] + lengths[1] + 5, -5, *lengths[2:]]))
+    with pytest.raises(ValueError, match="damaged PLAID index"):
+        open_shard(copy, device="cpu")
+
+
+@pytest.mark.parametrize("number", [-1, 10**6])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("0.codes.npy", "tokens of unknown centroids"), ("ivf.npy", "lists of unknown passages")]
+)
+def test_numbers_that_point_outside_the_arrays_are_refused(copy, name, problem, number):
+    values = np.load(copy / name)
+    values[3] = number
+    np.save(copy / name, values)
+    with pytest.raises(ValueError, match=rf"damaged PLAID index: .* \({problem}\)"):
+        open_shard(copy, device="cpu")
+
+
+@pytest.mark.parametrize("n_bits", [0, 2, 3, 8])
+def test_another_number_of_bits_than_the_files_have_is_refused(copy, n_bits):
+    metadata = json.loads((copy / "metadata.json").read_text())
+    (copy / "metadata.json").write_text(json.dumps({**metadata, "nbits": n_bits}))
+    with pytest.raises(ValueError, match=r"damaged PLAID index: .*(bits a dimension|bytes wide)"):
+        open_shard(copy, device="cpu")
+
+
+def test_residuals_of_another_width_are_refused(copy, passages):
+    np.save(copy / "0.residuals.npy", np.zeros((sum(map(len, passages)), 8), dtype=np.uint8))
+    with pytest.raises(ValueError, match="damaged PLAID index"):
+        open_shard(copy, device="cpu")
+
+
+# --- several shards, exact scores ----------------------------------------------------------------------------------
+
+
+def test_two_shards_are_merged_by_score(tmp_path, passages, queries, exact):
+    write(tmp_path / "a", passages[:20])
+    write(tmp_path / "b", passages[20:])
+    hits = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu").search(queries[0], 10)
+    scores = [score for _, _, score in hits]
+    assert scores == sorted(scores, reverse=True)
+    found = [position + 20 * shard for shard, position, _ in hits]
+    assert len(set(found)) == 10
+    assert len(set(found) & set(np.argsort(-exact[0])[:10])) >= 9
+
+
+def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
+    write(tmp_path / "a", passages[:20])
+    write(tmp_path / "b", passages[20:])
+    shards = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu")
+    hits = shards.search(queries[0], 50, [np.array([3, 5]), np.array([], dtype=np.int64)])
+    assert sorted((shard, position) for shard, position, _ in hits) == [(0, 3), (0, 5)]
+    assert len(shards.search(queries[0], 50, [None, np.array([0])])) == 21
+
+
+def test_equal_scores_come_in_the_order_of_shards(tmp_path, passages, queries):
+    write(tmp_path / "a", passages[:3])
+    hits = PlaidShards([tmp_path / "a", tmp_path / "a"], device="cpu").search(queries[0], 6)
+    assert [shard for shard, _, _ in hits] == [0, 1, 0, 1, 0, 1]
+
+
+def test_max_sim_sums_each_query_tokens_best_match():
+    query = np.array([[1.0, 0.0], [0.0, 1.0]])
+    document = np.array([[1.0, 0.0], [0.6, 0.8]])
+    assert max_sim(query, document) == pytest.approx(1.8)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (0, 2)])
+def test_max_sim_refuses_other_dims_and_empty_documents(shape):
+    with pytest.raises(ValueError, match="cannot compare a query of shape"):
+        max_sim(np.ones((1, 2)), np.ones(shape))
