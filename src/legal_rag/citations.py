@@ -77,7 +77,9 @@ def check_citations(text: str, content_of: Callable[[str], str]) -> CheckedAnswe
             continue
         passage = _cited_passage(bracket, content_of)
         if passage:
-            vouched = _last_sentence("".join(pieces[cited:])) or sentence  # markers in a row vouch for the same one
+            since = "".join(pieces[cited:])
+            since = since.removeprefix('"') if cited else since  # a quotation may end just after its marker
+            vouched = _last_sentence(since) or sentence  # markers in a row vouch for the same one
             status = _status(vouched, passage.quote)
             passage = passage._replace(status=status) if status else None
         if passage:
@@ -120,7 +122,7 @@ def _is_supported(sentence: str, passage: str) -> bool:
 
 def _last_sentence(text: str) -> str:
     """Return the last sentence of `text`, or nothing where it says nothing: blanks, a comma, "et"."""
-    body = text.removeprefix('"').rstrip(" .!?…\n")  # a quotation may end just after its marker
+    body = text.rstrip(" .!?…\n")
     quotations = _quotations(body)
     if not quotations and not CONTENT_WORD.search(body):
         return ""
@@ -130,7 +132,7 @@ def _last_sentence(text: str) -> str:
         inside = len(quoted.rstrip(QUOTATION_ENDS))
         masked += body[end : start + 1] + "x" * inside + quoted[inside:]
         end = stop
-    masked = (masked + body[end:]).replace(";", ",")  # nor does a semicolon
+    masked = (masked + body[end:]).replace(";", ",") + "\n"  # nor does a semicolon
     return body[split_sentences(masked)[-1][0] :]
 
 
@@ -148,7 +150,7 @@ def _quotations(text: str) -> list[tuple[int, int]]:
                 spans.append((start, match.end()))
         elif mark == '"' and not opened:
             opened.append((mark, match.start()))
-    return spans + [(opened[0][1], len(text))] if opened else spans
+    return [*spans, (opened[0][1], len(text))] if opened else spans
 
 
 def _comparable(text: str) -> str:

@@ -83,6 +83,9 @@ class Encoder(Protocol):
             ValueError: If a query is longer than the encoder reads.
         """
 
+    def check_query(self, text: str) -> None:
+        """Raise ValueError for a question that is empty, or longer than the encoder reads."""
+
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Encode one text; also give, shape (n_tokens, 2), which of its characters each row stands for."""
 
@@ -160,12 +163,20 @@ class PyLateEncoder:
             ValueError: If a query is empty, or longer than the encoder reads.
         """
         for text in texts:
-            if not text.strip():
-                raise ValueError("the question is empty")
-            if (found := self.count_query_tokens(text)) > self.identity.query_length:
-                limit = self.identity.query_length
-                raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")
+            self.check_query(text)
         return self._encode(texts, "query")
+
+    def check_query(self, text: str) -> None:
+        """Refuse a question that the encoder would cut.
+
+        Raises:
+            ValueError: If it is empty, or longer than the encoder reads.
+        """
+        if not text.strip():
+            raise ValueError("the question is empty")
+        if (found := self.count_query_tokens(text)) > self.identity.query_length:
+            limit = self.identity.query_length
+            raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Encode one text, and say which of its characters each row stands for.

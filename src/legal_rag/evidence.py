@@ -5,12 +5,13 @@ there is none. It never writes a sentence of its own about the law.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from legal_rag.citations import CheckedAnswer, Citation, format_marker
 from legal_rag.prediction import Mode, Prediction
-from legal_rag.relevance import is_relevant, measure_signs
+from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
 from legal_rag.run_log import RunLog
 from legal_rag.sentences import split_sentences
@@ -18,6 +19,21 @@ from legal_rag.sentences import split_sentences
 QUOTE_CHARS = 500  # of a passage quoted in the answer, about three sentences
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
+
+
+class Reading(NamedTuple):
+    """A hit's text read token by token against the question."""
+
+    hit: SearchHit
+    similarities: np.ndarray  # (n_query_tokens, n_tokens), cosines
+    offsets: np.ndarray  # (n_tokens, 2), each token's characters in the hit's text
+
+
+class Findings(NamedTuple):
+    """What a search for a question brought, and how near it came."""
+
+    readings: list[Reading]
+    signs: Signs
 
 
 class EvidenceAgent:
@@ -39,16 +55,14 @@ class EvidenceAgent:
     def answer(self, question: str, log: RunLog, *, mode: Mode, notice: str | None) -> Prediction:
         """Answer within a run that has already begun: its events and documents are kept."""
         with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
-            vectors = self._retriever.encode(question)
-            hits = self._retriever.search_vectors(vectors, self._n_passages, by_document=True)
-            ids += [hit.chunk_id for hit in hits]
-        signs = measure_signs(question, hits, len(vectors))
-        relevant = is_relevant(signs, self._retriever.encoder.identity.name)
-        for hit in hits if relevant else []:
-            log.saw(hit)
+            findings = self.find(question)
+            ids += [reading.hit.chunk_id for reading in findings.readings]
+        relevant = is_relevant(findings.signs, self._retriever.encoder.identity.name)
         with log.record("answer", "evidence") as ids:
-            checked = self._quote(vectors, hits) if relevant else CheckedAnswer(NO_PASSAGE, [], [])
+            checked = self._quote(findings.readings) if relevant else CheckedAnswer(NO_PASSAGE, [], [])
             ids += [citation.doc_id for citation in checked.citations]
+        for reading in findings.readings if relevant else []:
+            log.saw(reading.hit)
         return log.prediction(
             question,
             checked,
@@ -57,10 +71,28 @@ class EvidenceAgent:
             notice=notice,
         )
 
-    def _quote(self, query: np.ndarray, hits: Sequence[SearchHit]) -> CheckedAnswer:
+    def find(self, question: str) -> Findings:
+        """Search for a question, one passage a document, and read the passages found.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        encoder = self._retriever.encoder
+        encoder.check_query(question)
+        query, query_offsets = encoder.encode_with_offsets(question, as_query=True)
+        readings = []
+        for hit in self._retriever.search_vectors(query, self._n_passages, by_document=True):
+            vectors, offsets = encoder.encode_with_offsets(hit.text)
+            readings.append(Reading(hit, query @ vectors.T, offsets))
+        own_words = query_offsets[:, 0] < query_offsets[:, 1]
+        best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
+        return Findings(readings, measure_signs(question, [reading.hit.text for reading in readings], best))
+
+    def _quote(self, readings: Sequence[Reading]) -> CheckedAnswer:
         # Quoted from offsets, nothing is left to be searched for: a quotation that itself holds « or [Source: …] stays.
         lines, citations = [INTRODUCTION], []
-        for hit, (start, end) in zip(hits, self._best_parts(query, hits), strict=True):
+        for hit, similarities, offsets in readings:
+            start, end = max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run))
             span = (hit.char_start + start, hit.char_start + end)
             quote = self._retriever.corpus.document(hit.doc_id).content[slice(*span)]
             date = f" ({hit.decision_date})" if hit.decision_date else ""
@@ -68,15 +100,6 @@ class EvidenceAgent:
             lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}\n« {quote} » {marker}")
             citations.append(Citation(hit.doc_id, *span, quote, "verified"))
         return CheckedAnswer("\n\n".join(lines), citations, [])
-
-    def _best_parts(self, query: np.ndarray, hits: Sequence[SearchHit]) -> list[tuple[int, int]]:
-        """Choose in each hit's text the run of sentences closest to the question: its offsets in that text."""
-        parts = []
-        for hit in hits:
-            vectors, offsets = self._retriever.encoder.encode_with_offsets(hit.text)
-            similarities = query @ vectors.T
-            parts.append(max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run)))
-        return parts
 
 
 def _closeness(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:

@@ -1,8 +1,8 @@
 """Whether the passages found have to do with the question at all: when to abstain.
 
-In: a question and its best hits. Out: yes or no. Two signs are weighed: how close the best passage is (its MaxSim,
-divided by the number of query tokens), and how many of the question's words stand in the best three passages. How far
-apart near and far lie differs from encoder to encoder, so the weights are measured for each:
+In: a question and the passages found. Out: yes or no. Two signs are weighed: how close the best passage is (the mean,
+over the tokens of the question's words, of their best match in it), and how many of those words stand in the best three
+passages. How far apart near and far lie differs from encoder to encoder, so the weights are measured for each:
 `benchmarks/abstention.py` does it.
 """
 
@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from legal_rag.retriever import SearchHit
+import numpy as np
 
 CONTENT_WORD = re.compile(r"[a-z0-9]{4,}")
 STEM_LETTERS = 6  # words are compared by their beginnings: "licenciement" and "licencié" are one
@@ -27,7 +27,7 @@ QUESTION_WORDS = frozenset(
 class Signs(NamedTuple):
     """What is measured of a question and its hits."""
 
-    closeness: float  # of the best passage: MaxSim over the number of query tokens, -1 to 1
+    closeness: float  # of the best passage: mean over the question's tokens of their best cosine, -1 to 1
     coverage: float  # share of the question's words that stand in the best passages, 0 to 1
 
 
@@ -39,27 +39,39 @@ class Calibration(NamedTuple):
     threshold: float
 
 
-CALIBRATIONS = {"bundled": Calibration(closeness_weight=1.0, coverage_weight=0.0152, threshold=0.8102)}
+CALIBRATIONS = {"bundled": Calibration(closeness_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
 
 
-def is_relevant(signs: Signs, encoder_name: str) -> bool:
-    """Tell whether hits are worth quoting.
+def is_relevant(signs: Signs, encoder_name: str, rule: Calibration | None = None) -> bool:
+    """Tell whether passages are worth quoting.
 
-    With an encoder that was never calibrated, only hits that share no word with the question are refused.
+    With an encoder that was never calibrated, only passages that share no word with the question are refused.
+
+    Args:
+        signs: From `measure_signs`.
+        encoder_name: Whose calibration to use.
+        rule: Another one to use instead.
     """
-    rule = CALIBRATIONS.get(encoder_name)
+    rule = rule or CALIBRATIONS.get(encoder_name)
     if rule is None:
         return signs.coverage > 0
     return rule.closeness_weight * signs.closeness + rule.coverage_weight * signs.coverage >= rule.threshold
 
 
-def measure_signs(question: str, hits: Sequence[SearchHit], n_query_tokens: int) -> Signs:
-    """Measure how near the best hits are to the question; without a hit both signs are at their lowest."""
-    if not hits:
+def measure_signs(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> Signs:
+    """Measure how near passages are to a question.
+
+    Args:
+        question: The question.
+        passages: The texts found, best first; without any, both signs are at their lowest.
+        best_similarities: Shape (n,), for each token of the question's own words its highest cosine with the tokens
+            of the best passage. Special tokens and prefixes are left out: they are near to everything.
+    """
+    if not passages or not len(best_similarities):
         return Signs(-1.0, 0.0)
     asked = _stems(question)
-    found = set().union(*(_stems(hit.text) for hit in hits[:PASSAGES_READ]))
-    return Signs(hits[0].score / n_query_tokens, len(asked & found) / len(asked) if asked else 0.0)
+    found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
+    return Signs(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
 
 
 def _stems(text: str) -> set[str]:

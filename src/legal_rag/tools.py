@@ -94,7 +94,7 @@ def find_document(identifier: str, dataset: Any) -> Document:
             return document_of(dataset, candidate)
         except LookupError:
             continue
-    shown = "".join(letter for letter in identifier[:SHOWN_ID_CHARS] if letter.isprintable())
+    shown = _printable(identifier[:SHOWN_ID_CHARS])
     nearest = nearest_id(dataset, candidates[0][:SHOWN_ID_CHARS])
     hint = f" Identifiant le plus proche : « {format_chunk_id(nearest, 0)} »." if nearest else ""
     expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
@@ -166,8 +166,10 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
             try:
                 around = _whole_number("context_chunks", context_chunks, 0, MOST_NEIGHBOURS)
                 chunks = _find_chunks(str(chunk_id), around, corpus)
-            except (LookupError, ValueError) as error:
+            except LookupError as error:
                 return str(error)
+            except ValueError as error:
+                return f"Lecture impossible : {error}."
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
         log.read(corpus.document(chunks[0].doc_id))
         return "\n\n".join(map(_render_chunk, chunks))
@@ -175,11 +177,16 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_chunk
 
 
+def _printable(text: str) -> str:
+    return "".join(letter for letter in text if letter.isprintable())
+
+
 def _question(query: object) -> str:
-    text = query.strip() if isinstance(query, str) else ""
+    # Halves of characters, which no tokenizer takes, are left out.
+    text = query.encode(errors="ignore").decode().strip() if isinstance(query, str) else ""
     if not text:
         raise ValueError("la question est vide")
-    return text.encode(errors="ignore").decode()  # without halves of characters, which no tokenizer takes
+    return text
 
 
 def _whole_number(name: str, value: object, least: int, most: int) -> int:
@@ -189,7 +196,7 @@ def _whole_number(name: str, value: object, least: int, most: int) -> int:
     except (TypeError, ValueError, OverflowError):
         number = least - 1
     if number < least:
-        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {str(value)[:20]} »")
+        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {_printable(str(value)[:20])} »")
     return min(number, most)
 
 

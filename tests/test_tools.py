@@ -1,0 +1,285 @@
+"""The tools, alone and as an agent gets them, over the sample and over ids that are hard to tell apart."""
+
+import threading
+
+import datasets
+import dspy
+import pytest
+
+from legal_rag.encoder import PyLateEncoder
+from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.library import Library
+from legal_rag.retriever import Retriever, build_retriever
+from legal_rag.rows import document_of
+from legal_rag.run_log import RunLog
+from legal_rag.tools import READ_CHARS, build_tools, lookup_chunk, lookup_legal_doc, search_legal_docs
+
+ROWS = {
+    "2001": "Le premier texte parle du bail rural.",
+    "2001-25": "Le second texte parle du vote des électeurs.",
+    "n° 4/5, AN": "Le troisième texte parle d'une route.",
+    "LONG": "Chaque phrase de ce long texte dit la même chose. " * 1000,
+}
+
+
+@pytest.fixture(scope="module")
+def library(tiny_encoder: PyLateEncoder, tmp_path_factory: pytest.TempPathFactory) -> Library:
+    rows = [{"id": doc_id, "content": content, "title": f"Titre {doc_id}"} for doc_id, content in ROWS.items()]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path_factory.mktemp("hard-ids")))
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+@pytest.fixture(scope="module")
+def retriever(library: Library, tiny_encoder: PyLateEncoder) -> Retriever:
+    return build_retriever(library, tiny_encoder)
+
+
+def as_dataset(library: Library) -> datasets.Dataset:
+    return datasets.Dataset.from_list(
+        [{"id": one, "content": text, "title": f"Titre {one}"} for one, text in ROWS.items()]
+    )
+
+
+def as_mapping(library: Library) -> dict:
+    return {one: {"content": text, "title": f"Titre {one}"} for one, text in ROWS.items()}
+
+
+HOLDERS = pytest.mark.parametrize(
+    "held", [lambda library: library, as_dataset, as_mapping], ids=["library", "dataset", "mapping"]
+)
+
+
+def test_searching_as_a_plain_function_takes_the_retriever_by_name(retriever):
+    assert search_legal_docs("vote des électeurs", 3, retriever=retriever) == retriever.search("vote des électeurs", 3)
+
+
+@HOLDERS
+@pytest.mark.parametrize(
+    ("identifier", "doc_id"),
+    [
+        ("2001-0", "2001"),
+        ("2001", "2001"),
+        ("2001-25-0", "2001-25"),
+        ("  n° 4/5, AN-0 ", "n° 4/5, AN"),
+        ("n° 4/5, AN", "n° 4/5, AN"),
+        ("LONG-999", "LONG"),
+    ],
+)
+def test_a_chunk_id_or_a_document_id_gives_the_whole_text_as_it_is_in_the_source(library, held, identifier, doc_id):
+    text = lookup_legal_doc(identifier, held(library))
+    assert text == f"Décision : {doc_id}\nTitre : Titre {doc_id}\n\n{document_of(library, doc_id).content}"
+    assert text.endswith(ROWS[doc_id])
+
+
+def test_a_document_id_that_ends_in_a_number_is_found_where_no_shorter_id_is():
+    held = {"2001-25": {"content": "Le texte."}}
+    assert lookup_legal_doc("2001-25", held) == "Décision : 2001-25\n\nLe texte."
+
+
+def test_the_score_is_shown_where_it_is_given(library):
+    assert "\nScore : 3.14\n\n" in lookup_legal_doc("2001-0", library, 3.14159)
+
+
+@HOLDERS
+@pytest.mark.parametrize(
+    "identifier", ["", " ", "-", "-3", "2001-", "2001-x", "2002", "2002-0", "2001-٣", "\ud800", "a\0b", "x" * 100_000]
+)
+def test_an_id_that_names_nothing_gets_a_french_sentence_with_the_nearest_form(library, held, identifier):
+    answer = lookup_legal_doc(identifier, held(library))
+    assert answer.startswith("Aucune décision pour « ")
+    assert "Identifiant le plus proche : « " in answer
+    assert len(answer) < 400
+    answer.encode()
+
+
+@HOLDERS
+def test_the_nearest_form_is_a_chunk_id_that_can_be_looked_up(library, held):
+    assert "(forme attendue : « identifiant-numéro »" in lookup_legal_doc("20001", held(library))
+    assert "Identifiant le plus proche : « 2001-0 »." in lookup_legal_doc("20001-0", held(library))
+
+
+def test_an_empty_mapping_has_no_nearest_form():
+    assert lookup_legal_doc("2001-0", {}) == "Aucune décision pour « 2001-0 »."
+
+
+def test_a_dataset_is_read_once_for_its_ids_and_then_one_row_a_look_up(monkeypatch):
+    dataset = datasets.Dataset.from_list([{"id": f"D{n}", "content": f"Texte {n}."} for n in range(3000)])
+    reads = []
+    read = datasets.Dataset.__getitem__
+    monkeypatch.setattr(datasets.Dataset, "__getitem__", lambda self, key: reads.append(key) or read(self, key))
+    for number in range(20):
+        assert lookup_legal_doc(f"D{number * 100}-0", dataset).endswith(f"Texte {number * 100}.")
+    assert [key for key in reads if isinstance(key, int)] == list(range(0, 2000, 100))
+    assert len(reads) <= 22
+
+
+def test_of_two_rows_with_one_id_the_first_counts_as_in_an_index():
+    dataset = datasets.Dataset.from_list([{"id": "A", "content": "Premier."}, {"id": "A", "content": "Second."}])
+    assert lookup_legal_doc("A-0", dataset).endswith("Premier.")
+
+
+def test_a_dataset_without_ids_is_refused():
+    with pytest.raises(ValueError, match="no column 'id' in the dataset .its columns: content"):
+        lookup_legal_doc("A-0", datasets.Dataset.from_list([{"content": "Premier."}]))
+
+
+def test_what_holds_no_documents_is_refused():
+    with pytest.raises(TypeError, match="no documents in a list"):
+        lookup_legal_doc("A-0", [])
+
+
+def test_a_chunk_is_shown_with_its_neighbours_and_their_offsets(library):
+    chunks = library.chunks_of("LONG")
+    shown = lookup_chunk("LONG-2", 1, dataset=library)
+    assert shown == "\n\n".join(
+        f"LONG-{one.chunk_index} [Source: LONG, chars {one.char_start}-{one.char_end}]\n« {one.text} »"
+        for one in chunks[1:4]
+    )
+    assert lookup_chunk("LONG-0", 0, dataset=library).count("[Source:") == 1
+    assert lookup_chunk("LONG", -7, dataset=library).count("[Source:") == 1
+    assert lookup_chunk("LONG-0", 10**40, dataset=library).count("[Source:") == len(chunks)
+    assert lookup_chunk("2001-25-0", dataset=library).startswith("2001-25-0 [Source: 2001-25, chars 0-44]")
+
+
+@pytest.mark.parametrize("number", ["1", "7", "9" * 30])
+def test_a_chunk_out_of_range_is_told_the_range(library, number):
+    assert lookup_chunk(f"2001-{number}", dataset=library) == (
+        f"Pas de passage « 2001-{number} » : cette décision va de « 2001-0 » à « 2001-0 »."
+    )
+
+
+def test_the_tools_are_what_an_agent_needs(library, retriever):
+    search, document, chunk = map(dspy.Tool, build_tools(library, retriever))
+    assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k"])
+    assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id"])
+    assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
+    assert [tool.desc.split()[0] for tool in (search, document, chunk)] == ["Cherche", "Donne", "Donne"]
+    assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
+    assert document(chunk_id="2001-0").endswith(ROWS["2001"])
+    assert "« Le premier texte" in chunk(chunk_id="2001-0")
+
+
+ODD = [
+    None,
+    "",
+    " ",
+    "trois",
+    [],
+    {"a": 1},
+    -1,
+    0,
+    2.5,
+    float("inf"),
+    float("nan"),
+    10**400,
+    "9" * 5000,
+    "\ud800",
+    "\0",
+    b"x",
+    True,
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:12])
+def test_no_argument_makes_a_tool_raise(library, retriever, odd):
+    search, document, chunk = build_tools(library, retriever)
+    answers = [
+        search(odd),
+        search("bail", odd),
+        document(odd),
+        chunk(odd),
+        chunk("2001-0", odd),
+        chunk("2001-0", [odd]),
+    ]
+    assert all(answer and answer.encode() for answer in answers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("", 3), "Recherche impossible : la question est vide."),
+        (("bail", 0), "Recherche impossible : k doit être un nombre entier de 1 à 50, reçu : « 0 »."),
+        (("bail", "trois"), "Recherche impossible : k doit être un nombre entier de 1 à 50, reçu : « trois »."),
+        (("bail " * 500, 3), "Recherche impossible : la question est trop longue, reformulez-la en une phrase."),
+    ],
+)
+def test_a_search_that_cannot_be_made_is_explained_in_french(library, retriever, arguments, answer):
+    search, _, _ = build_tools(library, retriever)
+    assert search(*arguments) == answer
+
+
+def test_numbers_as_text_are_understood_and_large_ones_cut(library, retriever):
+    search, _, chunk = build_tools(library, retriever)
+    assert search("phrase du long texte", "2").count("[Source: ") == 2
+    assert search("phrase du long texte", 10**30).count("[Source: ") == min(50, library.manifest["counts"]["chunks"])
+    assert chunk("LONG-8", "99").count("[Source: ") == 11
+
+
+def test_a_long_decision_is_cut_and_says_so(library, retriever):
+    _, document, _ = build_tools(library, retriever)
+    text = document("LONG-0")
+    assert len(text) < READ_CHARS + 200
+    assert text.endswith(
+        f"[Texte coupé : {len(ROWS['LONG'].strip()) + 1} caractères en tout. La suite se lit par passages avec lookup_chunk.]"
+    )
+
+
+def test_a_long_passage_is_an_excerpt_in_a_list_of_results(library, retriever):
+    search, _, _ = build_tools(library, retriever)
+    assert " […] »" in search("Chaque phrase de ce long texte", 50)
+
+
+def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retriever):
+    log = RunLog()
+    search, document, chunk = build_tools(library, retriever, log)
+    search("vote", k=2)
+    document("2001-25-0")
+    chunk("LONG-1", 1)
+    document("INCONNU")
+    search("", k=2)
+    assert [(event.type, event.tool) for event in log.events] == [
+        ("search", "search_legal_docs"),
+        ("read", "lookup_legal_doc"),
+        ("read", "lookup_chunk"),
+        ("read", "lookup_legal_doc"),
+        ("search", "search_legal_docs"),
+    ]
+    assert [len(event.output_ids) for event in log.events] == [2, 1, 3, 0, 0]
+    assert log.events[0].input == {"query": "vote", "k": 2}
+    assert log.events[2].output_ids == ["LONG-0", "LONG-1", "LONG-2"]
+    assert all(event.seconds >= 0 for event in log.events)
+    assert list(log.passages) == log.events[0].output_ids
+    assert {"2001-25", "LONG"} <= set(log.documents)
+
+
+def test_a_passage_found_twice_keeps_its_best_score(library, retriever):
+    log = RunLog()
+    (hit,) = retriever.search("vote des électeurs", 1)
+    for score in (1.0, 3.0, 2.0):
+        log.saw(hit._replace(score=score))
+    assert [passage.score for passage in log.passages.values()] == [3.0]
+
+
+def test_runs_in_threads_do_not_mix(library, retriever):
+    logs = {doc_id: RunLog() for doc_id in ("2001", "2001-25", "LONG")}
+    start = threading.Barrier(len(logs))
+    wrong = []
+
+    def run(doc_id, log):
+        search, document, _ = build_tools(library, retriever, log)
+        start.wait()
+        for _ in range(5):
+            search(doc_id, k=1)
+            if not document(f"{doc_id}-0").startswith(f"Décision : {doc_id}\n"):
+                wrong.append(doc_id)
+
+    threads = [threading.Thread(target=run, args=item) for item in logs.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    for doc_id, log in logs.items():
+        assert [event.input for event in log.events] == [{"query": doc_id, "k": 1}, {"chunk_id": f"{doc_id}-0"}] * 5
+        assert [event.output_ids for event in log.events[1::2]] == [[doc_id]] * 5
