@@ -3,10 +3,10 @@
 Run: python benchmarks/abstention.py --set NAME QUERIES [--set NAME QUERIES …] [--off-topic FILE]
 
 Each set is a built Library's name and a file of questions that it holds the answers to; the off-topic questions, that
-no Library here answers, are asked of each. Questions are split in two halves by their order (even, odd). A linear rule is
-fitted to one half of all sets by logistic regression, its threshold put where both kinds of error on that half are as
-low as they can be together; the other half is what the figures are of. A false abstention is a question with an answer
-that got none; a false answer, one without that did.
+no Library here answers, are asked of each. Questions are split in two halves by their order (even, odd). A linear rule
+is fitted to one half of all sets by logistic regression, its threshold put where both kinds of error on that half are
+as low as they can be together; the other half is what the figures are of. A false abstention is a question with an
+answer that got none; a false answer, one without that did.
 """
 
 import argparse

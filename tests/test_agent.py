@@ -41,7 +41,7 @@ def ask(tiny_library, tiny_encoder):
     """Ask the question of a model that follows a script."""
 
     def asking(script, **settings):
-        settings = {"timeout": 30, "num_retries": 0} | settings
+        settings = {"timeout": 30, "num_retries": 0, "cache": False} | settings
         with ScriptedServer(script) as server:
             agent = build_agent(
                 tiny_library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings
@@ -69,7 +69,7 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     ("script", "reason"),
     [
         (lambda prompt, attempt: Reply("n'importe quoi"), "réponse illisible"),
-        (lambda prompt, attempt: Reply(raw_body="<html>panne</html>"), "réponse illisible"),
+        (lambda prompt, attempt: Reply(raw_body="<html>panne</html>"), "erreur du serveur"),
         (lambda prompt, attempt: Reply(status=500, raw_body="{}"), "erreur du serveur"),
         (lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad key"}}'), "clé refusée"),
         (lambda prompt, attempt: Reply(hangs=True), "délai dépassé"),
@@ -87,7 +87,9 @@ def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, scri
 
 
 def test_no_server_at_all_leaves_an_evidence_answer(tiny_library, tiny_encoder):
-    agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder, timeout=5, num_retries=0)
+    agent = build_agent(
+        tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder, timeout=5, num_retries=0, cache=False
+    )
     prediction = agent(QUESTION)
     assert prediction.mode == "fallback"
     assert "serveur" in prediction.notice

@@ -393,7 +393,7 @@ def test_the_second_of_two_builders_gets_one_clear_line(config, tiny_encoder, sa
     first.start()
     try:
         assert waiting.wait(60)
-        with pytest.raises(ValueError, match=r"another process is building .*: wait for it to end"):
+        with pytest.raises(ValueError, match=r"another process is making .*: wait for it to end"):
             build_index(config, tiny_encoder)
     finally:
         go_on.set()

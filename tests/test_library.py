@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag import library as library_module
+from legal_rag import folders
 from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document
 from legal_rag.corpus import Document, read_documents
-from legal_rag.library import Library, StoredChunk, building
+from legal_rag.library import Library, StoredChunk
+from legal_rag.library_writer import building
 
 ODD_IDS = [
     "l'arrêt",
@@ -341,7 +342,7 @@ def test_a_full_disk_under_the_store_is_an_os_error(tmp_path):
 
 def test_two_builders_at_once_are_one_too_many(tmp_path):
     with building(tmp_path, "lib") as writer:
-        with pytest.raises(ValueError, match=r"another process is building .*lib: wait for it to end") as caught:
+        with pytest.raises(ValueError, match=r"another process is making .*lib: wait for it to end") as caught:
             write_library(tmp_path, rows("b"))
         assert "\n" not in str(caught.value)
         assert writer.path.is_dir()
@@ -411,7 +412,7 @@ def test_a_second_failure_after_a_cut_off_swap_still_leaves_the_library_before_i
         raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(library_module.os, "replace", fail)
+        patch.setattr(folders.os, "replace", fail)
         with pytest.raises(OSError, match="the disk is gone"):
             write_library(tmp_path, rows("new"))
     assert list(Library.open(tmp_path, "lib")) == ["old"]

@@ -47,6 +47,7 @@ def build_language_model(
     *,
     timeout: float = 120.0,
     num_retries: int = 2,
+    cache: bool = True,
 ) -> "dspy.LM":
     """Describe a language model to DSPy; nothing is asked of it yet.
 
@@ -60,6 +61,7 @@ def build_language_model(
         temperature: 0 to 2.
         timeout: Seconds that a request may take.
         num_retries: Further attempts after a failed request.
+        cache: Let DSPy answer a request it has seen from its cache, which tells models apart by name, not by address.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else litellm fetches a price list at import
     import dspy
@@ -81,6 +83,7 @@ def build_language_model(
         temperature=temperature,
         timeout=timeout,
         num_retries=num_retries,
+        cache=cache,
     )
 
 
@@ -93,6 +96,7 @@ def build_agent(
     instructions: str | None = None,
     encoder: Encoder | None = None,
     lm: "dspy.LM | None" = None,
+    trust_remote_code: bool = False,
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
     """Wire an agent over one corpus: a ReAct agent where there is an endpoint, else the evidence agent.
@@ -104,10 +108,11 @@ def build_agent(
         api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
         encoder: One already loaded.
-        lm: A model already described, in place of the four above.
+        lm: A model already described, in place of the first three.
+        trust_remote_code: See `legal_rag.retriever.build_retriever`.
         lm_settings: Further settings of `build_language_model`.
     """
-    retriever = build_retriever(corpus, encoder)
+    retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever)
     if lm is None and has_endpoint(api_key, api_base):
         lm = build_language_model(model, api_key, api_base, **lm_settings)
@@ -140,6 +145,10 @@ def instructions_of(corpus: Corpus) -> str:
     """Return the instructions that lie in an index's folder, or the default ones."""
     own = corpus.path / INSTRUCTIONS_FILE
     return own.read_text(encoding="utf-8").strip() if own.is_file() else default_instructions()
+
+
+class EmptyAnswerError(Exception):
+    """The model ended its run without an answer."""
 
 
 class LegalReActAgent:
@@ -192,7 +201,7 @@ class LegalReActAgent:
             ids += list(log.documents)
         answer = prediction.answer
         if not isinstance(answer, str) or not answer.strip():
-            raise ValueError("réponse vide")
+            raise EmptyAnswerError
         return answer.strip()
 
     def _fall_back(self, question: str, log: RunLog, reason: str) -> Prediction:
@@ -209,22 +218,27 @@ def _notice(checked: CheckedAnswer) -> str | None:
 
 def _reason(error: Exception) -> str:
     """Say in French what kind of failure it was; the provider's own words are for the debug log."""
-    text = f"{type(error).__name__} {error}".casefold()
-    for words, reason in FAILURES:
-        if any(word in text for word in words):
-            return reason
+    if "timed out" in str(error).casefold() or "timeout" in str(error).casefold():  # also reported as lost connections
+        return FAILURES["LMTimeoutError"]
+    for kind in type(error).__mro__:
+        if kind.__name__ in FAILURES:
+            return FAILURES[kind.__name__]
     return f"erreur {type(error).__name__}"
 
 
-# In this order: words in an error's name or text, and what they mean to the reader.
-FAILURES = (
-    (("timeout", "timed out"), "délai dépassé"),
-    (("authentication", "unauthorized", "401", "permission", "403"), "clé refusée"),
-    (("ratelimit", "rate limit", "429"), "trop de demandes"),
-    (("contextwindow", "context length"), "texte trop long pour lui"),
-    (("parse", "adapter", "json"), "réponse illisible"),
-    (("notfound", "404"), "modèle inconnu du serveur"),
-    (("connection", "connect"), "serveur injoignable"),
-    (("internalserver", "500", "503", "serviceunavailable"), "erreur du serveur"),
-    (("réponse vide",), "réponse vide"),
-)
+# The names of DSPy's errors (and of ours), and what they mean to the reader.
+FAILURES = {
+    "LMTimeoutError": "délai dépassé",
+    "LMAuthError": "clé refusée",
+    "LMBillingError": "crédit épuisé",
+    "LMRateLimitError": "trop de demandes",
+    "ContextWindowExceededError": "texte trop long pour lui",
+    "LMUnsupportedModelError": "modèle inconnu du serveur",
+    "LMInvalidRequestError": "demande refusée par le serveur",
+    "LMServerError": "erreur du serveur",
+    "LMProviderError": "erreur du serveur",
+    "LMTransportError": "serveur injoignable",
+    "AdapterParseError": "réponse illisible",
+    "LMUnexpectedError": "réponse illisible",
+    "EmptyAnswerError": "réponse vide",
+}

@@ -71,6 +71,9 @@ def _place_options(command: Any) -> Any:
     return command
 
 
+trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
+
+
 def _open(index_folder: str, index_name: str) -> Any:
     from legal_rag.library import Library
 
@@ -112,7 +115,7 @@ def commands() -> None:
 @click.option("--document-prefix", help="In place of the encoder's own, e.g. [DocumentMarker].")
 @click.option("--query-length", type=int, help="Tokens the encoder reads of a question.")
 @click.option("--document-length", type=int, help="Tokens the encoder reads of a chunk.")
-@click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
+@trust_option
 @click.option("--chunk-tokens", type=int, default=CHUNKS.chunk_tokens, show_default=True)
 @click.option("--overlap-tokens", type=int, default=CHUNKS.overlap_tokens, show_default=True)
 @click.option("--header", default="Titre=title,Date=decision_date", show_default=True, help="Labels and columns.")
@@ -140,6 +143,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         index_folder=index_folder,
         index_name=index_name,
     )
+    _tell_encoder(settings["encoder"], cfg.encoder.name)
     report = build_index(cfg)
     if as_json:
         _print_json(report.to_json())
@@ -148,12 +152,14 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
-    name = resolve_encoder(settings["encoder"])
-    if settings["encoder"] == AUTO:
+    names = ("query_prefix", "document_prefix", "query_length", "document_length", "trust_remote_code")
+    return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
+
+
+def _tell_encoder(asked: str, name: str) -> None:
+    if asked == AUTO:
         why = " (name an encoder to download it)" if name == BUNDLED else " (found in the local cache)"
         click.echo(f"encoder: {name}{why}", err=True)
-    names = ("query_prefix", "document_prefix", "query_length", "document_length", "trust_remote_code")
-    return EncoderConfig(name=name, **{one: settings[one] for one in names})
 
 
 def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
@@ -195,11 +201,14 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 @click.argument("query")
 @click.option("--k", type=int, default=5, show_default=True, help="How many chunks (or documents).")
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
-def search_command(query: str, k: int, by_document: bool, index_folder: str, index_name: str, as_json: bool) -> None:
+@trust_option
+def search_command(query: str, k: int, index_folder: str, index_name: str, as_json: bool, **settings: bool) -> None:
     """Rank the passages closest to QUERY."""
     from legal_rag.retriever import build_retriever
 
-    hits = build_retriever(_open(index_folder, index_name)).search(query, k, by_document=by_document)
+    library = _open(index_folder, index_name)
+    retriever = build_retriever(library, trust_remote_code=settings["trust_remote_code"])
+    hits = retriever.search(query, k, by_document=settings["by_document"])
     if as_json:
         _print_json([hit._asdict() for hit in hits])
         return
@@ -231,19 +240,12 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
 @click.option("--model", help="The model's id; else GENERATOR_MODEL_ID.")
 @click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE.")
 @click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
-def ask_command(
-    question: str,
-    model: str | None,
-    api_base: str | None,
-    api_key: str | None,
-    index_folder: str,
-    index_name: str,
-    as_json: bool,
-) -> None:
+@trust_option
+def ask_command(question: str, index_folder: str, index_name: str, as_json: bool, **settings: Any) -> None:
     """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone."""
     from legal_rag.agent import build_agent
 
-    agent = build_agent(_open(index_folder, index_name), model=model, api_base=api_base, api_key=api_key)
+    agent = build_agent(_open(index_folder, index_name), **settings)
     prediction = agent(question)
     if as_json:
         _print_json(prediction.to_json())

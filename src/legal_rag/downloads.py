@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from legal_rag.transfer import byte_bar, locked, require_space
+from legal_rag.folders import locked, require_space
+from legal_rag.progress import byte_bar
 from legal_rag.zips import ZIP_START, require_zip
 
 if TYPE_CHECKING:

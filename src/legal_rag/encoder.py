@@ -56,9 +56,14 @@ class EncoderIdentity:
     document_prefix: str
     trust_remote_code: bool = False
 
-    def config(self) -> EncoderConfig:
-        """Return the settings that build this encoder again."""
-        values = asdict(self)
+    def config(self, *, trust_remote_code: bool = False) -> EncoderConfig:
+        """Return the settings that build this encoder again.
+
+        Args:
+            trust_remote_code: Run code that comes with the model. What the manifest says counts for nothing here:
+                an index may come from anyone, and only its reader can allow that.
+        """
+        values = asdict(self) | {"trust_remote_code": trust_remote_code}
         del values["dim"]
         if self.name == BUNDLED:
             values["revision"] = None  # there is one bundled model: the installed one

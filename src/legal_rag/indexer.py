@@ -8,7 +8,6 @@ import dataclasses
 import itertools
 import json
 import logging
-import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,8 +19,10 @@ import numpy as np
 from legal_rag.chunking import Chunk, ChunkConfig, Chunker, build_chunker, chunk_document
 from legal_rag.corpus import DEFAULT_CONFIG, DEFAULT_DATASET, BadRecord, Document, SourceOptions, read_documents
 from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
-from legal_rag.library import BAD_RECORDS, DEFAULT_FOLDER, DEFAULT_NAME, Library, LibraryWriter, building
+from legal_rag.library import BAD_RECORDS, DEFAULT_FOLDER, DEFAULT_NAME, Library
+from legal_rag.library_writer import LibraryWriter, building
 from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.progress import progress
 from legal_rag.rows import document_of_row
 
 __all__ = ["IndexConfig", "IndexReport", "build_index", "chunk_document", "preprocess"]
@@ -164,12 +165,9 @@ def _chunk_batches(
     documents: Iterable[Document], chunker: Chunker, writer: LibraryWriter, report: IndexReport
 ) -> Iterator[list[Chunk]]:
     """Store documents and their chunks, and yield the chunks in batches for the encoder."""
-    from tqdm import tqdm
-
     waiting: list[Chunk] = []
     position = 0
-    bar = tqdm(documents, desc="Indexing", unit=" documents", file=sys.stderr, disable=not sys.stderr.isatty())
-    for document in bar:
+    for document in progress("Indexing", iterable=documents, unit=" documents"):
         with _timed(report, "read_chunk"):
             chunks = chunk_document(
                 document.content,

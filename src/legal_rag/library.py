@@ -1,27 +1,22 @@
 """The Library: one folder that holds everything built from a corpus.
 
-In: documents, chunks and shards while it is built. Out: any of them by key, afterwards.
-`corpus.sqlite` is the truth; `manifest.json` is written last and says what the folder is. A Library is built beside its
-final place and moved there whole, so that readers see the one before or the new one, never a mixture.
+In: the folder. Out: its documents and chunks by key, its shards' folders, its manifest.
+`corpus.sqlite` is the truth; `manifest.json` says what the folder is, and without it there is no Library.
 """
 
 import difflib
-import hashlib
 import json
-import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.chunking import Chunk
 from legal_rag.corpus import Document
+from legal_rag.folders import beside
 
 FORMAT_VERSION = 1
 DEFAULT_FOLDER = "index"
@@ -190,135 +185,16 @@ class Library:
             yield shard, position, StoredChunk(*chunk)
 
 
-class LibraryWriter:
-    """A Library being built, in a folder that nobody reads."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._connection = sqlite3.connect(path / STORE)
-        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + SCHEMA)
-        self.n_documents = 0
-
-    def add_document(self, document: Document, chunks: Sequence[Chunk], shard: int, first_position: int) -> None:
-        """Store a document and its chunks, which follow one another in the shard."""
-        values = [getattr(document, name) for name in DOCUMENT_COLUMNS]
-        stored = [
-            json.dumps(value, ensure_ascii=False) if name in JSON_COLUMNS else value
-            for name, value in zip(DOCUMENT_COLUMNS, values, strict=True)
-        ]
-        columns = ", ".join((*DOCUMENT_COLUMNS, "content_hash"))
-        marks = ", ".join("?" * (len(DOCUMENT_COLUMNS) + 1))
-        cursor = self._connection.execute(
-            f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
-            (*stored, document.content_hash),
-        )
-        self._connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (cursor.lastrowid, chunk.chunk_index, chunk.char_start, chunk.char_end, shard, first_position + offset)
-                for offset, chunk in enumerate(chunks)
-            ],
-        )
-        self.n_documents += 1
-
-    def write_mapping(self, shard: int, folder: Path, dataset: str, split: str, config: str) -> None:
-        """Stream `doc_mapping.json` for one shard: `entries` maps each position to a document id."""
-        query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-        head = json.dumps({"dataset": dataset, "split": split, "config": config}, ensure_ascii=False)
-        with (folder / MAPPING).open("w", encoding="utf-8") as file:
-            file.write(head[:-1] + ', "entries": {')
-            for number, (position, doc_id) in enumerate(self._connection.execute(query, (shard,))):
-                comma = ",\n" if number else "\n"
-                file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
-            file.write("\n}}\n")
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        """Close the store and write the manifest, with the shards' checksums, last."""
-        self._connection.commit()
-        self._connection.close()
-        for shard in manifest["shards"]:
-            shard["checksums"] = {
-                path.name: _sha256(path) for path in sorted((self.path / shard["path"]).iterdir()) if path.is_file()
-            }
-        for path in self.path.rglob("*"):
-            if path.is_file():
-                _sync(path)
-        text = json.dumps({"format_version": FORMAT_VERSION, **manifest}, ensure_ascii=False, indent=2)
-        (self.path / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        _sync(self.path / MANIFEST)
-
-    def close(self) -> None:
-        """Close the store without finishing it."""
-        self._connection.close()
-
-
-@contextmanager
-def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWriter]:
-    """Build a Library beside its final place; on leaving without an error it takes the place of any before it.
-
-    After an error, or a kill, the Library before it is as it was.
-
-    Raises:
-        ValueError: If another process is building the same Library, or the folder holds something else.
-        OSError: If the disk is full.
-    """
-    from filelock import FileLock, Timeout
-
-    target = Path(index_folder).expanduser() / index_name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(
-            f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
-        )
-    lock = FileLock(target.parent / f".{index_name}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise ValueError(f"another process is building {target}: wait for it to end") from error
-    scratch = _beside(target, "building")
-    try:
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir()
-        writer = LibraryWriter(scratch)
-        try:
-            yield writer
-        except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
-            raise OSError(f"cannot write {scratch / STORE}: {error}") from error
-        finally:
-            writer.close()
-        if not (scratch / MANIFEST).is_file():
-            raise RuntimeError(f"{scratch} was left unfinished: LibraryWriter.finish was not called")
-        _swap(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-        lock.release()
-
-
-def _swap(new: Path, target: Path) -> None:
-    """Put a finished folder in the place of `target`; `_recover` mends what a kill in between leaves behind."""
-    previous = _beside(target, "previous")
-    if target.exists():  # else `previous` may be all there is, left by a swap that was cut off
-        shutil.rmtree(previous, ignore_errors=True)
-        os.replace(target, previous)
-    os.replace(new, target)
-    _sync(target.parent)
-    shutil.rmtree(previous, ignore_errors=True)
-
-
 def _recover(path: Path) -> Path:
     """Return the folder to read: `path`, or the Library before it if a swap was cut off half-way."""
-    previous = _beside(path, "previous")
+    previous = beside(path, "previous")
     return previous if not path.exists() and (previous / MANIFEST).is_file() else path
-
-
-def _beside(path: Path, suffix: str) -> Path:
-    return path.parent / f".{path.name}.{suffix}"
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not file.is_file():
-        unfinished = path.is_dir() or _beside(path, "building").is_dir()
+        unfinished = path.is_dir() or beside(path, "building").is_dir()
         reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
         raise FileNotFoundError(f"no index at {path} ({reason})")
     try:
@@ -346,21 +222,3 @@ def _document_of_row(row: Sequence[Any]) -> Document:
     values["applied_laws"] = tuple(json.loads(values["applied_laws"]))
     values["extra"] = json.loads(values["extra"])
     return Document(**values)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
-    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-    try:
-        descriptor = os.open(path, flags)
-    except PermissionError:  # Windows does not open folders
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -170,6 +170,7 @@ def build_retriever(
     *,
     settings: SearchSettings | None = None,
     device: str | None = None,
+    trust_remote_code: bool = False,
 ) -> Retriever:
     """Make a corpus searchable with the encoder that its index was made with.
 
@@ -178,6 +179,7 @@ def build_retriever(
         encoder: One already loaded; None loads the one that the manifest names.
         settings: How thorough searches are.
         device: 'cpu' or 'cuda'; None takes the GPU where there is one.
+        trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
 
     Raises:
         FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
@@ -188,7 +190,7 @@ def build_retriever(
         expected = EncoderIdentity(**opened.manifest["encoder"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"damaged manifest: {opened.path} does not say which encoder made it ({error})") from error
-    encoder = encoder or build_encoder(expected.config())
+    encoder = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
     check_encoder(encoder.identity, expected)
     return Retriever(opened, encoder, settings, device)
 

@@ -196,7 +196,9 @@ def _whole_number(name: str, value: object, least: int, most: int) -> int:
     except (TypeError, ValueError, OverflowError):
         number = least - 1
     if number < least:
-        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {_printable(str(value)[:20])} »")
+        raise ValueError(
+            f"{name} doit être un nombre entier de {least} à {most}, reçu : « {_printable(str(value)[:20])} »"
+        )
     return min(number, most)
 
 

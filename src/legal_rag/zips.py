@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from legal_rag.transfer import beside, byte_bar, locked, require_space
+from legal_rag.folders import beside, locked, put_in_place, require_space
+from legal_rag.progress import byte_bar
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -219,7 +220,7 @@ def _extract(archive: zipfile.ZipFile, zip_path: Path, entries: Sequence[Entry],
             for entry in entries:
                 _write(archive, entry, scratch / entry.path, bar)
         (scratch / RECORD).write_text(json.dumps(_record_of(zip_path)), encoding="utf-8")
-        _swap(scratch, target)
+        put_in_place(scratch, target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -236,12 +237,3 @@ def _write(archive: zipfile.ZipFile, entry: Entry, path: Path, bar: "tqdm") -> N
         os.fsync(file.fileno())
     if written != entry.info.file_size:
         raise zipfile.BadZipFile(f"{entry.path} announces {entry.info.file_size:,} bytes, {written:,} were unpacked")
-
-
-def _swap(new: Path, target: Path) -> None:
-    previous = beside(target, "previous")
-    if target.exists():  # else `previous` may be all there is, left by a kill between the two renamings
-        shutil.rmtree(previous, ignore_errors=True)
-        os.replace(target, previous)
-    os.replace(new, target)
-    shutil.rmtree(previous, ignore_errors=True)

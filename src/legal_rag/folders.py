@@ -1,28 +1,10 @@
-"""What fetching and unpacking share: a progress bar, a look at the free space, a lock."""
+"""Folders and files put in place whole: made beside their place, under a lock, and moved there when complete."""
 
+import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
-
-def byte_bar(what: str, total: int | None, done: int = 0) -> "tqdm":
-    """Open a bar that counts bytes, on stderr: shown in a terminal and in a notebook, not in a log.
-
-    Args:
-        what: What is going on, e.g. `Downloading index.zip`.
-        total: Bytes in all, if known.
-        done: Bytes that were there before.
-    """
-    from tqdm import tqdm
-
-    watched = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
-    return tqdm(desc=what, total=total, initial=done, unit="B", unit_scale=True, file=sys.stderr, disable=not watched)
 
 
 def require_space(folder: Path, needed: int) -> None:
@@ -60,3 +42,30 @@ def locked(target: Path) -> Iterator[None]:
 def beside(path: Path, suffix: str) -> Path:
     """Return the hidden place beside `path` for what belongs to it."""
     return path.parent / f".{path.name}.{suffix}"
+
+
+def put_in_place(new: Path, target: Path) -> None:
+    """Move a finished folder to the place of `target`.
+
+    A kill between the two renamings leaves no `target`, and the folder that was there at `beside(target, "previous")`.
+    """
+    previous = beside(target, "previous")
+    if target.exists():  # else `previous` may be all there is, left by such a kill
+        shutil.rmtree(previous, ignore_errors=True)
+        os.replace(target, previous)
+    os.replace(new, target)
+    sync(target.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
