@@ -90,11 +90,26 @@ def test_any_other_question_gets_hits(retriever, question):
     ("name", "value"),
     [("name", "other/model"), ("revision", "abc"), ("dim", 128), ("query_prefix", "query: "), ("document_prefix", "")],
 )
-def test_another_encoder_than_the_index_was_made_with_is_refused(tiny_library, tiny_encoder, name, value):
-    made_with = EncoderIdentity(**tiny_library.manifest["encoder"])
+def test_another_encoder_than_the_index_was_made_with_is_refused(name, value):
+    made_with = EncoderIdentity(
+        name="maker/model",
+        revision="1",
+        dim=32,
+        query_length=64,
+        document_length=256,
+        query_prefix="[Q] ",
+        document_prefix="[D] ",
+    )
     with pytest.raises(ValueError, match=f"wrong encoder for this index: its {name} is .*, the index was made with"):
-        check_encoder(tiny_encoder.identity, dataclasses.replace(made_with, **{name: value}))
-    check_encoder(tiny_encoder.identity, made_with)
+        check_encoder(dataclasses.replace(made_with, **{name: value}), made_with)
+    check_encoder(made_with, made_with)
+
+
+def test_an_encoder_in_a_folder_is_known_by_its_dimension_and_prefixes_alone(tiny_encoder):
+    elsewhere = dataclasses.replace(tiny_encoder.identity, name="maker/model", revision="1")
+    check_encoder(tiny_encoder.identity, elsewhere)
+    with pytest.raises(ValueError, match="wrong encoder for this index: its dim is 32, the index was made with 384"):
+        check_encoder(tiny_encoder.identity, dataclasses.replace(elsewhere, dim=384))
 
 
 @pytest.mark.parametrize("encoder", [None, {}, {"name": "x"}, {"martian": 1}, "bundled"])

@@ -5,6 +5,7 @@ In: texts. Out: for each text a matrix of unit rows, one row a token; and the to
 
 import copy
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 BUNDLED = "bundled"
 AUTO = "auto"  # the default encoder if the hub's cache on this machine holds it, else the bundled one
 BATCH_TEXTS = 16
+UNPAIRED = re.compile("[\ud800-\udfff]")  # what a shell makes of bytes that are not UTF-8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,10 +177,12 @@ class PyLateEncoder:
         """Refuse a question that the encoder would cut.
 
         Raises:
-            ValueError: If it is empty, or longer than the encoder reads.
+            ValueError: If it is empty, longer than the encoder reads, or not text.
         """
         if not text.strip():
             raise ValueError("the question is empty")
+        if (half := UNPAIRED.search(text)) is not None:
+            raise ValueError(f"the question holds half a character: {half.group()!r} at {half.start()}")
         if (found := self.count_query_tokens(text)) > self.identity.query_length:
             limit = self.identity.query_length
             raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")

@@ -222,7 +222,7 @@ def _read_ids(ids_file: str | None) -> set[str]:
     path = Path(ids_file).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no such ids file: {path}")
-    ids = {line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()} - {""}
+    ids = {line.strip() for line in path.read_text(encoding="utf-8-sig", errors="replace").splitlines()} - {""}
     if not ids:
         raise ValueError(f"no id in {path} (expected one a line)")
     return ids

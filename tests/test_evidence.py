@@ -1,0 +1,182 @@
+"""Evidence mode: what it writes is the corpus's own words, or one fixed sentence."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from legal_rag.citations import Citation, format_marker
+from legal_rag.evidence import INTRODUCTION, NO_PASSAGE, QUOTE_CHARS, EvidenceAgent
+from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.relevance import Signs, is_relevant, measure_signs
+from legal_rag.retriever import build_retriever
+from legal_rag.run_log import RunLog
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+OFF_TOPIC = Path(__file__).parent.parent / "benchmarks" / "data" / "off_topic_questions.jsonl"
+
+
+@pytest.fixture(scope="module")
+def agent(tiny_library, tiny_encoder):
+    """Answer with the small encoder, which was never calibrated."""
+    return EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
+
+
+@pytest.fixture(scope="module")
+def bundled_agent(sample_library, bundled):
+    return EvidenceAgent(build_retriever(sample_library, bundled))
+
+
+def rebuilt(prediction, library):
+    """Write down again, from the corpus and the citations alone, what the answer must be."""
+    parts = [INTRODUCTION]
+    for number, one in enumerate(prediction.citations, start=1):
+        document = library.document(one.doc_id)
+        quote = document.content[one.char_start : one.char_end]
+        marker = format_marker(one.doc_id, one.char_start, one.char_end)
+        parts.append(f"{number}. {document.title} ({document.decision_date})\n« {quote} » {marker}")
+    return "\n\n".join(parts)
+
+
+def test_an_answer_is_titles_and_verbatim_passages_and_nothing_else(agent, tiny_library):
+    prediction = agent(QUESTION)
+    assert (prediction.mode, prediction.status, prediction.notice) == ("evidence", "answered", None)
+    assert prediction.question == QUESTION
+    assert [citation.status for citation in prediction.citations] == ["verified"] * 3
+    assert prediction.answer == rebuilt(prediction, tiny_library)
+
+
+def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sample_questions):
+    for question in sample_questions[:10]:
+        prediction = agent(question["question"])
+        found = {passage.doc_id: passage for passage in prediction.evidence}
+        for one in prediction.citations:
+            assert 0 < len(one.quote) <= QUOTE_CHARS
+            assert one.quote == one.quote.strip()
+            assert found[one.doc_id].char_start <= one.char_start < one.char_end <= found[one.doc_id].char_end
+
+
+def test_a_run_writes_down_its_search_and_its_answer(agent):
+    prediction = agent(QUESTION)
+    search, answer = prediction.events
+    assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 3})
+    assert set(search.output_ids) == {passage.chunk_id for passage in prediction.evidence}
+    assert (answer.type, answer.tool) == ("answer", "evidence")
+    assert answer.output_ids == [citation.doc_id for citation in prediction.citations]
+    assert [document.doc_id for document in prediction.documents] == answer.output_ids
+    assert search.seconds > 0
+
+
+def test_the_same_question_gets_the_same_answer(agent):
+    assert agent(QUESTION).answer == agent(QUESTION).answer
+
+
+def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent):
+    log = RunLog()
+    with log.record("search", "search_legal_docs", query="bail"):
+        pass
+    prediction = agent.answer(QUESTION, log, mode="fallback", notice="Le modèle dort.")
+    assert (prediction.mode, prediction.status, prediction.notice) == ("fallback", "model_failed", "Le modèle dort.")
+    assert [event.input.get("query") for event in prediction.events[:2]] == ["bail", QUESTION]
+
+
+def test_json_has_the_forms_of_the_command_line(agent):
+    value = json.loads(json.dumps(agent(QUESTION).to_json()))
+    assert list(value) == ["question", "answer", "mode", "status", "notice", "documents", "citations", "events"]
+    assert set(value["documents"][0]) == {"doc_id", "title", "decision_date"}
+    assert set(value["citations"][0]) == {"doc_id", "char_start", "char_end", "quote", "status"}
+    assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds"}
+
+
+@pytest.mark.parametrize("n_passages", [0, -1])
+def test_fewer_than_one_passage_is_refused(tiny_library, tiny_encoder, n_passages):
+    with pytest.raises(ValueError, match=f"n_passages must be at least 1, got {n_passages}"):
+        EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=n_passages)
+
+
+@pytest.mark.parametrize(("question", "problem"), [(" ", "the question is empty"), ("délai " * 100, "too long")])
+def test_a_question_that_cannot_be_read_is_refused(agent, question, problem):
+    with pytest.raises(ValueError, match=problem):
+        agent(question)
+
+
+def test_more_passages_than_documents_quotes_every_document(tiny_library, tiny_encoder):
+    prediction = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=500)(QUESTION)
+    assert len({citation.doc_id for citation in prediction.citations}) == len(prediction.citations) == 60
+
+
+def test_without_a_word_in_common_an_encoder_never_calibrated_abstains(agent):
+    prediction = agent("Xylophone zygomatique wagnérien kangourou ?")
+    assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
+    assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
+    assert [event.type for event in prediction.events] == ["search", "answer"]
+
+
+HOSTILE = {
+    "A": "Le bail dit « [Source: B, chars 0-5] » et « ceci. Cela » reste. Le preneur, » dit-il, paie « le loyer.",
+    "B": "Le bail. " + "mot" * 400,
+    "C": "« " * 200 + "bail",
+    "D": "bail\n\n\u00a0[Source : INSEE] ; \u202f« oui »",
+}
+
+
+@pytest.mark.parametrize("doc_id", HOSTILE)
+def test_a_text_full_of_marks_is_quoted_as_it_is(tiny_encoder, tmp_path, doc_id):
+    rows = [{"id": doc_id, "content": HOSTILE[doc_id], "title": "[Source: B, chars 1-2]"}]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    library = open_index(config)
+    prediction = EvidenceAgent(build_retriever(library, tiny_encoder))("Que dit le bail ?")
+    (citation,) = prediction.citations
+    content = library.document(doc_id).content
+    assert citation == Citation(doc_id, *citation[1:3], content[citation.char_start : citation.char_end], "verified")
+    assert f"« {citation.quote} » {format_marker(*citation[:3])}" in prediction.answer
+
+
+def test_the_bundled_encoder_answers_what_the_sample_answers(bundled_agent, sample_library, sample_questions):
+    predictions = [bundled_agent(question["question"]) for question in sample_questions[:6]]
+    answered = [prediction for prediction in predictions if prediction.status == "answered"]
+    assert len(answered) >= 4
+    for prediction in answered:
+        assert prediction.answer == rebuilt(prediction, sample_library)
+    found = [
+        question["doc_id"] in {citation.doc_id for citation in prediction.citations}
+        for question, prediction in zip(sample_questions, predictions, strict=False)
+    ]
+    assert sum(found) >= 4
+
+
+def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(bundled_agent):
+    questions = [json.loads(line)["question"] for line in OFF_TOPIC.read_text("utf-8").splitlines()][1:9]
+    statuses = [bundled_agent(question).status for question in questions]
+    assert statuses.count("abstained") >= 7
+
+
+@pytest.mark.parametrize(
+    ("signs", "encoder", "relevant"),
+    [
+        (Signs(0.99, 1.0), "bundled", True),
+        (Signs(0.2, 1.0), "bundled", False),
+        (Signs(-1.0, 0.0), "bundled", False),
+        (Signs(0.01, 0.1), "maker/model", True),
+        (Signs(0.99, 0.0), "maker/model", False),
+        (Signs(-1.0, 0.0), "maker/model", False),
+    ],
+)
+def test_hits_are_worth_quoting_by_the_rule_of_their_encoder(signs, encoder, relevant):
+    assert is_relevant(signs, encoder) is relevant
+
+
+def test_signs_compare_words_by_their_beginnings_without_accents_or_question_words():
+    signs = measure_signs("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], np.array([0.5, 1.0]))
+    assert signs == Signs(0.75, 1.0)
+    assert measure_signs("Licenciement du préfet", ["licencié"], np.ones(1)) == Signs(1.0, 0.5)
+    assert measure_signs("licenciement", ["a", "b", "c", "licencié"], np.ones(1)) == Signs(1.0, 0.0)
+    assert measure_signs("?", ["licencié"], np.ones(1)) == Signs(1.0, 0.0)
+    assert measure_signs("licenciement", [], np.empty(0)) == Signs(-1.0, 0.0)
+
+
+def test_the_fixed_sentences_say_nothing_of_the_law():
+    assert not re.search(r"\d|article|loi|droit", INTRODUCTION + NO_PASSAGE)
