@@ -28,7 +28,7 @@ GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 ENCODER = ""  # @param {type:"string"}
-INSTRUCTIONS = "jurisprudence"  # @param ["jurisprudence", "constitutionnel"]
+INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel"]
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
 
 # %% [markdown]
@@ -85,7 +85,8 @@ from legal_rag.retriever import open_corpus
 
 encoder = build_encoder(str(assets.encoder)) if assets.encoder else None
 corpus = open_corpus(assets.index, encoder=encoder)
-agent = build_agent(corpus, encoder=encoder, instructions=default_instructions(INSTRUCTIONS), **endpoint)
+instructions = default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None
+agent = build_agent(corpus, encoder=encoder, instructions=instructions, **endpoint)
 print("Agent :", type(agent).__name__)
 
 # %% [markdown]
@@ -96,12 +97,12 @@ print("Agent :", type(agent).__name__)
 # %%
 QUESTIONS = [
     "Un candidat qui dépose son compte de campagne en retard peut-il être déclaré inéligible ?",
-    "Le propriétaire d'un arbre doit-il indemniser le voisin privé de lumière ?",
+    "Un chirurgien doit-il avertir une chanteuse d'un danger peu fréquent de l'opération pour sa voix ?",
     "Combien de temps faut-il laisser lever une pâte à brioche ?",
 ]
 predictions = [agent(question) for question in QUESTIONS]
 for prediction in predictions:
-    print(f"\n=== {prediction.question}\n\n{prediction.notice or ''}{prediction.answer}")
+    print("\n===", prediction.question, *filter(None, (prediction.notice, prediction.answer)), sep="\n\n")
 
 # %% [markdown]
 # Ce que l'agent a fait pour la première question, étape par étape, et combien de temps chacune a pris.

@@ -1,5 +1,6 @@
 """The agent, against a scripted model behind a real server."""
 
+import json
 import re
 
 import pytest
@@ -12,7 +13,7 @@ from legal_rag.agent import (
     default_instructions,
     instructions_of,
 )
-from legal_rag.evidence import EvidenceAgent
+from legal_rag.evidence import NO_PASSAGE, EvidenceAgent
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 OBSERVED = re.compile(r"\[Source: ([^,\]]+), chars (\d+)-(\d+)\]\n« (.{80})", re.DOTALL)
@@ -132,6 +133,38 @@ def test_an_answer_without_any_valid_citation_is_replaced_by_passages(ask):
     assert prediction.mode == "fallback"
     assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable")
     assert "INVENTE" not in prediction.answer
+
+
+def test_what_a_model_says_beside_its_abstention_is_not_shown(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt:
+            return step("finish")
+        return fields(
+            reasoning="?", answer="Aucun passage pertinent, mais le voisin doit payer [Source: FAUX, chars 0-9]."
+        )
+
+    prediction, _ = ask(script)
+    assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
+    assert prediction.notice == "Une citation a été retirée"
+
+
+def test_half_characters_from_a_model_never_reach_the_answer(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt and "observation_0" not in prompt:
+            return step("search_legal_docs", query="bail \ud800")
+        reply = diligent(prompt.replace("observation_0", "observation_0 observation_1"), attempt)
+        return reply._replace(content=reply.content.replace("Le texte dit", "Le texte \ud83d dit"))
+
+    prediction, _ = ask(script)
+    json.dumps(prediction.to_json(), ensure_ascii=False).encode("utf-8")
+
+
+def test_a_question_too_long_for_the_fallback_is_refused_before_the_model_is_asked(tiny_library, tiny_encoder):
+    with ScriptedServer(diligent) as server:
+        agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder)
+        with pytest.raises(ValueError, match="the question is too long"):
+            agent("compte " * 500)
+    assert server.prompts == []
 
 
 def test_a_model_may_abstain(ask):

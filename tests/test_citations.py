@@ -223,3 +223,17 @@ def test_hostile_text_takes_linear_time(text):
     started = time.process_time()
     check(text)
     assert time.process_time() - started < 5
+
+
+def test_a_quotation_of_one_word_proves_nothing():
+    content = "Le voisin doit réparer le trouble anormal, une indemnité étant due à la victime."
+    checked = check_citations(
+        "Nul ne peut jamais exiger « une » amende [Source: A, chars 0-60].", {"A": content}.__getitem__
+    )
+    assert checked.citations == []
+
+
+def test_a_marker_over_a_whole_decision_points_at_nothing():
+    content = "Le voisin doit réparer le trouble anormal. " * 500
+    answer = f"« réparer le trouble anormal » [Source: A, chars 0-{len(content)}]"
+    assert check_citations(answer, {"A": content}.__getitem__).citations == []

@@ -235,3 +235,11 @@ def test_every_real_decision_is_read_and_keeps_its_text(shared_data):
     assert [contents[q["doc_id"]][q["char_start"] : q["char_end"]] for q in questions] == [
         q["answer"] for q in questions
     ]
+
+
+def test_the_default_dataset_is_read_in_its_default_configuration(monkeypatch):
+    asked = []
+    monkeypatch.setattr("legal_rag.corpus.open_source", lambda *arguments: asked.append(arguments) or iter([]))
+    with pytest.raises(ValueError, match="no document in artefactory/Argimi"):
+        list(read_documents())
+    assert asked == [("artefactory/Argimi-Legal-French-Jurisprudence", "juri", "train")]

@@ -311,6 +311,8 @@ def test_auto_is_the_default_encoder_where_the_hubs_cache_holds_it(empty_hub_cac
     (repository / "snapshots" / "abc" / "config.json").write_text("{}")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text("abc")
+    assert resolve_encoder("auto") == "bundled"  # a download that broke off
+    (repository / "snapshots" / "abc" / "model.safetensors").touch()
     assert resolve_encoder("auto") == DEFAULT_ENCODER
 
 
@@ -372,3 +374,30 @@ def without_marker_rows(source, folder):
     config["vocab_size"] -= 2
     (folder / "config.json").write_text(json.dumps(config))
     return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "evil.Module"}]),
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "owner/repo--evil.Module"}]),
+        (
+            "1_Dense/config.json",
+            {"in_features": 4, "out_features": 4, "bias": False, "activation_function": "os.system"},
+        ),
+        ("config.json", {"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}}),
+    ],
+)
+def test_a_model_folder_with_code_of_its_own_is_refused(tmp_path, tiny_model_folder, file, change):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model_folder, folder)
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (folder / file).write_text(json.dumps(change))
+    with pytest.raises(ValueError, match="brings its own code"):
+        build_encoder(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_question_that_holds_half_a_character_is_refused(tiny_encoder):
+    with pytest.raises(ValueError, match="half a character"):
+        tiny_encoder.check_query("abc\ud800")

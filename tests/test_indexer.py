@@ -455,3 +455,13 @@ def test_a_killed_build_leaves_the_previous_index_and_the_next_one_cleans_up(
     assert list(Library(built.path)) == list(built)
     build_index(config, tiny_encoder)
     assert_untouched(built)
+
+
+def test_bad_records_are_told_with_an_ids_file_too(tmp_path, tiny_encoder, sample_rows):
+    source = tmp_path / "rows.jsonl"
+    rows = [json.dumps(sample_rows[0]), json.dumps({"id": "B", "content": " "}), "broken", json.dumps(sample_rows[1])]
+    source.write_text("\n".join(rows), "utf-8")
+    (tmp_path / "ids").write_text(f"{sample_rows[0]['id']}\n{sample_rows[1]['id']}\n", "utf-8")
+    config = IndexConfig(source=source, ids_file=str(tmp_path / "ids"), limit=2, index_folder=str(tmp_path / "index"))
+    report = build_index(config, tiny_encoder)
+    assert [record.where for record in report.bad] == ["rows.jsonl, line 2", "rows.jsonl, line 3"]

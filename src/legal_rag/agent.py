@@ -4,6 +4,7 @@ In: a question. Out: a `Prediction` whose citations were checked. Without an end
 not answer or cites nothing that holds, the evidence agent answers instead, and the notice says so.
 """
 
+import dataclasses
 import logging
 import os
 from importlib.resources import files
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.citations import CheckedAnswer, check_citations
+from legal_rag.cleaning import storable
 from legal_rag.encoder import Encoder, build_encoder
-from legal_rag.evidence import EvidenceAgent
+from legal_rag.evidence import NO_PASSAGE, EvidenceAgent
 from legal_rag.prediction import Prediction
 from legal_rag.retriever import Corpus, Retriever, build_retriever
 from legal_rag.run_log import RunLog
@@ -32,6 +34,7 @@ __all__ = [
 ]
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
+PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
 INSTRUCTIONS_FILE = "instructions.md"  # in an index's folder: replaces the package's own instructions
 ABSTENTION = "aucun passage pertinent"  # what the instructions ask a model to write when it finds nothing
 
@@ -47,7 +50,7 @@ def build_language_model(
     *,
     timeout: float = 120.0,
     num_retries: int = 2,
-    cache: bool = True,
+    cache: bool = False,
 ) -> "dspy.LM":
     """Describe a language model to DSPy; nothing is asked of it yet.
 
@@ -72,7 +75,7 @@ def build_language_model(
     if api_base:
         model = model if model.startswith("openai/") else f"openai/{model}"
         api_key = api_key or "none"  # servers of one's own mostly ask for no key, but the client wants one
-    elif not model.startswith(("huggingface/", "openai/", "anthropic/", "mistral/", "gemini/", "ollama_chat/")):
+    elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):
         model = f"huggingface/{model}"
         api_key = api_key or os.environ.get("HF_TOKEN") or None
     return dspy.LM(
@@ -114,15 +117,17 @@ def build_agent(
     """
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever)
-    if lm is None and has_endpoint(api_key, api_base):
+    if lm is None and has_endpoint(api_key, api_base, model):
         lm = build_language_model(model, api_key, api_base, **lm_settings)
     if lm is None:
         return evidence
     return LegalReActAgent(retriever, lm, instructions or instructions_of(retriever.corpus), evidence=evidence)
 
 
-def has_endpoint(api_key: str | None = None, api_base: str | None = None) -> bool:
-    """Tell whether a model can be asked: a key or an address is given here or in the environment."""
+def has_endpoint(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
+    """Tell whether a model can be asked: by a key, an address, or a provider that LiteLLM knows how to reach."""
+    if (model or os.environ.get("GENERATOR_MODEL_ID") or "").startswith(PROVIDERS):
+        return True
     names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN")
     return bool(api_key or api_base or any(os.environ.get(name) for name in names))
 
@@ -173,10 +178,9 @@ class LegalReActAgent:
         """Answer a question in French, with checked citations.
 
         Raises:
-            ValueError: If the question is empty.
+            ValueError: If the question is empty or longer than the encoder reads.
         """
-        if not question.strip():
-            raise ValueError("the question is empty")
+        self._retriever.encoder.check_query(question)  # before the model is asked: the evidence agent may be needed
         log = RunLog()
         try:
             answer = self._ask_model(question, log)
@@ -186,7 +190,9 @@ class LegalReActAgent:
             return self._fall_back(question, log, f"Le modèle de langage n'a pas pu répondre ({_reason(error)})")
         checked = check_citations(answer, lambda doc_id: self._retriever.corpus.document(doc_id).content)
         if ABSTENTION in answer.casefold() and not checked.citations:
-            return log.prediction(question, checked, mode="agent", status="abstained", notice=None)
+            # The model's own words beside its abstention cite nothing: they are not shown.
+            abstention = CheckedAnswer(NO_PASSAGE, [], checked.dropped)
+            return log.prediction(question, abstention, mode="agent", status="abstained", notice=_notice(checked))
         if not checked.citations:
             return self._fall_back(question, log, "La réponse du modèle ne citait aucun passage vérifiable")
         return log.prediction(question, checked, mode="agent", status="answered", notice=_notice(checked))
@@ -202,11 +208,14 @@ class LegalReActAgent:
         answer = prediction.answer
         if not isinstance(answer, str) or not answer.strip():
             raise EmptyAnswerError
-        return answer.strip()
+        return storable(answer).strip()
 
     def _fall_back(self, question: str, log: RunLog, reason: str) -> Prediction:
-        notice = f"{reason} : voici, à la place, les passages les plus proches, cités mot pour mot."
-        return self._evidence.answer(question, log, mode="fallback", notice=notice)
+        prediction = self._evidence.answer(question, log, mode="fallback", notice=f"{reason}.")
+        if not prediction.citations:
+            return prediction
+        instead = f"{reason} : voici, à la place, les passages les plus proches, cités mot pour mot."
+        return dataclasses.replace(prediction, notice=instead)
 
 
 def _notice(checked: CheckedAnswer) -> str | None:

@@ -20,6 +20,8 @@ QUOTATION_MARK = re.compile(r"[«»“”\"]")
 QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
 CLOSING_MARKS = {"«": "»", "“": "”"}
 CONTENT_WORD = re.compile(r"[^\W_]{4,}")  # shorter words are mostly grammar
+QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentence: « une » proves nothing
+MOST_CITED_CHARS = 6000  # two or three chunks; a marker over a whole decision points at nothing
 SUPPORTING_SHARE = 0.5  # of a sentence's content words that the cited text must hold when nothing is quoted
 
 
@@ -49,9 +51,10 @@ def format_marker(doc_id: str, char_start: int, char_end: int) -> str:
 def check_citations(text: str, content_of: Callable[[str], str]) -> CheckedAnswer:
     """Take out of `text` every marker that its document does not bear out.
 
-    A marker holds when its document exists, its offsets lie in it, and every quotation of the sentence before it
-    stands there, blanks and apostrophes apart; or, when the sentence quotes nothing, when the cited text holds at
-    least half of its content words.
+    A marker holds when its document exists, its offsets lie in it and not too far apart, every quotation of the
+    sentence before it stands there, blanks and apostrophes apart, and one of them has at least two content words; or,
+    when the sentence quotes nothing as long, when the cited text holds at least half of its content words
+    ("supported": the words are there; whether they say the same is not checked).
 
     Args:
         text: An answer.
@@ -103,14 +106,17 @@ def _cited_passage(marker: str, content_of: Callable[[str], str]) -> Citation | 
         content = content_of(doc_id)
     except (LookupError, UnicodeError):  # an id may hold half a character, which no store takes
         return None
-    return Citation(doc_id, start, end, content[start:end], "supported") if start < end <= len(content) else None
+    if not start < end <= min(len(content), start + MOST_CITED_CHARS):
+        return None
+    return Citation(doc_id, start, end, content[start:end], "supported")
 
 
 def _status(sentence: str, passage: str) -> Literal["verified", "supported"] | None:
     quotations = [_comparable(sentence[start:end].strip('«»“”"')) for start, end in _quotations(sentence)]
-    if any(quotations):
-        there = _comparable(passage)
-        return "verified" if all(quotation in there for quotation in quotations) else None
+    if not all(quotation in _comparable(passage) for quotation in quotations):
+        return None
+    if any(len(CONTENT_WORD.findall(quotation)) >= QUOTED_WORDS for quotation in quotations):
+        return "verified"
     return "supported" if _is_supported(sentence, passage) else None
 
 

@@ -6,6 +6,7 @@ An expected error is one line and status 1; a bug keeps its traceback.
 import json
 import logging
 import os
+import sqlite3
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail("interrupted")
     except click.ClickException as error:
         return _fail(error.format_message())
-    except (ValueError, LookupError, OSError) as error:
+    except (ValueError, LookupError, OSError, sqlite3.DatabaseError) as error:
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
         return _fail(str(error) or type(error).__name__)
@@ -177,7 +178,7 @@ def _print_report(report: IndexReport) -> None:
         click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
     if report.missing_ids:
         some = ", ".join(report.missing_ids[:5])
-        click.echo(f"{len(report.missing_ids)} ids of the ids file are not in the source: {some}", err=True)
+        click.echo(f"{len(report.missing_ids)} ids of the ids file were not found, or not readable: {some}", err=True)
 
 
 @commands.command("info")

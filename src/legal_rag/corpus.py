@@ -105,6 +105,8 @@ def read_documents(
         ValueError: If the source has no such column, or no document is left.
     """
     options = options or SourceOptions()
+    if options.config is None and source == DEFAULT_DATASET:
+        options = options._replace(config=DEFAULT_CONFIG)
     report = on_bad or _warn
     seen: set[bytes] = set()
     columns: dict[str, None] = {}

@@ -4,6 +4,7 @@ In: texts. Out: for each text a matrix of unit rows, one row a token; and the to
 """
 
 import copy
+import json
 import os
 import re
 import warnings
@@ -25,6 +26,7 @@ DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 BUNDLED = "bundled"
 AUTO = "auto"  # the default encoder if the hub's cache on this machine holds it, else the bundled one
 BATCH_TEXTS = 16
+LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
 UNPAIRED = re.compile("[\ud800-\udfff]")  # what a shell makes of bytes that are not UTF-8
 
 
@@ -110,7 +112,12 @@ def resolve_encoder(name: str) -> str:
         return name
     from huggingface_hub import try_to_load_from_cache
 
-    return DEFAULT_ENCODER if isinstance(try_to_load_from_cache(DEFAULT_ENCODER, "config.json"), str) else BUNDLED
+    def cached(file: str) -> bool:
+        return isinstance(try_to_load_from_cache(DEFAULT_ENCODER, file), str)
+
+    # Weights too: a download that broke off may have left the configuration alone.
+    whole = cached("config.json") and (cached("model.safetensors") or cached("pytorch_model.bin"))
+    return DEFAULT_ENCODER if whole else BUNDLED
 
 
 def bundled_encoder() -> "PyLateEncoder":
@@ -240,12 +247,35 @@ def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
+def refuse_own_code(folder: Path) -> None:
+    """Refuse a model folder that names Python code of its own, which sentence-transformers would import and run.
+
+    It asks for permission only for models from the hub, and a folder may have come out of anyone's zip.
+
+    Raises:
+        ValueError: If a module or an activation is not one of the libraries' own; the message names it.
+    """
+    modules = folder / "modules.json"
+    named = [module.get("type") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
+    for file in sorted(folder.glob("*/config.json")):
+        named.append(json.loads(file.read_text("utf-8")).get("activation_function"))
+    config = folder / "config.json"
+    own = json.loads(config.read_text("utf-8")).get("auto_map") if config.is_file() else None
+    foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
+    if foreign or own:
+        raise ValueError(
+            f"the encoder in {folder} brings its own code: {(foreign or [own])[0]!r} (trust_remote_code allows it)"
+        )
+
+
 def _load_model(place: str, config: EncoderConfig) -> "ColBERT":
     import torch
     from huggingface_hub.errors import HFValidationError
     from pylate.models import ColBERT
     from transformers.utils import logging as transformers_logging
 
+    if Path(place).is_dir() and not config.trust_remote_code:
+        refuse_own_code(Path(place))
     device = best_device()
     # A model whose marker tokens lie beyond its embedding table gets rows for them, drawn at random:
     # from a fixed seed, so that two loads give the same vectors.

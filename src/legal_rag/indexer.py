@@ -67,7 +67,7 @@ class IndexReport:
     chunks: int = 0
     tokens: int = 0  # token vectors stored
     bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
-    missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent from the source
+    missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent or not readable
     seconds: dict[str, float] = field(default_factory=dict)  # by step: read_chunk, encode, write_plaid, total
 
     def to_json(self) -> dict[str, Any]:
@@ -191,7 +191,12 @@ def _chunk_batches(
 def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport) -> Iterator[Document]:
     """Stream the documents to index: those in `wanted`, which is emptied of the ones found, then the others."""
 
+    noted: set[BadRecord] = set()  # with an ids file the source is read twice
+
     def note(record: BadRecord) -> None:
+        if record in noted:
+            return
+        noted.add(record)
         report.bad.append(record)
         if len(report.bad) <= BAD_RECORDS_LISTED:
             logger.warning("left out %s: %s", record.where, record.problem)
@@ -203,8 +208,7 @@ def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport)
         raise ValueError("with an ids file the source is read twice, and an iterator can be read only once")
     asked = frozenset(wanted)
     taken = 0
-    # The bad records are reported by the second pass, which sees them all again.
-    for document in read_documents(cfg.source, cfg.options, on_bad=lambda record: None):
+    for document in read_documents(cfg.source, cfg.options, on_bad=note):
         if document.id in asked:
             wanted.discard(document.id)
             if cfg.limit is None or taken < cfg.limit:

@@ -19,6 +19,7 @@ from legal_rag.corpus import Document
 from legal_rag.folders import beside
 
 FORMAT_VERSION = 1
+REQUIRED = {"counts", "shards"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
@@ -83,6 +84,7 @@ class Library:
     @property
     def shard_folders(self) -> list[Path]:
         """Return the shards' folders, in their order."""
+        _ = self._connection  # from now on texts and shards belong together, whatever is built meanwhile
         folders = [(self.path / shard["path"]).resolve() for shard in self.manifest["shards"]]
         for folder in folders:  # a manifest may come from anyone
             if not folder.is_relative_to(self.path.resolve()):
@@ -212,7 +214,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 def _version_of(manifest: dict[str, Any]) -> int:
     """Return the format's version; in a version read here, the parts every reader needs must be there too."""
     version = int(manifest["format_version"])
-    if version <= FORMAT_VERSION and (missing := {"counts", "shards"} - manifest.keys()):
+    if version <= FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
         raise KeyError(min(missing))
     return version
 

@@ -202,27 +202,6 @@ class PlaidShards:
         return sorted(merged, key=lambda hit: (-hit[2], hit[0], hit[1]))[:k]
 
 
-def max_sim(query: np.ndarray, document: np.ndarray) -> float:
-    """Score one document against one query by late interaction.
-
-    Every query token takes its best match among the document's tokens; the matches are summed
-    (Khattab and Zaharia, ColBERT, 2020).
-
-    Args:
-        query: Shape (n_query_tokens, dim), unit rows.
-        document: Shape (n_document_tokens, dim), unit rows, same dim.
-
-    Returns:
-        A number in [-n_query_tokens, n_query_tokens]; higher is more relevant.
-
-    Raises:
-        ValueError: If the two have different dims, or the document has no tokens.
-    """
-    if query.shape[1] != document.shape[1] or not len(document):
-        raise ValueError(f"cannot compare a query of shape {query.shape} with a document of shape {document.shape}")
-    return float((query @ document.T).max(axis=1).sum())
-
-
 def _ranges(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Concatenate the ranges [start, end) of pairs: `_ranges([0, 7], [2, 9])` is `[0, 1, 7, 8]`."""
     lengths = ends - starts

@@ -7,8 +7,11 @@ shares the passages out, and several searches may run at once (numba's own threa
 import numpy as np
 from numba import njit
 
+# Sums may be taken in another order; infinities keep their meaning, since a maximum starts from one.
+FAST = {"reassoc", "contract"}
 
-@njit(nogil=True, cache=True, fastmath=True)
+
+@njit(nogil=True, cache=True, fastmath=FAST)
 def centroid_only_scores(
     centroid_scores: np.ndarray, codes: np.ndarray, starts: np.ndarray, ends: np.ndarray, out: np.ndarray
 ) -> None:
@@ -35,7 +38,7 @@ def centroid_only_scores(
         out[passage] = total
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=FAST)
 def decompress(
     codes: np.ndarray, residuals: np.ndarray, centroids: np.ndarray, table: np.ndarray, out: np.ndarray
 ) -> None:
@@ -63,7 +66,7 @@ def decompress(
             vector[d] *= scale
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath=FAST)
 def sum_of_maxima(similarities: np.ndarray, lengths: np.ndarray, out: np.ndarray) -> None:
     """Sum over query tokens the maximum over each passage's tokens.
 

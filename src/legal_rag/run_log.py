@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from legal_rag.citations import CheckedAnswer
+from legal_rag.cleaning import storable
 from legal_rag.corpus import Document
 from legal_rag.prediction import CitedDocument, Event, Mode, Passage, Prediction, Status
 from legal_rag.retriever import SearchHit
@@ -30,7 +31,8 @@ class RunLog:
         try:
             yield ids
         finally:
-            self.events.append(Event(kind, tool, arguments, ids, time.perf_counter() - started))
+            said = {name: storable(value) if isinstance(value, str) else value for name, value in arguments.items()}
+            self.events.append(Event(kind, tool, said, ids, time.perf_counter() - started))
 
     def saw(self, hit: SearchHit) -> None:
         """Remember a passage; the best score stays."""
