@@ -459,3 +459,9 @@ def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
 
 def chunk_of_whole(index):
     return StoredChunk("", index, 0, 7, "", "", "")
+
+
+def test_an_index_of_the_old_form_is_told_from_an_unfinished_build(tmp_path):
+    (tmp_path / "old" / "fast_plaid_index").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="one of the old form, which Python opens"):
+        Library(tmp_path / "old")

@@ -17,6 +17,7 @@ import numpy as np
 
 from legal_rag.corpus import Document
 from legal_rag.folders import beside
+from legal_rag.plaid_format import PLAID_FOLDER
 
 FORMAT_VERSION = 1
 REQUIRED = {"counts", "shards"}  # of a manifest, by every reader
@@ -198,6 +199,8 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not file.is_file():
         unfinished = path.is_dir() or beside(path, "building").is_dir()
         reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
+        if (path / PLAID_FOLDER).is_dir() and not (path / STORE).is_file():
+            reason = "but one of the old form, which Python opens: legal_rag.retriever.open_corpus(path, encoder=…)"
         raise FileNotFoundError(f"no index at {path} ({reason})")
     try:
         manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
