@@ -171,8 +171,9 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
             except ValueError as error:
                 return f"Lecture impossible : {error}."
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
-        log.read(corpus.document(chunks[0].doc_id))
-        return "\n\n".join(map(_render_chunk, chunks))
+        document = corpus.document(chunks[0].doc_id)
+        log.read(document)
+        return _cut("\n\n".join(map(_render_chunk, chunks)), document)
 
     return lookup_chunk
 
@@ -212,7 +213,8 @@ def _find_chunks(chunk_id: str, context_chunks: int, corpus: Corpus) -> list[Sto
     if not any(chunk.chunk_index == index for chunk in chunks):
         last = format_chunk_id(document.id, len(corpus.chunks_of(document.id)) - 1)
         raise LookupError(f"Pas de passage « {chunk_id} » : cette décision va de « {document.id}-0 » à « {last} ».")
-    return chunks
+    # In an index of the old form every passage stands for the whole document: it is shown once.
+    return list({(chunk.char_start, chunk.char_end): chunk for chunk in chunks}.values())
 
 
 def _render_hit(hit: SearchHit) -> str:
