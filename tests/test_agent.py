@@ -156,7 +156,8 @@ def test_half_characters_from_a_model_never_reach_the_answer(ask):
         return reply._replace(content=reply.content.replace("Le texte dit", "Le texte \ud83d dit"))
 
     prediction, _ = ask(script)
-    json.dumps(prediction.to_json(), ensure_ascii=False).encode("utf-8")
+    written = json.dumps(prediction.to_json(), ensure_ascii=False).encode("utf-8")
+    assert "bail \ufffd".encode() in written
 
 
 def test_a_question_too_long_for_the_fallback_is_refused_before_the_model_is_asked(tiny_library, tiny_encoder):

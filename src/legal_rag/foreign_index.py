@@ -3,9 +3,7 @@
 In: the index folder, the dataset, the encoder's identity. Out: an object that answers like a Library, for reading.
 """
 
-import bisect
 import dataclasses
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,9 +17,9 @@ from legal_rag.cleaning import clean_text
 from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
-from legal_rag.library import MAPPING, NEAR_IDS, STORE, StoredChunk
+from legal_rag.library import MAPPING, STORE, StoredChunk
 from legal_rag.plaid_format import open_files
-from legal_rag.rows import document_of_row
+from legal_rag.rows import document_of_row, nearest_among
 
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
@@ -128,9 +126,7 @@ class ForeignIndex:
 
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
-        place = bisect.bisect_left(self._sorted_ids, doc_id)
-        near = self._sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
-        return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+        return nearest_among(self._sorted_ids, doc_id)
 
     def _positions_of(self, doc_id: str) -> np.ndarray:
         row = self._row_of.get(doc_id, -1)

@@ -33,7 +33,7 @@ class Passage(NamedTuple):
 class Event(NamedTuple):
     """One step of a run, written down by the tool that took it."""
 
-    type: str  # 'search', 'read', 'answer' or 'error'
+    type: str  # 'search', 'read' or 'answer'
     tool: str
     input: dict[str, Any]
     output_ids: list[str]  # chunk or document ids, in the order returned

@@ -3,7 +3,7 @@
 import bisect
 import difflib
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legal_rag.corpus import ID_COLUMN, Document, read_documents
@@ -46,9 +46,13 @@ def nearest_id(source: Any, doc_id: str) -> str | None:
     if hasattr(source, "nearest_id"):
         near: str | None = source.nearest_id(doc_id)
         return near
-    ids = sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source)))
-    place = bisect.bisect(ids, doc_id)
-    beside = ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
+    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source))), doc_id)
+
+
+def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
+    """Return the id most like `doc_id` among those beside it in a sorted sequence, or None of an empty one."""
+    place = bisect.bisect_left(sorted_ids, doc_id)
+    beside = sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
     return next(iter(difflib.get_close_matches(doc_id, beside, n=1, cutoff=0.0)), None)
 
 
