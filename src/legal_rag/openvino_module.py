@@ -1,0 +1,52 @@
+"""The transformer of a converted encoder, as the first module of a PyLate model: OpenVINO in torch's place.
+
+In: token ids and mask. Out: hidden states. sentence-transformers imports this module by the name that a converted
+model's `modules.json` gives; nothing else does, so torch may be imported here.
+"""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers.models import Transformer
+from transformers.modeling_outputs import BaseModelOutput
+
+from legal_rag.openvino_model import MODEL_FILE, compile_model
+
+
+class OpenVinoBody(torch.nn.Module):
+    """A compiled transformer with the face of a transformers model: what sentence-transformers and PyLate ask of it."""
+
+    def __init__(self, path: Path, config: Any) -> None:
+        super().__init__()
+        self.config = config
+        self._compiled = compile_model(path)
+        self._lock = threading.Lock()  # a compiled model answers one call at a time
+
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **_: Any) -> BaseModelOutput:
+        """Return the hidden states, shape (n_texts, n_tokens, hidden), float32.
+
+        Args:
+            input_ids: Shape (n_texts, n_tokens), int64.
+            attention_mask: The same shape; 0 where no token attends.
+        """
+        with self._lock:
+            found = self._compiled({"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(found[0]))
+
+    def resize_token_embeddings(self, _: int) -> None:
+        """Do nothing: the table was converted with the marker tokens' rows."""
+
+
+class OpenVinoTransformer(Transformer):
+    """sentence-transformers' module around it; tokenising is inherited."""
+
+    def _load_model(self, model_name_or_path: str, config: Any, *_: Any, **__: Any) -> None:
+        self.auto_model = OpenVinoBody(Path(model_name_or_path) / MODEL_FILE, config)
+
+    def save(self, output_path: str, *_: Any, **__: Any) -> None:
+        """Write everything but the weights, which are written converted."""
+        self.auto_model.config.save_pretrained(output_path)
+        self.tokenizer.save_pretrained(output_path)
+        self.save_config(output_path)
