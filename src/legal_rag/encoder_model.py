@@ -4,14 +4,19 @@ In: a model folder or a hub id, and the encoder's settings. Out: a model ready t
 """
 
 import copy
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.device import best_device
+from legal_rag.folders import write_whole
 from legal_rag.model_code import refuse_own_code
 from legal_rag.openvino_model import OpenVinoError, convert_into, converted_folder, fingerprint
+
+# What changes the table of tokens, or the texts that a conversion is calibrated on.
+TABLE_SETTINGS = ("query_prefix", "document_prefix", "query_length", "document_length")
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
@@ -52,14 +57,26 @@ def load_model(place: str, config: "EncoderConfig", cache: Path, source: str = "
 
 
 def _load_converted(place: str, config: "EncoderConfig", cache: Path, source: str) -> "ColBERT":
-    """Load the converted model out of the cache, where it is put on first use."""
+    """Load the converted model out of the cache, where it is put on first use.
+
+    A setting left to the model counts as the value that the model gives it: an index names that value, and finds the
+    same conversion. The models' own values are kept beside the conversions.
+    """
     model = None
     if not (source := source or _source(place, config)):
         model = _load_checkpoint(place, config, "cpu")  # which downloads it
         source = _source(place, config)
-    # These change the table of tokens, or the texts that the conversion is calibrated on.
-    settings = [config.query_prefix, config.document_prefix, config.query_length, config.document_length]
-    folder = converted_folder(cache, [source, *settings])
+    own = converted_folder(cache, [source]).with_suffix(".json")
+    defaults = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
+    settings = {name: getattr(config, name) for name in TABLE_SETTINGS}
+    unset = [name for name, value in settings.items() if value is None]
+    if not defaults.keys() >= set(unset):
+        model = model or _load_checkpoint(place, config, "cpu")
+        defaults |= {name: getattr(model, name) for name in unset}
+        own.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(own, json.dumps(defaults))
+    settings |= {name: defaults[name] for name in unset}
+    folder = converted_folder(cache, [source, *settings.values()])
     if not folder.is_dir():
         convert_into(folder, model or _load_checkpoint(place, config, "cpu"))
     return _load_checkpoint(str(folder), replace(config, revision=None), "cpu")

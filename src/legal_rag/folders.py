@@ -58,6 +58,23 @@ def put_in_place(new: Path, target: Path) -> None:
     shutil.rmtree(previous, ignore_errors=True)
 
 
+def restore(target: Path) -> None:
+    """Bring back the folder that a swap cut off half-way left at `beside(target, "previous")`."""
+    previous = beside(target, "previous")
+    if previous.is_dir() and not target.exists():
+        os.replace(previous, target)
+        sync(target.parent)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever reads it meets the old text or the new one, also after a power cut."""
+    new = beside(path, "new")
+    new.write_text(text, encoding="utf-8")
+    sync(new)
+    os.replace(new, path)
+    sync(path.parent)
+
+
 def sync(path: Path) -> None:
     """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)

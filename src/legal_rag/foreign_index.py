@@ -124,6 +124,10 @@ class ForeignIndex:
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return no position for the only shard: nothing is ever removed from such an index."""
+        return [np.empty(0, dtype=np.int64)]
+
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
         return nearest_among(self._sorted_ids, doc_id)

@@ -9,7 +9,6 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,32 +17,15 @@ import numpy as np
 from legal_rag.corpus import Document
 from legal_rag.folders import beside
 from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
 
-FORMAT_VERSION = 1
-REQUIRED = {"counts", "shards"}  # of a manifest, by every reader
+FORMAT_VERSION = 2
+REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
-SCHEMA = """
-CREATE TABLE documents (
-    document_key INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL, content TEXT NOT NULL, decision_date TEXT NOT NULL, juridiction TEXT NOT NULL,
-    formation TEXT NOT NULL, solution TEXT NOT NULL, applied_laws TEXT NOT NULL, summary TEXT NOT NULL,
-    config TEXT NOT NULL, extra TEXT NOT NULL, content_hash TEXT NOT NULL
-);
-CREATE TABLE chunks (
-    document_key INTEGER NOT NULL REFERENCES documents, chunk_index INTEGER NOT NULL,
-    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL,
-    shard INTEGER NOT NULL, position INTEGER NOT NULL,
-    PRIMARY KEY (document_key, chunk_index)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX chunks_by_position ON chunks (shard, position);
-"""
-DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
-SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
-JSON_COLUMNS = ("applied_laws", "extra")
+SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 NEAR_IDS = 500  # ids compared when an unknown one is asked for
 
 
@@ -60,22 +42,32 @@ class StoredChunk(NamedTuple):
 
 
 class Library:
-    """A complete Library folder, open for reading, from any number of threads.
+    """A complete Library folder, open for reading, from any number of threads, at one commit: the last one there was.
+
+    What is added or removed later is not seen; `reload` opens the Library anew.
 
     Raises:
         FileNotFoundError: If there is no complete Library in the folder.
         ValueError: If its manifest is damaged or of a later format.
     """
 
+    read_only = False  # a GPU's engine may write its merged arrays beside a shard's
+
     def __init__(self, path: Path) -> None:
         self.path = _recover(path.absolute())  # whatever reads later may run in another working directory
         self.manifest = _read_manifest(self.path)
+        self.commit = int(self.manifest["commit"])
+        self._present = present_at(self.commit)
         self._local = threading.local()
 
     @classmethod
     def open(cls, index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME) -> "Library":
         """Open the Library `index_name` in `index_folder`."""
         return cls(Path(index_folder).expanduser() / index_name)
+
+    def reload(self) -> "Library":
+        """Open the Library at its last commit; this one stays as it is."""
+        return Library(self.path)
 
     @property
     def n_documents(self) -> int:
@@ -96,13 +88,15 @@ class Library:
         return self.n_documents
 
     def __contains__(self, doc_id: object) -> bool:
-        return self._one("SELECT 1 FROM documents WHERE id = ?", doc_id) is not None
+        query = f"SELECT 1 FROM documents WHERE id = ? AND {self._present}"  # noqa: S608
+        return self._one(query, doc_id) is not None
 
     def __getitem__(self, doc_id: str) -> dict[str, Any]:
         return self.document(doc_id).row()
 
     def __iter__(self) -> Iterator[str]:
-        return (row[0] for row in self._connection.execute("SELECT id FROM documents ORDER BY document_key"))
+        query = f"SELECT id FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        return (row[0] for row in self._connection.execute(query))
 
     def document(self, doc_id: str) -> Document:
         """Return a document by its id.
@@ -110,22 +104,22 @@ class Library:
         Raises:
             LookupError: If there is none; the message names the nearest id.
         """
-        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ?", doc_id)
+        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return _document_of_row(row)
+        return document_of_stored(row)
 
     def documents(self) -> Iterator[Document]:
         """Stream all documents in the order they were indexed."""
-        rows = self._connection.execute(f"{SELECT_DOCUMENTS} ORDER BY document_key")
-        return map(_document_of_row, rows)
+        rows = self._connection.execute(f"{SELECT_DOCUMENTS} WHERE {self._present} ORDER BY document_key")
+        return map(document_of_stored, rows)
 
     def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
         """Return a document's chunks numbered `first` to `last` (both included), in order."""
-        condition = "documents.id = ? AND chunk_index BETWEEN ? AND ? ORDER BY chunk_index"
+        condition = f"documents.id = ? AND {self._present} AND chunk_index BETWEEN ? AND ? ORDER BY chunk_index"
         return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
 
     def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
@@ -148,18 +142,34 @@ class Library:
 
     def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of the chunks of some documents."""
-        places: list[list[int]] = [[] for _ in self.manifest["shards"]]
-        for doc_id in dict.fromkeys(doc_ids):
-            query = "SELECT shard, position FROM chunks JOIN documents USING (document_key) WHERE id = ?"
-            for shard, position in self._connection.execute(query, (doc_id,)):
-                places[shard].append(position)
-        return [np.array(sorted(positions), dtype=np.int64) for positions in places]
+        query = f"{SELECT_PLACES} WHERE id = ? AND {self._present}"
+        return self._by_shard(
+            place for doc_id in dict.fromkeys(doc_ids) for place in self._connection.execute(query, (doc_id,))
+        )
+
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of chunks whose documents were removed, or replaced."""
+        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
+
+    def places_in(self, shards: Iterable[int]) -> list[tuple[int, int]]:
+        """Return shard and position of the chunks that some shards hold, in the order of documents and chunks."""
+        numbers = ", ".join(f"{shard:d}" for shard in shards)
+        condition = f"shard IN ({numbers}) AND {self._present}"
+        query = f"{SELECT_PLACES} WHERE {condition} ORDER BY document_key, chunk_index"
+        return [(shard, position) for shard, position in self._connection.execute(query)]
+
+    def _by_shard(self, places: Iterable[tuple[int, int]]) -> list[np.ndarray]:
+        positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
+        for shard, position in places:
+            positions[shard].append(position)
+        return [np.array(sorted(some), dtype=np.int64) for some in positions]
 
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
         near: list[str] = []
         for operator, direction in ((">=", "ASC"), ("<", "DESC")):
-            query = f"SELECT id FROM documents WHERE id {operator} ? ORDER BY id {direction} LIMIT {NEAR_IDS}"  # noqa: S608
+            condition = f"id {operator} ? AND {self._present} ORDER BY id {direction} LIMIT {NEAR_IDS}"
+            query = f"SELECT id FROM documents WHERE {condition}"  # noqa: S608
             near += [row[0] for row in self._connection.execute(query, (doc_id,))]
         return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
 
@@ -168,8 +178,9 @@ class Library:
         # One connection a thread: SQLite's own rule, and it lets threads read at once.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = sqlite3.connect((self.path / STORE).as_uri() + "?mode=ro", uri=True)
-            if _read_manifest(self.path) != self.manifest:  # the shards in use belong to the manifest first read
+            connection = connect_to_read(self.path / STORE)
+            # The shards in use belong to the manifest first read; later commits leave them as they are.
+            if _read_manifest(self.path)["lineage"] != self.manifest["lineage"]:
                 raise ValueError(f"{self.path} was built anew since it was opened: open it again")
             self._local.connection = connection
         return connection
@@ -208,7 +219,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"damaged manifest: {file} ({type(error).__name__}: {error})") from error
     if version > FORMAT_VERSION:
-        raise ValueError(f"{path} has format {version}, this legal_rag reads up to {FORMAT_VERSION}: update it")
+        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: update it")
+    if version < FORMAT_VERSION:
+        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: build it again")
     if not (path / STORE).is_file():
         raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
     return manifest
@@ -217,13 +230,6 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 def _version_of(manifest: dict[str, Any]) -> int:
     """Return the format's version; in a version read here, the parts every reader needs must be there too."""
     version = int(manifest["format_version"])
-    if version <= FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
+    if version == FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
         raise KeyError(min(missing))
     return version
-
-
-def _document_of_row(row: Sequence[Any]) -> Document:
-    values = dict(zip(DOCUMENT_COLUMNS, row, strict=True))
-    values["applied_laws"] = tuple(json.loads(values["applied_laws"]))
-    values["extra"] = json.loads(values["extra"])
-    return Document(**values)

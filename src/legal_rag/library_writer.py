@@ -1,92 +1,36 @@
-"""Building a Library beside its final place, and moving it there whole.
+"""Changing a Library: building it beside its place, and committing additions and removals to it.
 
-In: documents, chunks and shards while they are made. Out: a complete Library folder, or nothing changed.
-Readers see the Library before it or the new one, never a mixture: `manifest.json` is written last, then the folder is
-moved.
+In: a filled store and complete shards. Out: the next commit, whole, or nothing changed.
+Readers see one commit or the next, never a mixture: a shard that no manifest names is not there for them, a row that
+came in a later commit neither, and the manifest is written last.
 """
 
 import hashlib
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from legal_rag.chunking import Chunk
-from legal_rag.corpus import Document
-from legal_rag.folders import beside, locked, put_in_place, sync
-from legal_rag.library import DOCUMENT_COLUMNS, FORMAT_VERSION, JSON_COLUMNS, MANIFEST, MAPPING, SCHEMA, STORE
-
-
-class LibraryWriter:
-    """A Library being built, in a folder that nobody reads."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._connection = sqlite3.connect(path / STORE)
-        self._connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;" + SCHEMA)
-        self.n_documents = 0
-
-    def add_document(self, document: Document, chunks: Sequence[Chunk], shard: int, first_position: int) -> None:
-        """Store a document and its chunks, which follow one another in the shard."""
-        values = [getattr(document, name) for name in DOCUMENT_COLUMNS]
-        stored = [
-            json.dumps(value, ensure_ascii=False) if name in JSON_COLUMNS else value
-            for name, value in zip(DOCUMENT_COLUMNS, values, strict=True)
-        ]
-        columns = ", ".join((*DOCUMENT_COLUMNS, "content_hash"))
-        marks = ", ".join("?" * (len(DOCUMENT_COLUMNS) + 1))
-        cursor = self._connection.execute(
-            f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
-            (*stored, document.content_hash),
-        )
-        self._connection.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            [
-                (cursor.lastrowid, chunk.chunk_index, chunk.char_start, chunk.char_end, shard, first_position + offset)
-                for offset, chunk in enumerate(chunks)
-            ],
-        )
-        self.n_documents += 1
-
-    def write_mapping(self, shard: int, folder: Path, dataset: str, split: str, config: str) -> None:
-        """Stream `doc_mapping.json` for one shard: `entries` maps each position to a document id."""
-        query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-        head = json.dumps({"dataset": dataset, "split": split, "config": config}, ensure_ascii=False)
-        with (folder / MAPPING).open("w", encoding="utf-8") as file:
-            file.write(head[:-1] + ', "entries": {')
-            for number, (position, doc_id) in enumerate(self._connection.execute(query, (shard,))):
-                comma = ",\n" if number else "\n"
-                file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
-            file.write("\n}}\n")
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        """Close the store and write the manifest, with the shards' checksums, last."""
-        self._connection.commit()
-        self._connection.close()
-        for shard in manifest["shards"]:
-            shard["checksums"] = {
-                path.name: _sha256(path) for path in sorted((self.path / shard["path"]).iterdir()) if path.is_file()
-            }
-        for path in self.path.rglob("*"):
-            if path.is_file():
-                sync(path)
-        text = json.dumps({"format_version": FORMAT_VERSION, **manifest}, ensure_ascii=False, indent=2)
-        (self.path / MANIFEST).write_text(text + "\n", encoding="utf-8")
-        sync(self.path / MANIFEST)
-
-    def close(self) -> None:
-        """Close the store without finishing it."""
-        self._connection.close()
+from legal_rag.corpus import BadRecord, Document
+from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
+from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, MANIFEST, MAPPING, STORE, Library
+from legal_rag.shard_draft import describe_shard, shard_home
+from legal_rag.store import PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read
 
 
 @contextmanager
-def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWriter]:
-    """Build a Library beside its final place; on leaving without an error it takes the place of any before it.
+def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) -> Iterator[Path]:
+    """Give a folder to build a Library in, which on leaving takes the place of the Library before it.
 
-    After an error, or a kill, the Library before it is as it was.
+    After an error or a kill the Library before it is as it was; for what stays of the attempt, see `staging`.
+
+    Args:
+        index_folder: The folder Libraries lie in.
+        index_name: The Library's own folder name.
+        key: Whatever decides what is built.
 
     Raises:
         ValueError: If another process is building the same Library, or the folder holds something else.
@@ -97,29 +41,283 @@ def building(index_folder: str | Path, index_name: str) -> Iterator[LibraryWrite
         raise ValueError(
             f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
         )
-    with locked(target):
-        scratch = beside(target, "building")
-        try:
-            yield from _build_in(scratch)
-            put_in_place(scratch, target)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+    with locked(target), staging(target, "building", key) as scratch:
+        yield scratch
+        if not (scratch / MANIFEST).is_file():
+            raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
+        put_in_place(scratch, target)
 
 
-def _build_in(scratch: Path) -> Iterator[LibraryWriter]:
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
-    writer = LibraryWriter(scratch)
+@contextmanager
+def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
+    """Give a folder beside `target` to work in, as an attempt of the same `key` left it, if there was one.
+
+    After a kill, an interruption or a full disk it stays for the next attempt; after bad input and at the end it goes.
+
+    Args:
+        target: The Library's folder, which the caller has locked.
+        purpose: What is being done, e.g. `building`.
+        key: Whatever decides the outcome, as JSON.
+    """
+    scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
+    text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
+    if not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        write_whole(note, text)
     try:
-        yield writer
+        yield scratch
+    except (ValueError, LookupError):
+        _discard(scratch, note)
+        raise
     except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
-        raise OSError(f"cannot write {scratch / STORE}: {error}") from error
-    finally:
-        writer.close()
-    if not (scratch / MANIFEST).is_file():
-        raise RuntimeError(f"{scratch} was left unfinished: LibraryWriter.finish was not called")
+        raise OSError(f"cannot write in {scratch}: {error}") from error
+    _discard(scratch, note)
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _discard(scratch: Path, note: Path) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
+    note.unlink(missing_ok=True)
+
+
+def finish_library(
+    folder: Path, manifest: Mapping[str, Any], source: Mapping[str, str], n_shards: int
+) -> dict[str, Any]:
+    """Write what a folder with a store and `n_shards` complete shards lacks to be a Library; the manifest last.
+
+    Args:
+        folder: Where store and shards are.
+        manifest: All but format, lineage, shards and the count of tokens.
+        source: `dataset`, `split` and `config`, for the shards' mappings.
+        n_shards: Shards, numbered from 0.
+
+    Returns:
+        The whole manifest.
+    """
+    shards = [describe_shard(folder, number) for number in range(n_shards)]
+    for number in range(n_shards):
+        write_mapping(folder, number, folder / STORE, source)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sync(path)
+    counts = {**manifest["counts"], "tokens": sum(shard["tokens"] for shard in shards)}
+    whole = {
+        "format_version": FORMAT_VERSION,
+        "lineage": _lineage(folder / STORE, shards),
+        "updates": [],
+        **manifest,
+        "counts": counts,
+        "shards": shards,
+    }
+    write_manifest(folder, whole)
+    return whole
+
+
+def write_mapping(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> None:
+    """Stream a shard's `doc_mapping.json`: `entries` maps each position to a document id.
+
+    Args:
+        folder: The Library's.
+        shard: The shard's number.
+        store: The store that holds the shard's chunks.
+        source: `dataset`, `split` and `config`, which seed the file's head.
+    """
+    query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
+    head = json.dumps(dict(source), ensure_ascii=False)
+    connection = connect_to_read(store)
+    with (shard_home(folder, shard) / MAPPING).open("w", encoding="utf-8") as file:
+        file.write(head[:-1] + ', "entries": {')
+        for number, (position, doc_id) in enumerate(connection.execute(query, (shard,))):
+            comma = ",\n" if number else "\n"
+            file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+        file.write("\n}}\n")
+    connection.close()
+
+
+class LibraryUpdate:
+    """A Library open for its next commit; the caller holds the lock."""
+
+    def __init__(self, library: Library) -> None:
+        self.path, self.manifest = library.path, library.manifest
+        self.commit = library.commit + 1
+        # Asked by the thread that reads a source, then written to by its caller, never by two at once.
+        self._connection = sqlite3.connect(
+            self.path / STORE, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        with self._transaction():  # what a commit that never came to its manifest has left
+            self._connection.execute(
+                "DELETE FROM chunks WHERE document_key IN (SELECT document_key FROM documents WHERE added >= ?)",
+                (self.commit,),
+            )
+            self._connection.execute("DELETE FROM documents WHERE added >= ?", (self.commit,))
+            self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
+
+    def holds(self, document: Document) -> bool:
+        """Tell whether the Library holds this very document, in all its columns."""
+        query = "SELECT content_hash FROM documents WHERE id = ? AND removed IS NULL"
+        row = self._connection.execute(query, (document.id,)).fetchone()
+        return row is not None and row[0] == document.content_hash
+
+    def add(self, store: Path, shards: Sequence[int], source: Mapping[str, str], entry: Mapping[str, Any]) -> "Added":
+        """Commit the documents of another store, whose shards lie in this Library already.
+
+        Args:
+            store: The other store.
+            shards: Its shards' numbers.
+            source: For the shards' mappings; see `finish_library`.
+            entry: What else the manifest is to say of this commit.
+        """
+        described = [self._finish_shard(number, store, source) for number in shards]
+        with self._transaction(store):
+            self._mark_removed("id IN (SELECT id FROM other.documents)")
+            added = self._take_over_rows()
+            removed = self._removed_now()
+        self._write_manifest(described, added, removed, entry)
+        return Added(added, removed, sum(shard["tokens"] for shard in described))
+
+    def remove(self, doc_ids: Iterable[str]) -> int:
+        """Commit the removal of documents, whose passages are found no longer; return how many.
+
+        Raises:
+            LookupError: If one is not there; then none is removed.
+        """
+        ids = list(dict.fromkeys(doc_ids))
+        with self._transaction():
+            for doc_id in ids:
+                if not self._mark_removed("id = ?", doc_id):
+                    raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
+            removed = self._removed_now()
+        self._write_manifest([], Rows(0, 0), removed, {})
+        return len(ids)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._connection.close()
+
+    @contextmanager
+    def _transaction(self, other: Path | None = None) -> Iterator[None]:
+        if other is not None:
+            self._connection.execute("ATTACH ? AS other", (str(other),))
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+        if other is not None:
+            self._connection.execute("DETACH other")
+
+    def _mark_removed(self, condition: str, *values: str) -> int:
+        query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
+        return self._connection.execute(query, (self.commit, *values)).rowcount
+
+    def _take_over_rows(self) -> "Rows":
+        """Copy the rows of the other store behind those that are here."""
+        (last,) = self._connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()
+        columns = ", ".join(STORED_COLUMNS)
+        documents = self._connection.execute(
+            f"INSERT INTO documents (document_key, {columns}, added)"  # noqa: S608
+            f" SELECT document_key + ?, {columns}, ? FROM other.documents",
+            (last, self.commit),
+        )
+        chunks = self._connection.execute(
+            "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
+            " FROM other.chunks",
+            (last,),
+        )
+        return Rows(documents.rowcount, chunks.rowcount)
+
+    def _removed_now(self) -> "Rows":
+        query = (
+            "SELECT COUNT(DISTINCT document_key), COUNT(chunk_index)"
+            " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
+        )
+        return Rows(*self._connection.execute(query, (self.commit,)).fetchone())
+
+    def _finish_shard(self, number: int, store: Path, source: Mapping[str, str]) -> dict[str, Any]:
+        write_mapping(self.path, number, store, source)
+        for path in shard_home(self.path, number).rglob("*"):
+            sync(path)
+        return describe_shard(self.path, number)
+
+    def _write_manifest(
+        self, shards: Sequence[dict[str, Any]], added: "Rows", removed: "Rows", entry: Mapping[str, Any]
+    ) -> None:
+        counts = self.manifest["counts"]
+        counts = counts | {
+            "documents": counts["documents"] + added.documents - removed.documents,
+            "chunks": counts["chunks"] + added.chunks - removed.chunks,
+            "tokens": counts["tokens"] + sum(shard["tokens"] for shard in shards),
+            "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
+        }
+        done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
+        write_manifest(
+            self.path,
+            self.manifest
+            | {
+                "commit": self.commit,
+                "counts": counts,
+                "updates": [*self.manifest["updates"], done],
+                "shards": [*self.manifest["shards"], *shards],
+            },
+        )
+
+
+class Added(NamedTuple):
+    """What an addition did."""
+
+    added: "Rows"
+    removed: "Rows"  # replaced ones
+    tokens: int  # token vectors stored
+
+
+class Rows(NamedTuple):
+    """How many documents, and how many chunks of theirs."""
+
+    documents: int
+    chunks: int
+
+
+@contextmanager
+def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdate]:
+    """Open a Library for its next commit, and keep other writers out.
+
+    Raises:
+        FileNotFoundError: If there is no Library.
+        ValueError: If another process is writing to it.
+        OSError: If the disk is full; the Library stays as it was.
+    """
+    target = Path(index_folder).expanduser() / index_name
+    with locked(target):
+        restore(target)
+        update = LibraryUpdate(Library(target))
+        try:
+            yield update
+        except sqlite3.OperationalError as error:
+            raise OSError(f"cannot write in {target}: {error}") from error
+        finally:
+            update.close()
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Put a manifest in place whole: with it, a commit has happened."""
+    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+
+
+def append_bad_records(folder: Path, bad: Iterable[BadRecord]) -> None:
+    """Add records that were left out to the Library's list of them."""
+    lines = [json.dumps(record._asdict(), ensure_ascii=False) + "\n" for record in bad]
+    if lines:
+        with (folder / BAD_RECORDS).open("a", encoding="utf-8") as file:
+            file.write("".join(lines))
+
+
+def _lineage(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:
+    """Name what a Library's later commits grow from: a hash of its documents and shards, so that no two get mixed."""
+    digest = hashlib.sha256(json.dumps([shard["checksums"] for shard in shards], sort_keys=True).encode())
+    connection = connect_to_read(store)
+    for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):
+        digest.update(content_hash.encode())
+    connection.close()
+    return digest.hexdigest()

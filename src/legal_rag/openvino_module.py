@@ -22,7 +22,7 @@ class OpenVinoBody(torch.nn.Module):
         super().__init__()
         self.config = config
         self._compiled = compile_model(path)
-        self._lock = threading.Lock()  # a compiled model answers one call at a time
+        self._local = threading.local()  # a request answers one call at a time
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **_: Any) -> BaseModelOutput:
         """Return the hidden states, shape (n_texts, n_tokens, hidden), float32.
@@ -31,9 +31,10 @@ class OpenVinoBody(torch.nn.Module):
             input_ids: Shape (n_texts, n_tokens), int64.
             attention_mask: The same shape; 0 where no token attends.
         """
-        with self._lock:
-            found = self._compiled({"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
-        return BaseModelOutput(last_hidden_state=torch.from_numpy(found[0]))
+        if not hasattr(self._local, "request"):
+            self._local.request = self._compiled.create_infer_request()
+        found = self._local.request.infer({"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(found[0].copy()))  # the next call writes there
 
     def resize_token_embeddings(self, _: int) -> None:
         """Do nothing: the table was converted with the marker tokens' rows."""
@@ -41,6 +42,13 @@ class OpenVinoBody(torch.nn.Module):
 
 class OpenVinoTransformer(Transformer):
     """sentence-transformers' module around it; tokenising is inherited."""
+
+    _tokenizing = threading.Lock()
+
+    def tokenize(self, *texts: Any, **settings: Any) -> Any:
+        """Turn texts into token ids, one call at a time: each sets the tokenizer to cut and to pad."""
+        with self._tokenizing:
+            return super().tokenize(*texts, **settings)
 
     def _load_model(self, model_name_or_path: str, config: Any, *_: Any, **__: Any) -> None:
         self.auto_model = OpenVinoBody(Path(model_name_or_path) / MODEL_FILE, config)

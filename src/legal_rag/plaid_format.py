@@ -11,6 +11,7 @@ No array here is ever a pickle.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ class PlaidPart(NamedTuple):
 class PlaidFiles(NamedTuple):
     """A shard as it lies on disk, its large arrays memory-mapped."""
 
-    centroids: np.ndarray  # (n_centroids, dim), float32, unit rows
+    centroids: np.ndarray  # (n_centroids, dim), half or single precision, unit rows
     bucket_weights: np.ndarray  # (2^bits,), float32
     n_bits: int
     passage_tokens: np.ndarray  # (n_passages,), tokens of each passage
@@ -37,6 +38,7 @@ class PlaidFiles(NamedTuple):
     ivf_starts: np.ndarray  # (n_centroids + 1,), where each centroid's passages begin in `ivf`
     parts: tuple[PlaidPart, ...]
     part_starts: np.ndarray  # (n_parts + 1,), the first token of each part
+    part_passages: np.ndarray  # (n_parts + 1,), the first passage of each part
 
 
 def pack_buckets(buckets: np.ndarray, n_bits: int) -> np.ndarray:
@@ -55,55 +57,76 @@ def unpacking_table(bucket_weights: np.ndarray, n_bits: int) -> np.ndarray:
 def open_files(folder: Path) -> PlaidFiles:
     """Map a shard's files.
 
+    Only counts, lengths and shapes are checked. Centroids in `codes` and passages in `ivf` are not read: whoever
+    follows them checks them first.
+
     Raises:
         FileNotFoundError: If the folder holds no complete PLAID index.
         ValueError: If its arrays contradict one another.
     """
     n_parts, n_bits = _read_counts(folder / "metadata.json")
     parts = tuple(
-        PlaidPart(_map(folder / f"{part}.codes.npy"), _map(folder / f"{part}.residuals.npy")) for part in range(n_parts)
+        PlaidPart(_map(folder / f"{part}.codes.npy", "iu", 1), _map(folder / f"{part}.residuals.npy", "u", 2))
+        for part in range(n_parts)
     )
-    passage_tokens = [n for part in range(n_parts) for n in _read_json(folder / f"doclens.{part}.json")]
+    lengths = [_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)]
+    ivf_lengths = _map(folder / "ivf_lengths.npy", "iu", 1)
     files = PlaidFiles(
-        centroids=_map(folder / "centroids.npy").astype(np.float32),
-        bucket_weights=_map(folder / "bucket_weights.npy").astype(np.float32),
+        centroids=_map(folder / "centroids.npy", "f", 2),
+        bucket_weights=_map(folder / "bucket_weights.npy", "f", 1),
         n_bits=n_bits,
-        passage_tokens=np.array(passage_tokens, dtype=np.int64),
-        ivf=_map(folder / "ivf.npy"),
-        ivf_starts=np.concatenate([[0], np.cumsum(_map(folder / "ivf_lengths.npy"), dtype=np.int64)]),
+        passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),
+        ivf=_map(folder / "ivf.npy", "iu", 1),
+        ivf_starts=_offsets(ivf_lengths),
         parts=parts,
-        part_starts=np.concatenate([[0], np.cumsum([len(part.codes) for part in parts], dtype=np.int64)]),
+        part_starts=_offsets([len(part.codes) for part in parts]),
+        part_passages=_offsets([len(part) for part in lengths]),
     )
-    _check(files, folder)
+    _check(files, lengths, ivf_lengths, folder)
     return files
 
 
-def _check(files: PlaidFiles, folder: Path) -> None:
+def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
     """Refuse numbers that point outside the arrays: the compiled kernels of a search would follow them there."""
-    n_centroids, n_passages = len(files.centroids), len(files.passage_tokens)
-    tokens, coded = int(files.passage_tokens.sum()), int(files.part_starts[-1])
-    width = files.centroids.shape[-1] * files.n_bits // 8
+    n_centroids, dim = files.centroids.shape
+    tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
+    width = dim * files.n_bits // 8
     conditions = {
         f"{files.n_bits} bits a dimension": files.n_bits in (1, 2, 4),
-        f"{tokens} tokens announced, {coded} found": tokens == coded and _within(files.passage_tokens, coded + 1),
-        f"residuals not {width} bytes wide": all(
-            part.residuals.shape == (len(part.codes), width) and part.residuals.dtype == np.uint8
-            for part in files.parts
+        f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
+        == 2**files.n_bits,
+        f"{tokens} tokens announced, {coded} found": all(
+            # Each by itself first: the sum of huge numbers may come out small.
+            bool((part <= len(found.codes)).all()) and part.sum() == len(found.codes)
+            for part, found in zip(lengths, files.parts, strict=True)
         ),
-        "tokens of unknown centroids": all(_within(part.codes, n_centroids) for part in files.parts),
-        "lists of unknown centroids": len(files.ivf_starts) == n_centroids + 1
+        f"residuals not {width} bytes wide": all(
+            part.residuals.shape == (len(part.codes), width) and dim * files.n_bits % 8 == 0 for part in files.parts
+        ),
+        "no passage": bool(len(files.passage_tokens)),
+        "lists of unknown centroids": len(ivf_lengths) == n_centroids
+        and _within(ivf_lengths, len(files.ivf) + 1)
         and files.ivf_starts[-1] == len(files.ivf),
-        "lists of unknown passages": _within(files.ivf, n_passages),
     }
     if broken := [problem for problem, holds in conditions.items() if not holds]:
         raise ValueError(f"damaged PLAID index: {folder} ({broken[0]})")
 
 
 def _within(numbers: np.ndarray, end: int) -> bool:
-    """Tell whether all are integers from 0 to below `end`."""
-    if not np.issubdtype(numbers.dtype, np.integer):
-        return False
+    """Tell whether all are from 0 to below `end`."""
     return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+
+
+def _read_lengths(path: Path) -> np.ndarray:
+    """Return the tokens of each passage of a part, int64."""
+    found = _read_json(path)
+    if not isinstance(found, list) or not all(type(n) is int and 0 < n < 2**40 for n in found):
+        raise ValueError(f"damaged PLAID index: {path} (expected a list of positive whole numbers)")
+    return np.array(found, dtype=np.int64)
 
 
 def _read_counts(path: Path) -> tuple[int, int]:
@@ -115,14 +138,18 @@ def _read_counts(path: Path) -> tuple[int, int]:
         raise ValueError(f"damaged PLAID index: {path} ({type(error).__name__}: {error})") from error
 
 
-def _map(path: Path) -> np.ndarray:
+def _map(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
+    """Map an array whose dtype is of one of numpy's `kinds`, in this processor's byte order."""
     if not path.is_file():
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
     try:
         # Not `np.load`, which would also take a zip, and with it whatever is in it.
-        return np.lib.format.open_memmap(path, mode="r")
+        array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
     except (ValueError, OSError) as error:
         raise ValueError(f"damaged PLAID index: {path} ({error})") from error
+    if array.dtype.kind not in kinds or array.ndim != n_dimensions or not array.dtype.isnative:
+        raise ValueError(f"damaged PLAID index: {path} (an array of {array.dtype}, shape {array.shape})")
+    return array
 
 
 def _read_json(path: Path) -> Any:

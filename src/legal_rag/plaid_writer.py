@@ -1,30 +1,25 @@
 """Writing a PLAID shard on a CPU: fast-plaid's files, made with wide matrix products.
 
-In: the token vectors of some passages. Out: a folder that fast-plaid, or `legal_rag.plaid`, opens and searches.
-fast-plaid's own `create` goes through a scalar half-precision loop on a CPU and would take hours here; on a GPU it is
-the faster one, and `write_shard` uses it there.
-
-Method: Santhanam et al., PLAID (2022): k-means centroids, each token stored as its centroid's number and a residual
-whose dimensions are quantised into buckets of equal mass.
+In: the token vectors of some passages, or another shard. Out: a folder that fast-plaid, or `legal_rag.plaid`, opens
+and searches. fast-plaid's own `create` goes through a scalar half-precision loop on a CPU and would take hours here; on
+a GPU it is the faster one, and `write_shard` uses it there.
 """
 
 import json
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
-from legal_rag.device import best_device, product_dtype
-from legal_rag.plaid_format import pack_buckets
+from legal_rag.device import best_device
+from legal_rag.plaid_format import PlaidFiles, open_files
+from legal_rag.plaid_training import BLOCK_TOKENS, Buckets, compress, count_centroids, fit_buckets, train_centroids
 
-KMEANS_ITERATIONS = 4  # fast-plaid's own
-POINTS_PER_CENTROID = 32  # tokens that k-means sees for each centroid; fast-plaid takes up to 256
-RESIDUAL_SAMPLE = 50_000  # tokens that the buckets are fitted to
+__all__ = ["copy_shard_without", "count_centroids", "write_shard"]
+
 PART_TOKENS = 2**20  # tokens in a part of the shard
-BLOCK_TOKENS = 4096  # tokens assigned to centroids in one matrix product
+CODEC_FILES = ("centroids", "bucket_cutoffs", "bucket_weights", "avg_residual", "cluster_threshold")
 
 
 def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int], *, n_bits: int, seed: int) -> None:
@@ -32,7 +27,8 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
 
     Args:
         folder: A new folder.
-        vectors: Shape (n_tokens, dim), unit rows, float16 or float32; may be memory-mapped.
+        vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), it is read in
+            blocks whose pages are given back: memory does not grow with it but for a sample and 12 bytes a token.
         passage_tokens: Tokens of each passage, in order; their sum is n_tokens.
         n_bits: Bits a dimension: 1, 2 or 4.
         seed: Of the samples and of k-means.
@@ -49,17 +45,75 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
         _write_with_fast_plaid(folder, vectors, passage_tokens, n_bits, seed)
         return
     generator = np.random.default_rng(seed)
-    centroids = _train_centroids(vectors, generator, seed)
-    cutoffs = _fit_buckets(folder, vectors, centroids, n_bits, generator)
-    np.save(folder / "centroids.npy", centroids)
-    codes = _write_parts(folder, vectors, passage_tokens, centroids, cutoffs, n_bits)
-    _write_ivf(folder, codes, passage_tokens, len(centroids))
-    _write_metadata(folder, passage_tokens, n_bits, len(centroids))
+    centroids = train_centroids(vectors, generator)
+    buckets = fit_buckets(vectors, centroids, n_bits, generator)
+    _write_codec(folder, centroids, buckets)
+    parts = list(_split_into_parts(passage_tokens))
+    width = vectors.shape[1] * n_bits // 8
+    codes, at = [], 0
+    for part, lengths in enumerate(parts):
+        rows = vectors[at : at + sum(lengths)]
+        codes.append(_write_part(folder, part, at, lengths, width, compress(rows, centroids, buckets, n_bits)))
+        at += sum(lengths)
+    _write_rest(folder, np.concatenate(codes), passage_tokens, n_bits, len(centroids), len(parts))
 
 
-def count_centroids(n_tokens: int) -> int:
-    """Return how many centroids an index of `n_tokens` gets: the power of two below 16 * sqrt(n_tokens)."""
-    return min(n_tokens, int(2 ** math.floor(math.log2(16 * math.sqrt(n_tokens)))))
+def copy_shard_without(source: Path, target: Path, dropped: np.ndarray) -> None:
+    """Write a shard that lacks some passages of another; what it keeps is copied bit by bit.
+
+    Args:
+        source: The shard's folder.
+        target: A new folder.
+        dropped: Positions of the passages left out, in rising order; the others move up in their place.
+
+    Raises:
+        FileNotFoundError: If `source` holds no complete index.
+        ValueError: If it is damaged, all passages are dropped, or one is that it does not have.
+    """
+    files = open_files(source)
+    n_passages = len(files.passage_tokens)
+    dropped = np.asarray(dropped, dtype=np.int64)
+    if len(dropped) and (dropped.min() < 0 or dropped.max() >= n_passages):
+        raise ValueError(f"cannot drop passages {dropped} (expected positions from 0 to {n_passages - 1})")
+    kept = np.setdiff1d(np.arange(n_passages), dropped)
+    if not len(kept):
+        raise ValueError(f"cannot drop all {n_passages} passages of {source} (expected one to remain)")
+    target.mkdir(parents=True)
+    for path in [source / f"{name}.npy" for name in CODEC_FILES]:
+        if path.is_file():
+            shutil.copyfile(path, target / path.name)
+    codes = _copy_parts(files, target, kept, source)
+    lengths = files.passage_tokens[kept].tolist()
+    _write_rest(target, np.concatenate(codes), lengths, files.n_bits, len(files.centroids), len(codes))
+
+
+def _copy_parts(files: PlaidFiles, target: Path, kept: np.ndarray, source: Path) -> list[np.ndarray]:
+    """Copy the kept passages of each part that has any; return the codes of each."""
+    codes: list[np.ndarray] = []
+    at = 0
+    for part, first in enumerate(files.part_passages[:-1]):
+        of_part = kept[(kept >= first) & (kept < files.part_passages[part + 1])]
+        if not len(of_part):
+            continue
+        lengths = files.passage_tokens[of_part].tolist()
+        blocks = _read_passages(files, part, of_part)
+        codes.append(_write_part(target, len(codes), at, lengths, files.parts[part].residuals.shape[1], blocks))
+        if codes[-1].min() < 0 or codes[-1].max() >= len(files.centroids):
+            raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
+        at += sum(lengths)
+    return codes
+
+
+def _read_passages(files: PlaidFiles, part: int, kept: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield codes and residuals of some passages of a part, by runs of BLOCK_TOKENS at most."""
+    lengths = files.passage_tokens[files.part_passages[part] : files.part_passages[part + 1]]
+    wanted = np.zeros(len(lengths), dtype=bool)
+    wanted[kept - files.part_passages[part]] = True
+    tokens = np.repeat(wanted, lengths)
+    for start in range(0, len(tokens), BLOCK_TOKENS):
+        chosen = tokens[start : start + BLOCK_TOKENS]
+        codes = files.parts[part].codes[start : start + BLOCK_TOKENS][chosen]
+        yield codes.astype(np.int32), files.parts[part].residuals[start : start + BLOCK_TOKENS][chosen]
 
 
 def _write_with_fast_plaid(
@@ -74,102 +128,41 @@ def _write_with_fast_plaid(
         index.create(list(passages), nbits=n_bits, seed=seed, start_from_scratch=0)
 
 
-def _train_centroids(vectors: np.ndarray, generator: np.random.Generator, seed: int) -> np.ndarray:
-    import torch
-    from fastkmeans import FastKMeans
-
-    n_centroids = count_centroids(len(vectors))
-    sample = _sample_rows(vectors, n_centroids * POINTS_PER_CENTROID, generator)
-    kmeans = FastKMeans(
-        d=vectors.shape[1],
-        k=n_centroids,
-        niter=KMEANS_ITERATIONS,
-        gpu=False,
-        seed=seed,
-        chunk_size_data=BLOCK_TOKENS,
-        dtype=product_dtype(),
-        use_triton=False,
-    )
-    with torch.random.fork_rng(), _numpy_state_kept():  # fastkmeans seeds the whole process
-        kmeans.train(sample)
-    centroids = np.asarray(kmeans.centroids, dtype=np.float32)
-    lengths = np.linalg.norm(centroids, axis=1, keepdims=True)
-    return (centroids / np.maximum(lengths, 1e-12)).astype(np.float16)
-
-
-@contextmanager
-def _numpy_state_kept() -> Iterator[None]:
-    state = np.random.get_state()
-    try:
-        yield
-    finally:
-        np.random.set_state(state)
-
-
-def _sample_rows(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
-    if size >= len(vectors):
-        return np.asarray(vectors, dtype=np.float32)
-    rows = np.sort(generator.choice(len(vectors), size, replace=False))  # sorted: a mapped file is read forwards
-    return np.asarray(vectors[rows], dtype=np.float32)
-
-
-def _fit_buckets(
-    folder: Path, vectors: np.ndarray, centroids: np.ndarray, n_bits: int, generator: np.random.Generator
-) -> np.ndarray:
-    """Save the residual buckets, cutoffs at equal masses, weights at the middle of each; return the cutoffs."""
-    sample = _sample_rows(vectors, RESIDUAL_SAMPLE, generator)
-    residuals = sample - centroids.astype(np.float32)[np.concatenate(list(_nearest(sample, centroids)))]
-    n_buckets = 2**n_bits
-    cutoffs = np.quantile(residuals, np.arange(1, n_buckets) / n_buckets).astype(np.float32)
-    weights = np.quantile(residuals, (np.arange(n_buckets) + 0.5) / n_buckets).astype(np.float32)
-    np.save(folder / "bucket_cutoffs.npy", cutoffs)
-    np.save(folder / "bucket_weights.npy", weights)
-    np.save(folder / "avg_residual.npy", np.abs(residuals).mean(axis=0).astype(np.float32))
+def _write_codec(folder: Path, centroids: np.ndarray, buckets: Buckets) -> None:
+    np.save(folder / "centroids.npy", centroids)
+    np.save(folder / "bucket_cutoffs.npy", buckets.cutoffs)
+    np.save(folder / "bucket_weights.npy", buckets.weights)
+    np.save(folder / "avg_residual.npy", buckets.mean_residual)
     # Read by fast-plaid's `update` alone; a copy of the index may meet it.
-    threshold = np.quantile(np.linalg.norm(residuals, axis=1), [0.75]).astype(np.float32)
-    np.save(folder / "cluster_threshold.npy", threshold)
-    return cutoffs
+    np.save(folder / "cluster_threshold.npy", buckets.threshold)
 
 
-def _nearest(vectors: np.ndarray, centroids: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield, block by block, the number of the centroid with the highest dot product for each vector."""
-    import torch
-
-    # bfloat16 picks another centroid only where two are about equally near, and the residual is measured from it.
-    dtype = product_dtype()
-    table = torch.from_numpy(centroids.astype(np.float32)).to(dtype).T
-    for start in range(0, len(vectors), BLOCK_TOKENS):
-        block = torch.from_numpy(np.asarray(vectors[start : start + BLOCK_TOKENS], dtype=np.float32))
-        yield (block.to(dtype) @ table).argmax(dim=1).numpy().astype(np.int32)
-
-
-def _write_parts(
+def _write_part(
     folder: Path,
-    vectors: np.ndarray,
-    passage_tokens: Sequence[int],
-    centroids: np.ndarray,
-    cutoffs: np.ndarray,
-    n_bits: int,
+    part: int,
+    first_token: int,
+    lengths: Sequence[int],
+    width: int,
+    blocks: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
-    """Write codes, residuals and lengths part by part, and return all codes."""
-    all_codes, at = [], 0
-    for part, lengths in enumerate(_split_into_parts(passage_tokens)):
-        n_tokens = sum(lengths)
-        width = vectors.shape[1] * n_bits // 8
-        header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
-        # A plain file, not a mapped one: where the disk is full, writing to a mapping kills the process (SIGBUS).
-        with (folder / f"{part}.residuals.npy").open("wb") as residuals:
-            np.lib.format.write_array_header_1_0(residuals, header)
-            codes = _compress(vectors[at : at + n_tokens], centroids, cutoffs, n_bits, residuals)
-        np.save(folder / f"{part}.codes.npy", codes)
-        _write_json(folder / f"doclens.{part}.json", lengths)
-        _write_json(
-            folder / f"{part}.metadata.json",
-            {"embedding_offset": at, "num_documents": len(lengths), "num_embeddings": n_tokens},
-        )
-        all_codes.append(codes)
-        at += n_tokens
-    return np.concatenate(all_codes)
+    """Write one part from blocks of codes and residuals, `width` bytes a token; return its codes."""
+    n_tokens = sum(lengths)
+    header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
+    codes = [np.empty(0, dtype=np.int32)]
+    # A plain file, not a mapped one: where the disk is full, writing to a mapping kills the process (SIGBUS).
+    with (folder / f"{part}.residuals.npy").open("wb") as residuals:
+        np.lib.format.write_array_header_1_0(residuals, header)
+        for nearest, packed in blocks:
+            codes.append(nearest)
+            residuals.write(packed.tobytes())
+    all_codes = np.concatenate(codes)
+    np.save(folder / f"{part}.codes.npy", all_codes)
+    _write_json(folder / f"doclens.{part}.json", list(lengths))
+    _write_json(
+        folder / f"{part}.metadata.json",
+        {"embedding_offset": first_token, "num_documents": len(lengths), "num_embeddings": n_tokens},
+    )
+    return all_codes
 
 
 def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
@@ -184,34 +177,11 @@ def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
     yield part
 
 
-def _compress(
-    vectors: np.ndarray, centroids: np.ndarray, cutoffs: np.ndarray, n_bits: int, out: BinaryIO
-) -> np.ndarray:
-    """Write packed residuals to `out` and return the tokens' centroids, shape (n_tokens,), int32."""
-    import torch
-
-    wide, edges = centroids.astype(np.float32), torch.from_numpy(cutoffs)
-    codes = []
-    for number, nearest in enumerate(_nearest(vectors, centroids)):
-        start = number * BLOCK_TOKENS
-        residuals = np.asarray(vectors[start : start + len(nearest)], dtype=np.float32) - wide[nearest]
-        buckets = torch.bucketize(torch.from_numpy(residuals), edges, out_int32=True).numpy().astype(np.uint8)
-        out.write(pack_buckets(buckets, n_bits).tobytes())
-        codes.append(nearest)
-    return np.concatenate(codes)
-
-
-def _write_ivf(folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_centroids: int) -> None:
-    """Write the inverted lists: for each centroid, the passages that have a token there, once each."""
-    passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int64), np.asarray(passage_tokens))
-    pairs = np.unique(codes.astype(np.int64) * len(passage_tokens) + passages)
-    np.save(folder / "ivf.npy", (pairs % len(passage_tokens)).astype(np.int32))
-    lengths = np.bincount(pairs // len(passage_tokens), minlength=n_centroids)
-    np.save(folder / "ivf_lengths.npy", lengths.astype(np.int32))
-
-
-def _write_metadata(folder: Path, passage_tokens: Sequence[int], n_bits: int, n_centroids: int) -> None:
-    n_parts = sum(1 for _ in _split_into_parts(passage_tokens))
+def _write_rest(
+    folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_bits: int, n_centroids: int, n_parts: int
+) -> None:
+    """Write the inverted lists and, last, what tells a reader that the shard is complete."""
+    _write_ivf(folder, codes, passage_tokens, n_centroids)
     _write_json(folder / "plan.json", {"nbits": n_bits, "num_chunks": n_parts})
     _write_json(
         folder / "metadata.json",
@@ -225,6 +195,15 @@ def _write_metadata(folder: Path, passage_tokens: Sequence[int], n_bits: int, n_
             "num_partitions": n_centroids,
         },
     )
+
+
+def _write_ivf(folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_centroids: int) -> None:
+    """Write the inverted lists: for each centroid, the passages that have a token there, once each."""
+    passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int64), np.asarray(passage_tokens))
+    pairs = np.unique(codes.astype(np.int64) * len(passage_tokens) + passages)
+    np.save(folder / "ivf.npy", (pairs % len(passage_tokens)).astype(np.int32))
+    lengths = np.bincount(pairs // len(passage_tokens), minlength=n_centroids)
+    np.save(folder / "ivf_lengths.npy", lengths.astype(np.int32))
 
 
 def _write_json(path: Path, value: object) -> None:

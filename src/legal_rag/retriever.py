@@ -14,7 +14,8 @@ from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.foreign_index import ForeignIndex, is_foreign
 from legal_rag.library import Library, StoredChunk
-from legal_rag.plaid import PlaidShards, SearchSettings
+from legal_rag.library_encoder import check_encoder, encoder_of
+from legal_rag.plaid import PlaidShards, SearchSettings, Shards, search_shards
 
 __all__ = ["Corpus", "Retriever", "SearchHit", "build_encoder", "build_retriever", "open_corpus"]
 
@@ -38,6 +39,7 @@ class Corpus(Protocol):
 
     path: Path
     manifest: dict[str, Any]
+    read_only: bool  # whether nothing may be written into its folder
 
     @property
     def shard_folders(self) -> list[Path]:
@@ -55,6 +57,9 @@ class Corpus(Protocol):
     def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of the chunks of some documents."""
 
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of chunks that are no longer part of the corpus."""
+
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the document id most like the given one, or None."""
 
@@ -68,11 +73,29 @@ class Retriever:
         encoder: Encoder,
         settings: SearchSettings | None = None,
         device: str | None = None,
+        shards: Shards | None = None,
     ) -> None:
+        """Open the shards of a corpus.
+
+        Args:
+            corpus: Whose chunks are searched.
+            encoder: The one its index was made with.
+            settings: How thorough searches are.
+            device: 'cpu' or 'cuda'; None takes the GPU where there is one.
+            shards: The corpus's, if they are open already, here or elsewhere.
+        """
         self.corpus, self.encoder = corpus, encoder
-        if getattr(corpus, "read_only", False):
+        self._settings, self._device = settings or SearchSettings(), device
+        if corpus.read_only:
             device = "cpu"  # on a GPU, fast-plaid would write into the index's folder
-        self._shards = PlaidShards(corpus.shard_folders, settings, device)
+        self._shards: Shards = shards or PlaidShards(
+            corpus.shard_folders, self._settings, device, corpus.removed_positions()
+        )
+
+    def reload(self) -> "Retriever":
+        """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
+        corpus = self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
+        return Retriever(corpus, self.encoder, self._settings, self._device)
 
     def search(
         self,
@@ -112,14 +135,19 @@ class Retriever:
         """Rank the chunks for an encoded question; see `search`."""
         subsets = None if doc_ids is None else self.corpus.positions_of(doc_ids)
         if not by_document:
-            return self._hits(self._shards.search(vectors, k, subsets))
+            return self._hits(self._ranked(vectors, k, subsets))
         wanted = k * 4
         while True:
-            ranked = self._shards.search(vectors, wanted, subsets)
+            ranked = self._ranked(vectors, wanted, subsets)
             hits = _best_of_each_document(self._hits(ranked))
             if len(hits) >= k or len(ranked) < wanted:
                 return [hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)]
             wanted *= 4
+
+    def _ranked(
+        self, vectors: np.ndarray, k: int, subsets: Sequence[np.ndarray] | None
+    ) -> list[tuple[int, int, float]]:
+        return search_shards(self._shards, [vectors], k, self._settings, subsets)[0]
 
     def _hits(self, ranked: Sequence[tuple[int, int, float]]) -> list[SearchHit]:
         chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
@@ -185,32 +213,19 @@ def build_retriever(
         FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
         ValueError: If the encoder is not the one that the index was made with.
     """
-    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
-    try:
-        expected = EncoderIdentity(**opened.manifest["encoder"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"damaged manifest: {opened.path} does not say which encoder made it ({error})") from error
-    encoder = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
-    check_encoder(encoder.identity, expected)
+    opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
     return Retriever(opened, encoder, settings, device)
 
 
-def check_encoder(found: EncoderIdentity, expected: EncoderIdentity) -> None:
-    """Refuse an encoder other than the one an index was made with.
-
-    An encoder loaded from a folder, as one that came in a zip is, bears the folder's name and no revision: only its
-    dimension and prefixes are compared.
-
-    Raises:
-        ValueError: If id, revision, dimension or prefixes differ; the message names the first difference.
-    """
-    identifying = () if Path(found.name).is_dir() else ("name", "revision")
-    for name in (*identifying, "dim", "query_prefix", "document_prefix"):
-        ours, theirs = getattr(found, name), getattr(expected, name)
-        if ours != theirs:
-            raise ValueError(
-                f"wrong encoder for this index: its {name} is {ours!r}, the index was made with {theirs!r}"
-            )
+def open_with_encoder(
+    corpus: Corpus | str | Path, encoder: Encoder | None = None, *, trust_remote_code: bool = False
+) -> tuple[Corpus, Encoder]:
+    """Open a corpus and load the encoder that its index was made with; see `build_retriever`."""
+    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
+    expected = encoder_of(opened.manifest, opened.path)
+    encoder = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
+    check_encoder(encoder.identity, expected)
+    return opened, encoder
 
 
 def _best_of_each_document(hits: Sequence[SearchHit]) -> list[SearchHit]:

@@ -1,0 +1,283 @@
+"""Compaction: a Library written anew without what was removed from it, its small shards made into large ones.
+
+In: a Library after many additions and removals. Out: the same documents, chunks and ids, on less disk, in fewer shards.
+A large shard keeps its quantised vectors, bit by bit, without the removed passages. The chunks of small shards go into
+new ones together, from the token vectors if these were kept, else encoded again: what was quantised is never quantised
+a second time.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legal_rag.chunking import Chunker
+from legal_rag.compaction_plan import NewShard, plan_shards
+from legal_rag.encoder import Encoder, build_encoder
+from legal_rag.folders import beside, locked, put_in_place, restore
+from legal_rag.index_config import IndexConfig, as_the_library, chunker_of
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library_encoder import check_encoder, encoder_of
+from legal_rag.library_writer import finish_library, staging
+from legal_rag.pipeline import (
+    WINDOW_CHUNKS,
+    EncodedWindow,
+    FullShard,
+    ShardSettings,
+    Stopwatch,
+    encode_shards,
+    prefetched,
+    write_shards,
+)
+from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.plaid_writer import copy_shard_without
+from legal_rag.progress import progress
+from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, ShardDraft, is_complete, shard_home
+from legal_rag.store import connect_to_read, copy_store
+
+SOURCE_NAMES = {"dataset": "name", "split": "split", "config": "config"}  # in a mapping, and in a manifest
+
+
+@dataclass
+class CompactionReport:
+    """What a compaction did."""
+
+    shards_before: int = 0
+    shards: int = 0
+    dropped_chunks: int = 0  # of removed documents
+    encoded_chunks: int = 0  # of small shards, encoded again
+    bytes_before: int = 0
+    bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `legal-rag compact --json` prints."""
+        return asdict(self)
+
+
+def compact_index(
+    index_folder: str | Path = DEFAULT_FOLDER,
+    index_name: str = DEFAULT_NAME,
+    *,
+    n_bits: int | None = None,
+    encoder: Encoder | None = None,
+    trust_remote_code: bool = False,
+) -> CompactionReport:
+    """Write a Library anew without removed passages and small shards; the old one answers until the new one is whole.
+
+    Args:
+        index_folder: The folder Libraries lie in.
+        index_name: The Library's own folder name.
+        n_bits: Quantise all shards anew with so many bits a dimension, from the token vectors that were kept.
+        encoder: The Library's encoder, if it is loaded already.
+        trust_remote_code: Run code that comes with the encoder.
+
+    Raises:
+        FileNotFoundError: If there is no Library, or its encoder is needed and not to be had.
+        ValueError: If `n_bits` is to change and no token vectors were kept, or nothing would be left.
+        OSError: If the disk is full; the Library stays as it was.
+    """
+    started = time.perf_counter()
+    target = Path(index_folder).expanduser() / index_name
+    with locked(target):
+        restore(target)
+        library = Library(target)
+        settings = _settings(library, n_bits)
+        plan = plan_shards(library, requantise=settings.n_bits != library.manifest["plaid"]["n_bits"])
+        report = CompactionReport(len(library.manifest["shards"]), len(plan), bytes_before=_size(target))
+        report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
+        key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": settings.n_bits}
+        load = _encoder_loader(library, encoder, trust_remote_code)
+        with staging(target, "compacting", key) as scratch:
+            _move_rows(library, scratch / STORE, plan)
+            _write_new_shards(library, scratch, plan, settings, load, report)
+            _carry_over(target, scratch)
+            _finish(library, scratch, settings, plan)
+            put_in_place(scratch, target)
+    report.bytes = _size(target)
+    report.seconds["total"] = time.perf_counter() - started
+    return report
+
+
+def _settings(library: Library, n_bits: int | None) -> ShardSettings:
+    plaid = library.manifest["plaid"]
+    wanted = plaid["n_bits"] if n_bits is None else n_bits
+    if wanted not in (1, 2, 4):
+        raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
+    if wanted != plaid["n_bits"] and not plaid["keep_embeddings"]:
+        raise ValueError(
+            f"{library.path} kept no token vectors to quantise with {wanted} bits: build it with --keep-embeddings"
+        )
+    return ShardSettings(wanted, plaid["seed"], plaid["keep_embeddings"])
+
+
+def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
+    """Write the store of the new Library, unless an attempt before this one did."""
+    if store.is_file():
+        return
+    moves = (
+        (int(old_shard), int(old_position), shard.number, position)
+        for shard in plan
+        for position, (old_shard, old_position) in enumerate(shard.places)
+    )
+    unfinished = beside(store, "new")
+    unfinished.unlink(missing_ok=True)
+    copy_store(library.path / STORE, unfinished, library.commit, moves)
+    os.replace(unfinished, store)
+
+
+def _write_new_shards(
+    library: Library,
+    scratch: Path,
+    plan: Sequence[NewShard],
+    settings: ShardSettings,
+    tools: Callable[[], tuple[Encoder, Chunker]],
+    report: CompactionReport,
+) -> None:
+    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
+    made = [one for one in missing if not one.is_copy]
+    watch = Stopwatch(report.seconds)
+    for shard in progress("Copying", iterable=[one for one in missing if one.is_copy], unit=" shards"):
+        with watch.timed("copy"):
+            _copy_shard(library, scratch, shard, keep_vectors=settings.keep_vectors)
+    if not made:
+        return
+    if settings.keep_vectors:
+        windows = _kept_windows(library, scratch, made)
+    else:
+        windows = _encoded_windows(scratch, made, tools, watch)
+        report.encoded_chunks = sum(len(shard.places) for shard in made)
+    dim = library.manifest["encoder"]["dim"]
+    with progress("Merging", unit=" chunks", total=sum(len(shard.places) for shard in made)) as bar:
+        for window in write_shards(scratch, prefetched(windows), dim, settings, watch):
+            bar.update(len(window.matrices))
+
+
+def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vectors: bool) -> None:
+    """Copy a shard without its removed passages; files that stay as they are share their place on the disk."""
+    number, positions = int(shard.places[0, 0]), shard.places[:, 1]
+    described = library.manifest["shards"][number]
+    old, new = shard_home(library.path, number), shard_home(scratch, shard.number)
+    dropped = np.setdiff1d(np.arange(described["chunks"]), positions)
+    new.mkdir(parents=True, exist_ok=True)
+    unfinished = new / f".{PLAID_FOLDER}.building"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if keep_vectors:
+        _copy_vectors(library, shard, new)
+    if len(dropped):
+        copy_shard_without(old / PLAID_FOLDER, unfinished, dropped)
+    else:
+        unfinished.mkdir()
+        for name in described["checksums"]:
+            _link(old / PLAID_FOLDER / name, unfinished / name)
+    os.replace(unfinished, new / PLAID_FOLDER)
+
+
+def _copy_vectors(library: Library, shard: NewShard, home: Path) -> None:
+    draft = ShardDraft(home, library.manifest["encoder"]["dim"], WINDOW_CHUNKS)
+    draft.discard_vectors()
+    vectors = _KeptVectors(library)
+    for start in range(0, len(shard.places), WINDOW_CHUNKS):
+        draft.append([vectors.of(*place) for place in shard.places[start : start + WINDOW_CHUNKS]])
+
+
+def _kept_windows(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedWindow]:
+    """Yield the token vectors of new shards' chunks from where they were kept."""
+    vectors = _KeptVectors(library)
+    for shard in shards:
+        n_chunks = len(shard.places)
+        full = FullShard(shard.number, n_chunks)
+        ShardDraft(shard_home(scratch, shard.number), library.manifest["encoder"]["dim"], WINDOW_CHUNKS).take_up(0)
+        for start in range(0, n_chunks, WINDOW_CHUNKS):
+            end = min(start + WINDOW_CHUNKS, n_chunks)
+            yield EncodedWindow(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
+
+
+def _encoded_windows(
+    scratch: Path, shards: Sequence[NewShard], tools: Callable[[], tuple[Encoder, Chunker]], watch: Stopwatch
+) -> Iterator[EncodedWindow]:
+    encoder, chunker = tools()
+    full = [FullShard(shard.number, len(shard.places)) for shard in shards]
+    with closing(connect_to_read(scratch / STORE)) as connection:
+        yield from encode_shards(scratch, connection, full, chunker, encoder, watch)
+
+
+class _KeptVectors:
+    """The token vectors that a Library kept, by the place of a chunk."""
+
+    def __init__(self, library: Library) -> None:
+        self._path, self._dim = library.path, library.manifest["encoder"]["dim"]
+        self._open: tuple[int, np.ndarray, np.ndarray] | None = None  # of the shard asked for last
+
+    def of(self, shard: int, position: int) -> np.ndarray:
+        """Return a chunk's token vectors, shape (n_tokens, dim)."""
+        if self._open is None or self._open[0] != shard:
+            home = shard_home(self._path, int(shard))
+            lengths = np.fromfile(home / PASSAGE_TOKENS, dtype="<i4")
+            ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+            rows = np.memmap(home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=(int(ends[-1]), self._dim))
+            self._open = (int(shard), ends, rows)
+        _, ends, vectors = self._open
+        return np.asarray(vectors[ends[position] : ends[position + 1]])
+
+
+def _encoder_loader(
+    library: Library, encoder: Encoder | None, trust_remote_code: bool
+) -> Callable[[], tuple[Encoder, Chunker]]:
+    """Return what loads the Library's encoder and makes its chunker, if it comes to that."""
+
+    def load() -> tuple[Encoder, Chunker]:
+        expected = encoder_of(library.manifest, library.path)
+        loaded = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
+        check_encoder(loaded.identity, expected, documents=True)
+        return loaded, chunker_of(as_the_library(IndexConfig(), library.manifest), loaded)
+
+    return load
+
+
+def _carry_over(target: Path, scratch: Path) -> None:
+    """Bring along what else lies in the Library's folder: its list of bad records, a user's instructions."""
+    made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
+    for path in target.iterdir():
+        if path.name in made_anew or path.name.startswith((".", STORE)):
+            continue
+        if path.is_dir():
+            shutil.copytree(path, scratch / path.name, copy_function=_link, dirs_exist_ok=True)
+        else:
+            _link(path, scratch / path.name)
+
+
+def _link(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where the disk knows no such thing."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequence[NewShard]) -> None:
+    old = library.manifest
+    source = {
+        "dataset": old["source"]["name"],
+        "split": old["source"]["split"],
+        "config": old["source"]["config"] or "",
+    }
+    manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
+    manifest |= {
+        "commit": library.commit + 1,
+        "plaid": old["plaid"] | {"n_bits": settings.n_bits},
+        "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
+        "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
+    }
+    finish_library(scratch, manifest, source, len(plan))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

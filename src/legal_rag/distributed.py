@@ -1,0 +1,196 @@
+"""A build on many machines: the stages of `pipeline` on a Ray cluster, a shard a task, one Library on shared storage.
+
+In: an `IndexConfig`. Out: the same Library as `indexer.build_index` makes, and its `IndexReport`.
+First all documents are stored: this process reads them and inserts the rows, workers cut them into chunks, some batches
+at a time, handed back in order. Then workers make the shards by Ray Data, each in a folder of its own, moved into place
+when complete: a worker that dies costs the shard it was making, one that is late or makes a shard again does no harm.
+A build that was stopped is taken up by the next one, on Ray or in one process.
+
+Every machine needs this package, the Library's folder at the same path, and the encoder; the source is read by this
+process alone.
+"""
+
+import json
+import logging
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from itertools import chain, cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legal_rag.chunking import Chunk
+from legal_rag.corpus import Document
+from legal_rag.encoder import Encoder, EncoderIdentity, build_encoder
+from legal_rag.index_config import IndexConfig, IndexReport, chunker_of, shard_settings
+from legal_rag.indexer import build_key, complete_build
+from legal_rag.library import STORE
+from legal_rag.library_writer import building
+from legal_rag.pipeline import FullShard, Stopwatch
+from legal_rag.progress import progress
+from legal_rag.ray_cluster import WorkerShare, ray_cluster, ray_errors, share_out
+from legal_rag.ray_workers import BuildPlan, DocumentCutter, ShardMaker
+from legal_rag.selection import open_documents
+from legal_rag.shard_draft import ATTEMPTS, discard_attempts, discard_plaid, discard_shards, is_complete, shard_home
+from legal_rag.store import StoreWriter
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+BATCH_DOCUMENTS = 32  # cut into chunks by one task
+BATCHES_A_WORKER = 4  # under way or waiting to be stored: what bounds the memory of this process
+BATCHES_A_COMMIT = 8  # stored before others see them, and lost by a kill
+
+
+def build_index_on_ray(
+    cfg: IndexConfig, encoder: Encoder | None = None, *, address: str | None = None, workers: int | None = None
+) -> IndexReport:
+    """Build a Library from a source on a Ray cluster; see `indexer.build_index`, whose outcome and errors are the same.
+
+    Args:
+        cfg: What to build, and where: on storage that all machines share.
+        encoder: One already loaded, in place of the one `cfg` names; workers load it again by its identity.
+        address: The cluster's, as for `ray.init`; None takes the one that `RAY_ADDRESS` names, or this machine alone.
+        workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
+
+    Returns:
+        What was done; seconds of encoding and writing are those of all workers together.
+
+    Raises:
+        FileNotFoundError: If the source, the ids file or the encoder does not exist.
+        ValueError: If Ray is not installed, the cluster is too small, or for what `indexer.build_index` says.
+        OSError: If a disk is full, a worker has not the encoder, or the cluster is lost; what was done stays for the
+            next attempt.
+    """
+    started = time.perf_counter()
+    report = IndexReport()
+    documents, wanted = open_documents(cfg, report)
+    allowed = cfg.encoder.trust_remote_code
+    config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
+    encoder = encoder or build_encoder(cfg.encoder)
+    chunker_of(cfg, encoder)  # what is wrong with the settings is known here first
+    with ray_cluster(address, workers), building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch:
+        plan = BuildPlan(
+            encoder=replace(config, name=_place_of(encoder.identity)),
+            identity=encoder.identity,
+            chunks=cfg.chunks,
+            settings=shard_settings(cfg),
+            folder=scratch.absolute(),
+        )
+        forget = partial(discard_shards, scratch)
+        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
+            fill_on_ray(documents, store, plan, share_out(workers), Stopwatch(report.seconds))
+            complete_build(scratch, store, cfg, encoder, report)
+    report.missing_ids = sorted(wanted)
+    report.seconds["total"] = time.perf_counter() - started
+    return report
+
+
+def fill_on_ray(
+    documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
+) -> None:
+    """Store documents and write their shards into `plan.folder`, going on from what is there; see `fill_shards`.
+
+    Raises:
+        OSError: If a worker cannot read, write or load the encoder, or the cluster is lost.
+    """
+    discard_attempts(plan.folder)
+    with ray_errors():
+        store_documents_on_ray(documents, store, plan, share, watch)
+        (plan.folder / ATTEMPTS).mkdir()
+        _make_shards(list(_missing_shards(store, plan)), plan, share, watch)
+    discard_attempts(plan.folder)
+
+
+def store_documents_on_ray(
+    documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
+) -> None:
+    """Let workers cut documents into chunks, and store both in the documents' order.
+
+    Afterwards the store's file can be read by itself, without its journal, which machines cannot share.
+    """
+    new = (document for document in watch.timing("read", documents) if not store.holds_next(document))
+    batches = iter(lambda: list(islice(new, BATCH_DOCUMENTS)), [])
+    with progress("Storing", unit=" documents") as bar, closing(_cut_in_order(batches, plan, share)) as in_order:
+        for number, (batch, cut) in enumerate(watch.timing("chunk", in_order), start=1):
+            for document, chunks in zip(batch, cut, strict=True):
+                store.add(document, chunks)
+            if number % BATCHES_A_COMMIT == 0:
+                store.commit()
+            bar.update(len(batch))
+    store.end_of_source()
+    store.commit()
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _missing_shards(store: StoreWriter, plan: BuildPlan) -> Iterator[FullShard]:
+    """Yield the shards to be made, each with an empty place to go to."""
+    for number in range(store.n_shards):
+        home = shard_home(plan.folder, number)
+        n_chunks = min(store.shard_chunks, store.n_chunks - number * store.shard_chunks)
+        if not is_complete(home, n_chunks):
+            discard_plaid(home)
+            home.mkdir(parents=True, exist_ok=True)
+            yield FullShard(number, n_chunks)
+
+
+def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
+    """Let workers make shards; those that die are started again, and so is the shard each was making."""
+    if not shards:
+        return
+    import ray.data
+
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    rows = [{"number": shard.number, "n_chunks": shard.n_chunks} for shard in shards]
+    made = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+        ShardMaker,
+        fn_constructor_args=(plan,),
+        # One shard at a time each: a second one queued behind a slow worker would wait for it while others are idle.
+        compute=ray.data.ActorPoolStrategy(size=min(share.n_workers, len(rows)), max_tasks_in_flight_per_actor=1),
+        num_cpus=share.n_cpus,
+        num_gpus=share.n_gpus or None,
+    )
+    # Closed whatever happens, with the workers: none goes on when the folder is no longer this build's.
+    with progress("Indexing", unit=" shards", total=len(rows)) as bar, closing(iter(made.iter_rows())) as rows_made:
+        for row in rows_made:
+            if row["failure"]:
+                raise OSError(row["failure"])
+            watch.add(json.loads(row["seconds"]))
+            bar.update()
+
+
+def _cut_in_order(
+    batches: Iterable[list[Document]], plan: BuildPlan, share: WorkerShare
+) -> Generator[tuple[list[Document], list[list[Chunk]]]]:
+    """Yield batches of documents with their chunks, in order, while workers cut further ones."""
+    import ray
+
+    batches = iter(batches)
+    first = next(batches, None)
+    if first is None:
+        return
+    start = ray.remote(max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(DocumentCutter).remote
+    cutters = [start(plan) for _ in range(share.n_workers)]
+    waiting: deque[tuple[list[Document], ObjectRef]] = deque()
+    try:
+        for batch, cutter in zip(chain([first], batches), cycle(cutters), strict=False):
+            waiting.append((batch, cutter.cut.remote(batch)))
+            if len(waiting) == BATCHES_A_WORKER * share.n_workers:
+                oldest, result = waiting.popleft()
+                yield oldest, ray.get(result)
+        for batch, result in waiting:
+            yield batch, ray.get(result)
+    finally:
+        for cutter in cutters:  # their memory is for the makers of shards
+            ray.kill(cutter)
+
+
+def _place_of(identity: EncoderIdentity) -> str:
+    """Return the encoder's name, or its whole path: workers may run in another folder."""
+    return str(Path(identity.name).absolute()) if Path(identity.name).is_dir() else identity.name

@@ -1,0 +1,75 @@
+"""A Library examined: every checksum, every row, every offset.
+
+In: an open Library. Out: what is wrong with it, one line a problem. All of it is read.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+from legal_rag.folders import beside
+from legal_rag.library import STORE, Library
+from legal_rag.progress import progress
+from legal_rag.shard_draft import sha256_of
+from legal_rag.store import connect_to_read, present_at
+
+
+def examine(library: Library) -> list[str]:
+    """Return the problems of a Library, none if it is sound."""
+    return [*_store_problems(library), *_shard_problems(library), *_leftovers(library)]
+
+
+def _store_problems(library: Library) -> Iterator[str]:
+    try:
+        with closing(connect_to_read(library.path / STORE)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                yield f"{STORE}: {verdict}"
+            yield from _count_problems(library, connection)
+            yield from _offset_problems(library, connection)
+    except sqlite3.DatabaseError as error:
+        yield f"{STORE}: {error}"
+
+
+def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    present = present_at(library.commit)
+    queries = {
+        "documents": f"SELECT COUNT(*) FROM documents WHERE {present}",  # noqa: S608
+        "chunks": f"SELECT COUNT(*) FROM documents JOIN chunks USING (document_key) WHERE {present}",  # noqa: S608
+    }
+    for what, query in queries.items():
+        (found,) = connection.execute(query).fetchone()
+        if found != library.manifest["counts"][what]:
+            yield f"{STORE}: {found} {what} (the manifest says {library.manifest['counts'][what]})"
+    for number, shard in enumerate(library.manifest["shards"]):
+        query = "SELECT COUNT(*), MIN(position), MAX(position) FROM chunks WHERE shard = ?"
+        n_chunks, first, last = connection.execute(query, (number,)).fetchone()
+        if (n_chunks, first, last) != (shard["chunks"], 0, shard["chunks"] - 1):
+            yield f"{STORE}: shard {number} has {n_chunks} chunks at {first} to {last} (expected {shard['chunks']})"
+
+
+def _offset_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    query = (
+        "SELECT id, chunk_index, char_start, char_end FROM documents JOIN chunks USING (document_key)"
+        " WHERE NOT (0 <= char_start AND char_start < char_end AND char_end <= length(content)) LIMIT 1"
+    )
+    for doc_id, chunk_index, start, end in connection.execute(query):
+        yield f"{STORE}: chunk {chunk_index} of {doc_id!r} is said to be characters {start} to {end}, which it has not"
+
+
+def _shard_problems(library: Library) -> Iterator[str]:
+    shards = zip(library.shard_folders, library.manifest["shards"], strict=True)
+    for folder, shard in progress("Reading", iterable=list(shards), unit=" shards"):
+        for name, checksum in shard["checksums"].items():
+            file = folder / name
+            if not file.is_file():
+                yield f"{shard['path']}/{name}: missing"
+            elif sha256_of(file) != checksum:
+                yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's)"
+
+
+def _leftovers(library: Library) -> Iterator[str]:
+    for purpose in ("building", "adding", "compacting"):
+        folder = beside(library.path, purpose)
+        if folder.is_dir():
+            yield f"{folder.name}: left by a run that was cut off; the same command takes it up"

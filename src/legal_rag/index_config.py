@@ -1,0 +1,126 @@
+"""What an index contains, as a value: its settings, and the report of a build.
+
+In: arguments. Out: an `IndexConfig`, and what the other offline modules read from it: the chunker, the Library's place,
+what the manifest says of the source.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from legal_rag.chunking import ChunkConfig, Chunker, build_chunker
+from legal_rag.corpus import DEFAULT_CONFIG, DEFAULT_DATASET, BadRecord, SourceOptions
+from legal_rag.encoder import Encoder, EncoderConfig
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME
+from legal_rag.pipeline import ShardSettings
+
+PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexConfig:
+    """Everything that decides what an index contains; saved in its manifest."""
+
+    source: Any = DEFAULT_DATASET  # see `legal_rag.corpus.read_documents`
+    options: SourceOptions = field(default_factory=SourceOptions)
+    limit: int | None = None  # documents; None takes all
+    ids_file: str | None = None  # one id a line: these documents are taken first, `limit` fills up with others
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    chunks: ChunkConfig = field(default_factory=ChunkConfig)
+    n_bits: int = 4  # bits per residual dimension in the PLAID index: 1, 2 or 4
+    seed: int = 42
+    shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
+    keep_embeddings: bool = False  # keep the token vectors: they can be quantised anew without encoding
+    index_folder: str = DEFAULT_FOLDER
+    index_name: str = DEFAULT_NAME
+
+    def __post_init__(self) -> None:
+        if self.n_bits not in (1, 2, 4):
+            raise ValueError(f"n_bits must be 1, 2 or 4, got {self.n_bits}")
+        if self.limit is not None and self.limit < 1:
+            raise ValueError(f"limit must be at least 1, got {self.limit}")
+        if self.shard_chunks < 1:
+            raise ValueError(f"shard_chunks must be at least 1, got {self.shard_chunks}")
+        if not self.index_name or Path(self.index_name).name != self.index_name or self.index_name.startswith("."):
+            raise ValueError(f"index_name must be a plain folder name, got {self.index_name!r}")
+
+
+@dataclass
+class IndexReport:
+    """What a build did."""
+
+    path: str = ""
+    encoder: str = ""
+    documents: int = 0
+    chunks: int = 0
+    tokens: int = 0  # token vectors stored
+    unchanged: int = 0  # documents that were there already, when adding
+    replaced: int = 0  # documents that were there with another content, when adding
+    bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
+    missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent or not readable
+    seconds: dict[str, float] = field(
+        default_factory=dict
+    )  # by stage, which overlap: read, chunk, encode, write_plaid; and total
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `legal-rag index --json` prints."""
+        return {**dataclasses.asdict(self), "bad": [record._asdict() for record in self.bad]}
+
+
+def library_path(cfg: IndexConfig) -> Path:
+    """Return the Library's folder."""
+    return Path(cfg.index_folder).expanduser() / cfg.index_name
+
+
+def chunker_of(cfg: IndexConfig, encoder: Encoder) -> Chunker:
+    """Make the chunker for a configuration and its encoder."""
+    return build_chunker(cfg.chunks, encoder.count_tokens, encoder.identity.document_length)
+
+
+def shard_settings(cfg: IndexConfig) -> ShardSettings:
+    """Return what decides a shard's files besides its chunks."""
+    return ShardSettings(cfg.n_bits, cfg.seed, cfg.keep_embeddings)
+
+
+def as_the_library(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
+    """Return `cfg` with the Library's own settings for all that decides how a document is indexed."""
+    chunks = dict(manifest["chunks"])
+    chunks["header_columns"] = tuple((label, column) for label, column in chunks["header_columns"])
+    plaid = {name: manifest["plaid"][name] for name in PLAID_SETTINGS}
+    return dataclasses.replace(cfg, chunks=ChunkConfig(**chunks), **plaid)
+
+
+def mapping_head(cfg: IndexConfig) -> dict[str, str]:
+    """Return what the shards' mappings say of the source."""
+    config = cfg.options.config or (DEFAULT_CONFIG if cfg.source == DEFAULT_DATASET else "")
+    return {"dataset": source_label(cfg), "split": cfg.options.split, "config": config}
+
+
+def source_entry(cfg: IndexConfig) -> dict[str, Any]:
+    """Return what a manifest says of the source of a commit."""
+    return {
+        "name": source_label(cfg),
+        **cfg.options._asdict(),
+        "limit": cfg.limit,
+        "fingerprint": _fingerprint(cfg.source),
+    }
+
+
+def source_label(cfg: IndexConfig) -> str:
+    """Name the source without the folder it lies in: an index may be shared, its maker's paths need not be."""
+    if not isinstance(cfg.source, str | Path):
+        return type(cfg.source).__name__
+    path = Path(cfg.source).expanduser()
+    return path.name if path.exists() else str(cfg.source)
+
+
+def _fingerprint(source: Any) -> str:
+    """Return the size and change time of a local file or folder, to tell whether it changed since; else nothing."""
+    path = Path(source).expanduser() if isinstance(source, str | Path) else None
+    if path is None or not path.exists():
+        return ""
+    status = path.stat()
+    return json.dumps({"bytes": status.st_size, "changed_ns": status.st_mtime_ns})

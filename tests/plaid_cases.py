@@ -1,0 +1,55 @@
+"""What the tests of PLAID share: passages of random tokens, shards written and searched one at a time."""
+
+import hashlib
+
+import numpy as np
+
+from legal_rag.plaid import FastPlaidShard, SearchSettings, ShardHits, open_shard, search_shards
+from legal_rag.plaid_writer import write_shard
+
+
+def random_passages(lengths, *, dim=32, seed=0):
+    vectors = np.random.default_rng(seed).standard_normal((sum(lengths), dim)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.split(vectors, np.cumsum(lengths)[:-1])
+
+
+def max_sim(query, document):
+    """Score by the definition: each query token's best match, summed (Khattab and Zaharia, ColBERT, 2020)."""
+    return float((query @ document.T).max(axis=1).sum())
+
+
+def write(folder, passages, *, n_bits=4, seed=42):
+    write_shard(folder, np.concatenate(passages), [len(one) for one in passages], n_bits=n_bits, seed=seed)
+    return folder
+
+
+class One:
+    """One shard, searched by itself."""
+
+    def __init__(self, folder, settings=None, device="cpu", engine=open_shard, excluded=None):
+        self.settings = settings or SearchSettings()
+        self.shard = engine(folder, self.settings, device, excluded)
+        self.sizes, self.dim = [self.shard.size], self.shard.dim
+
+    def candidates(self, queries, n, subsets):
+        return [self.shard.candidates(queries, n, subsets[0])]
+
+    def scores(self, queries, candidates):
+        return [self.shard.scores(queries, candidates[0])]
+
+    def best(self, queries, k, subsets):
+        return [self.shard.best(queries, k, subsets[0])]
+
+    def search(self, query, k, subset=None):
+        (hits,) = search_shards(self, [query], k, self.settings, [subset])
+        positions = np.array([position for _, position, _ in hits], dtype=np.int64)
+        return ShardHits(positions, np.array([score for _, _, score in hits], dtype=np.float32))
+
+
+def reference_engine(folder, settings=None, excluded=None):
+    return One(folder, settings, engine=FastPlaidShard, excluded=excluded)
+
+
+def checksums(folder):
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}

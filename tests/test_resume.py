@@ -1,0 +1,248 @@
+"""A build that was cut off is taken up where it stopped, and gives the index of one that never was."""
+
+import dataclasses
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from legal_rag import pipeline
+from legal_rag.corpus import read_documents
+from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
+from legal_rag.library import Library
+from legal_rag.pipeline import prefetched
+from legal_rag.retriever import Retriever
+from legal_rag.shard_draft import ShardDraft
+
+SHARD_CHUNKS = 24
+WINDOW = 8
+QUERIES = ("trouble anormal de voisinage", "licenciement sans cause", "responsabilité du fait des choses")
+
+
+@pytest.fixture
+def config(tmp_path, sample_file, monkeypatch):
+    monkeypatch.setattr(pipeline, "WINDOW_CHUNKS", WINDOW)
+    return IndexConfig(
+        source=sample_file, limit=20, shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path / "indexes"), seed=3
+    )
+
+
+def change(config, **values):
+    return dataclasses.replace(config, **values)
+
+
+def content_of(library, encoder):
+    """Return all that a user can see of a Library: rows, chunks with offsets, shards' files, ranked passages."""
+    retriever = Retriever(library, encoder)
+    return {
+        "documents": list(library.documents()),
+        "chunks": [library.chunks_of(doc_id) for doc_id in library],
+        "shards": library.manifest["shards"],
+        "lineage": library.manifest["lineage"],
+        "hits": [retriever.search(query, 10) for query in QUERIES],
+    }
+
+
+class CountingEncoder:
+    """An encoder that counts the chunks it encodes, and may fail or be watched meanwhile."""
+
+    def __init__(self, encoder, fail_after=None):
+        self._encoder, self.identity, self.encoded, self._fail_after = encoder, encoder.identity, 0, fail_after
+        self.count_tokens, self.encode_queries = encoder.count_tokens, encoder.encode_queries
+
+    def encode_documents(self, texts):
+        if self._fail_after is not None and self.encoded >= self._fail_after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.encoded += len(texts)
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def undisturbed(config, tiny_encoder, tmp_path):
+    build_index(change(config, index_folder=str(tmp_path / "undisturbed")), tiny_encoder)
+    library = Library.open(tmp_path / "undisturbed")
+    assert len(library.manifest["shards"]) >= 3
+    return library
+
+
+@pytest.mark.parametrize("done", [0, WINDOW, SHARD_CHUNKS, SHARD_CHUNKS + 2 * WINDOW])
+def test_what_was_encoded_before_a_failure_is_not_encoded_again(config, tiny_encoder, undisturbed, done):
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=done), CountingEncoder(tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, failing)
+    build_index(config, counting)
+    assert failing.encoded + counting.encoded == undisturbed.manifest["counts"]["chunks"]
+    assert content_of(open_index(config), tiny_encoder) == content_of(undisturbed, tiny_encoder)
+    assert sorted(path.name for path in Path(config.index_folder).iterdir() if path.suffix != ".lock") == [
+        "legal_french_index"
+    ]
+
+
+def test_other_settings_begin_anew(config, tiny_encoder):
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS))
+    counting = CountingEncoder(tiny_encoder)
+    report = build_index(change(config, n_bits=2), counting)
+    assert counting.encoded == report.chunks
+
+
+@pytest.mark.parametrize("edit", ["change", "drop", "insert", "shorten"])
+def test_a_source_that_changed_since_is_indexed_as_it_is_now(config, tiny_encoder, sample_rows, tmp_path, edit):
+    rows = [dict(row) for row in sample_rows[:12]]
+    with pytest.raises(OSError, match="No space left"):
+        build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
+    if edit == "change":
+        rows[5]["title"] = "Un autre titre"
+    elif edit == "drop":
+        del rows[5]
+    elif edit == "insert":
+        rows.insert(5, dict(sample_rows[40]))
+    else:
+        rows = rows[:3]
+    build_index(change(config, source=rows), tiny_encoder)
+    again = change(config, source=rows, index_folder=str(tmp_path / "again"))
+    build_index(again, tiny_encoder)
+    assert content_of(open_index(config), tiny_encoder) == content_of(open_index(again), tiny_encoder)
+
+
+def test_an_addition_cut_off_is_taken_up(config, tiny_encoder, sample_rows):
+    build_index(change(config, source=sample_rows[:5]), tiny_encoder)
+    more = change(config, source=sample_rows[5:15])
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        add_documents(more, failing)
+    before = open_index(config)
+    assert len(before) == 5
+    report = add_documents(more, counting)
+    assert failing.encoded + counting.encoded == report.chunks
+    assert list(open_index(config).documents()) == list(read_documents(sample_rows[:15]))
+
+
+def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, tiny_encoder, sample_rows):
+    build_index(change(config, source=sample_rows[:5]), tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        add_documents(change(config, source=sample_rows[5:15]), CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS))
+    add_documents(change(config, source=sample_rows[15:18]), tiny_encoder)
+    opened = open_index(config)
+    assert list(opened.documents()) == list(read_documents([*sample_rows[:5], *sample_rows[15:18]]))
+    folders = {path.parent for path in opened.path.rglob("centroids.npy")}
+    assert folders == set(opened.shard_folders)
+
+
+def test_vectors_that_the_lengths_do_not_count_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)])
+    with (tmp_path / "token_vectors.f16").open("ab") as file:
+        file.write(b"half a window")
+    assert draft.take_up(10) == 2
+    assert (tmp_path / "token_vectors.f16").stat().st_size == 5 * 4 * 2
+
+
+def test_lengths_without_their_vectors_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 4)
+    os.truncate(tmp_path / "token_vectors.f16", 11 * 4 * 2)
+    assert draft.take_up(10) == 2
+    assert draft.passage_tokens.tolist() == [3, 3]
+
+
+def test_a_window_that_is_not_the_last_one_is_kept_whole_or_not_at_all(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 3)
+    assert draft.take_up(3) == 3
+    assert draft.take_up(10) == 2
+
+
+def test_an_error_in_a_stage_reaches_the_end_of_the_line():
+    def stage():
+        yield 1
+        raise OSError("the disk is gone")
+
+    items = prefetched(stage())
+    assert next(items) == 1
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(items)
+
+
+def test_a_stage_is_closed_when_nobody_wants_more():
+    closed = []
+
+    def stage():
+        try:
+            yield from range(10)
+        finally:
+            closed.append(True)
+
+    items = prefetched(prefetched(stage()))
+    assert next(items) == 0
+    items.close()
+    assert closed == [True]
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from legal_rag import pipeline
+from legal_rag.encoder import build_encoder
+from legal_rag.indexer import IndexConfig, build_index
+source, model, folder, shard_chunks, window, log = sys.argv[1:]
+pipeline.WINDOW_CHUNKS = int(window)
+encoder = build_encoder(model)
+encode = encoder.encode_documents
+def encode_and_log(texts):
+    with open(log, "a") as file:  # one line for each chunk that was begun
+        file.write("".join(f"{hash(text)}\\n" for text in texts))
+    return encode(texts)
+encoder.encode_documents = encode_and_log
+print("ready", flush=True)
+build_index(
+    IndexConfig(source=source, shard_chunks=int(shard_chunks), index_folder=folder, seed=3, limit=20), encoder
+)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_thirty_kills_at_random_moments_change_nothing(
+    config, tiny_encoder, tiny_model_folder, sample_file, undisturbed, tmp_path
+):
+    """Every build is killed at moments spread over the time an undisturbed one takes, until one gets to its end."""
+    log = tmp_path / "encoded.log"
+    arguments = [str(sample_file), str(tiny_model_folder), config.index_folder, str(SHARD_CHUNKS), str(WINDOW)]
+    command = [sys.executable, "-c", BUILD, *arguments, str(log)]
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    moments = random.Random(7)
+    expected = content_of(undisturbed, tiny_encoder)
+    kills, seconds = 0, 0.5
+    while kills < 30:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert process.stdout.readline() == "ready\n"
+        started = time.perf_counter()
+        try:
+            process.wait(timeout=moments.uniform(0, seconds))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        if process.wait() == -signal.SIGKILL:
+            kills += 1
+            continue
+        assert process.returncode == 0
+        seconds = max(seconds, time.perf_counter() - started)
+        assert_nothing_was_encoded_twice(log, kills)
+        assert content_of(open_index(config), tiny_encoder) == expected
+    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment).returncode == 0
+    assert content_of(open_index(config), tiny_encoder) == expected
+
+
+def assert_nothing_was_encoded_twice(log, kills):
+    """Check that no more was encoded than the chunks themselves and, for each kill, the window in flight."""
+    lines = log.read_text().splitlines()
+    twice = len(lines) - len(set(lines))
+    log.unlink()
+    assert twice <= kills * WINDOW * 2
