@@ -200,7 +200,7 @@ def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
 
 
 def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
-    monkeypatch.setattr("legal_rag.agent.INSTRUCTIONS_FILE", "manifest.json")  # any text that lies in the index
+    monkeypatch.setattr("legal_rag.agent.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
     assert instructions_of(tiny_library).startswith("{")
     _, server = ask(diligent)
     assert '"format_version": 1' in server.prompts[0]

@@ -346,6 +346,13 @@ def test_a_build_that_failed_leaves_the_library_before_it_and_is_taken_up(tmp_pa
     assert names_in(tmp_path) == ["lib"]
 
 
+def test_a_users_instructions_outlive_a_new_build(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    (folder / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
+    write_library(tmp_path, rows("b"))
+    assert (folder / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
+
+
 def test_bad_input_leaves_no_debris(tmp_path):
     def rows_until_the_problem():
         yield from rows("b")

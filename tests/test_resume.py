@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -165,25 +166,35 @@ def test_an_error_in_a_stage_reaches_the_end_of_the_line():
         yield 1
         raise OSError("the disk is gone")
 
-    items = prefetched(stage())
-    assert next(items) == 1
-    with pytest.raises(OSError, match="the disk is gone"):
-        next(items)
+    with prefetched(stage()) as items:
+        assert next(items) == 1
+        with pytest.raises(OSError, match="the disk is gone"):
+            next(items)
 
 
-def test_a_stage_is_closed_when_nobody_wants_more():
+@pytest.mark.parametrize("problem", [None, OSError("the disk is gone")])
+def test_stages_are_closed_when_nobody_wants_more(problem):
     closed = []
 
-    def stage():
+    def stage(name, items):
         try:
-            yield from range(10)
+            yield from items
         finally:
-            closed.append(True)
+            closed.append(name)
 
-    items = prefetched(prefetched(stage()))
-    assert next(items) == 0
-    items.close()
-    assert closed == [True]
+    def work():
+        with prefetched(stage("first", range(10))) as ones, prefetched(stage("second", ones)) as items:
+            assert next(items) == 0
+            if problem:
+                raise problem
+
+    if problem:
+        with pytest.raises(OSError, match="the disk is gone"):
+            work()
+    else:
+        work()
+    assert sorted(closed) == ["first", "second"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stage")]
 
 
 BUILD = """

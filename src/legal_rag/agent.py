@@ -15,6 +15,7 @@ from legal_rag.citations import CheckedAnswer, check_citations
 from legal_rag.cleaning import storable
 from legal_rag.encoder import Encoder, build_encoder
 from legal_rag.evidence import NO_PASSAGE, EvidenceAgent
+from legal_rag.library import INSTRUCTIONS
 from legal_rag.prediction import Prediction
 from legal_rag.retriever import Corpus, Retriever, build_retriever
 from legal_rag.run_log import RunLog
@@ -35,7 +36,6 @@ __all__ = [
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
-INSTRUCTIONS_FILE = "instructions.md"  # in an index's folder: replaces the package's own instructions
 ABSTENTION = "aucun passage pertinent"  # what the instructions ask a model to write when it finds nothing
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ def default_instructions(name: str = "jurisprudence") -> str:
 
 def instructions_of(corpus: Corpus) -> str:
     """Return the instructions that lie in an index's folder, or the default ones."""
-    own = corpus.path / INSTRUCTIONS_FILE
+    own = corpus.path / INSTRUCTIONS
     return own.read_text(encoding="utf-8").strip() if own.is_file() else default_instructions()
 
 

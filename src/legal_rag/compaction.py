@@ -154,8 +154,9 @@ def _write_new_shards(
         windows = _encoded_windows(scratch, made, tools, watch)
         report.encoded_chunks = sum(len(shard.places) for shard in made)
     dim = library.manifest["encoder"]["dim"]
-    with progress("Merging", unit=" chunks", total=sum(len(shard.places) for shard in made)) as bar:
-        for window in write_shards(scratch, prefetched(windows), dim, settings, watch):
+    n_chunks = sum(len(shard.places) for shard in made)
+    with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(windows) as ahead:
+        for window in write_shards(scratch, ahead, dim, settings, watch):
             bar.update(len(window.matrices))
 
 

@@ -25,7 +25,7 @@ DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 BUNDLED = "bundled"
 AUTO = "auto"  # the default encoder if the hub's cache on this machine holds it, else the bundled one
 BACKENDS = ("auto", "openvino", "torch")
-BATCH_TOKENS = 2048  # in one product, padding counted
+BATCH_TOKENS = 1024  # in one product, padding counted
 GPU_BATCH_TOKENS = 16_384
 UNPAIRED = re.compile("[\ud800-\udfff]")  # what a shell makes of bytes that are not UTF-8
 
@@ -159,7 +159,9 @@ class PyLateEncoder:
         self._counting = counting_tokenizer(self._model)
         self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
         self._autocast = _autocast_settings(self._model, self.backend)
+        # Threads that last: each keeps a request of its own to the compiled model, and that keeps its memory.
         self._n_lanes = n_lanes() if self.backend == "openvino" else 1
+        self._lanes = ThreadPoolExecutor(self._n_lanes, thread_name_prefix="encode")
         self._batch_tokens = GPU_BATCH_TOKENS if self._model.device.type == "cuda" else BATCH_TOKENS
         self.identity = EncoderIdentity(
             name=name,
@@ -251,8 +253,7 @@ class PyLateEncoder:
         if len(batches) < 2 or self._n_lanes == 1:
             encoded = [encode(batch) for batch in batches]
         else:
-            with ThreadPoolExecutor(self._n_lanes) as lanes:
-                encoded = list(lanes.map(encode, batches))
+            encoded = list(self._lanes.map(encode, batches))
         places = [place for batch in batches for place in batch]
         found = dict(zip(places, (matrix for some in encoded for matrix in some), strict=True))
         return [found[i] for i in range(len(texts))]

@@ -23,6 +23,7 @@ FORMAT_VERSION = 2
 REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
+INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.corpus import BadRecord, Document
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
-from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.shard_draft import describe_shard, shard_home
 from legal_rag.store import PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read
 
@@ -45,6 +45,8 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) 
         yield scratch
         if not (scratch / MANIFEST).is_file():
             raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
+        if (target / INSTRUCTIONS).is_file():
+            shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
         put_in_place(scratch, target)
 
 

@@ -14,6 +14,8 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from legal_rag.openvino_model import MODEL_FILE, compile_model
 
+STEP = 16  # tokens: OpenVINO prepares itself anew, and keeps memory, for every length it meets
+
 
 class OpenVinoBody(torch.nn.Module):
     """A compiled transformer with the face of a transformers model: what sentence-transformers and PyLate ask of it."""
@@ -33,8 +35,12 @@ class OpenVinoBody(torch.nn.Module):
         """
         if not hasattr(self._local, "request"):
             self._local.request = self._compiled.create_infer_request()
-        found = self._local.request.infer({"input_ids": input_ids.numpy(), "attention_mask": attention_mask.numpy()})
-        return BaseModelOutput(last_hidden_state=torch.from_numpy(found[0].copy()))  # the next call writes there
+        n_tokens = input_ids.shape[1]
+        padding = (0, min(-n_tokens % STEP, self.config.max_position_embeddings - n_tokens))
+        ids = torch.nn.functional.pad(input_ids, padding, value=self.config.pad_token_id or 0)
+        mask = torch.nn.functional.pad(attention_mask, padding)
+        found = self._local.request.infer({"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0][:, :n_tokens]
+        return BaseModelOutput(last_hidden_state=torch.from_numpy(found.copy()))  # the next call writes there
 
     def resize_token_embeddings(self, _: int) -> None:
         """Do nothing: the table was converted with the marker tokens' rows."""

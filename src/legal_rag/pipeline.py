@@ -101,9 +101,12 @@ def fill_shards(
         OSError: If the disk is full; what was done so far stays for the next attempt.
     """
     discard_attempts(folder)
-    with closing(connect_to_read(store.path)) as connection, progress("Indexing", unit=" chunks") as bar:
-        full = prefetched(store_documents(documents, store, chunker, watch))
-        windows = prefetched(encode_shards(folder, connection, full, chunker, encoder, watch))
+    with (
+        closing(connect_to_read(store.path)) as connection,
+        progress("Indexing", unit=" chunks") as bar,
+        prefetched(store_documents(documents, store, chunker, watch)) as full,
+        prefetched(encode_shards(folder, connection, full, chunker, encoder, watch)) as windows,
+    ):
         for window in write_shards(folder, windows, encoder.identity.dim, settings, watch):
             bar.total = store.n_chunks
             bar.update(len(window.matrices))
@@ -187,17 +190,26 @@ def draft_of(folder: Path, shard: FullShard, dim: int) -> ShardDraft:
     return ShardDraft(shard_home(folder, shard.number), dim, WINDOW_CHUNKS)
 
 
-def prefetched(items: Generator[T] | Iterator[T]) -> Iterator[T]:
-    """Hand items on while the next one is being made, in a thread of its own that makes them all."""
-    with ThreadPoolExecutor(1) as worker:
-        try:
-            upcoming = worker.submit(next, items, _END)
-            while (item := upcoming.result()) is not _END:
-                upcoming = worker.submit(next, items, _END)
-                yield item  # type: ignore[misc]
-        finally:
-            if isinstance(items, Generator):
-                worker.submit(items.close).result()  # after the item being made, by the thread that made it
+@contextmanager
+def prefetched(items: Iterator[T]) -> Iterator[Iterator[T]]:
+    """Hand items on while the next one is being made, in a thread of its own that makes them all.
+
+    On leaving, also because of an error, the item being made is waited for, and what makes them is closed.
+    """
+    worker = ThreadPoolExecutor(1, thread_name_prefix="stage")
+    try:
+        yield _handed_on(items, worker)
+    finally:
+        worker.shutdown()
+        if isinstance(items, Generator):
+            items.close()
+
+
+def _handed_on(items: Iterator[T], worker: ThreadPoolExecutor) -> Iterator[T]:
+    upcoming = worker.submit(next, items, _END)
+    while (item := upcoming.result()) is not _END:
+        upcoming = worker.submit(next, items, _END)
+        yield item  # type: ignore[misc]
 
 
 def chunks_of(document: Document, chunker: Chunker) -> list[Chunk]:

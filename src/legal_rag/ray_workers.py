@@ -103,8 +103,10 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
     whose = f"{shard.number}-{platform.node()}-{os.getpid()}-"
     attempt = Path(tempfile.mkdtemp(prefix=whose, dir=plan.folder / ATTEMPTS))
     try:
-        with closing(_connect_to_still_store(plan.folder / STORE)) as connection:
-            windows = prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch))
+        with (
+            closing(_connect_to_still_store(plan.folder / STORE)) as connection,
+            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as windows,
+        ):
             deque(write_shards(attempt, windows, plan.identity.dim, plan.settings, watch), maxlen=0)
         adopt_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
     finally:
