@@ -203,7 +203,7 @@ def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library
     monkeypatch.setattr("legal_rag.agent.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
     assert instructions_of(tiny_library).startswith("{")
     _, server = ask(diligent)
-    assert '"format_version": 1' in server.prompts[0]
+    assert '"format_version": ' in server.prompts[0]
 
 
 def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():

@@ -257,7 +257,7 @@ def test_a_bug_keeps_its_traceback(place, monkeypatch):
     def broken(index_folder, index_name):
         raise TypeError("a bug")
 
-    monkeypatch.setattr("legal_rag.cli.open_library", broken)
+    monkeypatch.setattr("legal_rag.cli_library.open_library", broken)
     with pytest.raises(TypeError, match="a bug"):
         main(["info", *place])
 

@@ -159,7 +159,7 @@ def _quantise(converted: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
     import nncf
     from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, AdvancedSmoothQuantParameters
 
-    nncf.set_log_level(logging.ERROR)
+    logging.getLogger("nncf").setLevel(logging.ERROR)  # its own `set_log_level` sets handlers that others put there
     smoothing = AdvancedSmoothQuantParameters(matmul=SMOOTHING)
     return nncf.quantize(
         converted,
