@@ -7,7 +7,6 @@ same bits and number of centroids, in turns; figures are medians. Cosine: mean o
 originals. Bytes a token: of all files, before fast-plaid opens them and writes its merged copies.
 """
 
-import argparse
 import os
 import shutil
 import statistics
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from fast_plaid.search import FastPlaid
-from token_vectors import TokenVectors, load
+from token_vectors import TokenVectors, load, vectors_parser
 
 from legal_rag.plaid import MappedShard
 from legal_rag.plaid_format import open_files
@@ -29,12 +28,7 @@ SEED = 42
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--vectors", type=Path, required=True)
-    parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--tokens", type=int, help="default: the first 400 decisions")
-    parser.add_argument("--bits", type=int, default=4)
+    parser = vectors_parser(__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     data = load(arguments.data, arguments.vectors, arguments.dim, arguments.tokens)

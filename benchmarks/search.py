@@ -8,7 +8,6 @@ Recall is of the ten best by exact MaxSim: over the original vectors, and over t
 `--warp` adds xtr-warp-rs where that is installed, with an index of its own of the same vectors.
 """
 
-import argparse
 import os
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from fast_plaid.search import FastPlaid
-from token_vectors import TokenVectors, load
+from token_vectors import TokenVectors, load, vectors_parser
 
 from legal_rag.plaid import MappedShard, PlaidShards, SearchSettings
 from legal_rag.plaid_writer import write_shard
@@ -29,12 +28,7 @@ Search = Callable[[np.ndarray], list[int]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--vectors", type=Path, required=True)
-    parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--tokens", type=int, help="default: the first 400 decisions")
-    parser.add_argument("--bits", type=int, default=4)
+    parser = vectors_parser(__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--warp", action="store_true")
     arguments = parser.parse_args()

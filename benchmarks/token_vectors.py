@@ -5,6 +5,7 @@ float16, rows of the bundled encoder's dim; `lengths.npy`, the tokens of each pa
 `meta.json`, with `n400`, the number of passages of the first 400 decisions.
 """
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,17 @@ class TokenVectors(NamedTuple):
     vectors: np.ndarray  # (n_tokens, dim), float16, unit rows, mapped from a file
     lengths: list[int]  # tokens of each passage
     queries: list[np.ndarray]  # each (n_query_tokens, dim), float32, unit rows
+
+
+def vectors_parser(description: str) -> argparse.ArgumentParser:
+    """Make the arguments that the benchmarks of PLAID have in common."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--vectors", type=Path, required=True)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--tokens", type=int, help="default: the first 400 decisions")
+    parser.add_argument("--bits", type=int, default=4)
+    return parser
 
 
 def load(data: Path, folder: Path, dim: int, tokens: int | None) -> TokenVectors:

@@ -184,6 +184,19 @@ def test_more_workers_than_the_cluster_has_processors_are_refused(elsewhere):
             build_index_on_ray(elsewhere, workers=workers)
 
 
+def test_a_wrong_number_of_workers_leaves_an_attempt_to_be_taken_up(elsewhere, sample_rows):
+    def source():
+        yield from sample_rows[:40]
+        raise OSError("the network is down")
+
+    broken = dataclasses.replace(elsewhere, source=source())
+    with pytest.raises(OSError, match="the network is down"):
+        build_index(broken)
+    with pytest.raises(ValueError, match="workers must be 1 to 2"):
+        build_index_on_ray(dataclasses.replace(elsewhere, source=iter(sample_rows)), workers=3)
+    assert (beside(library_path(elsewhere), "building") / "corpus.sqlite").is_file()
+
+
 def test_the_cluster_is_shared_out_whole():
     assert share_out(None) == (1, 2, 0)
     assert share_out(2) == (2, 1, 0)

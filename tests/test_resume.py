@@ -198,6 +198,7 @@ def test_stages_are_closed_when_nobody_wants_more(problem):
 
 
 BUILD = """
+import faulthandler
 import sys
 from pathlib import Path
 from legal_rag import pipeline
@@ -212,6 +213,7 @@ def encode_and_log(texts):
         file.write("".join(f"{hash(text)}\\n" for text in texts))
     return encode(texts)
 encoder.encode_documents = encode_and_log
+faulthandler.dump_traceback_later(300, exit=True)  # a build that stands still says where
 print("ready", flush=True)
 build_index(
     IndexConfig(source=source, shard_chunks=int(shard_chunks), index_folder=folder, seed=3, limit=20), encoder
@@ -244,7 +246,7 @@ def test_thirty_kills_at_random_moments_change_nothing(
             kills += 1
             continue
         assert process.returncode == 0
-        seconds = max(seconds, time.perf_counter() - started)
+        seconds = time.perf_counter() - started  # of the last one: a slow one must not make kills rare ever after
         assert_nothing_was_encoded_twice(log, kills)
         assert content_of(open_index(config), tiny_encoder) == expected
     assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment).returncode == 0

@@ -6,7 +6,8 @@ import pytest
 
 from legal_rag.encoder import EncoderIdentity, PyLateEncoder
 from legal_rag.library import Library
-from legal_rag.retriever import Retriever, build_retriever, check_encoder, open_corpus
+from legal_rag.library_encoder import check_encoder
+from legal_rag.retriever import Retriever, build_retriever, open_corpus
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 

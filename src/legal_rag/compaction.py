@@ -19,11 +19,11 @@ import numpy as np
 
 from legal_rag.chunking import Chunker
 from legal_rag.compaction_plan import NewShard, plan_shards
-from legal_rag.encoder import Encoder, build_encoder
+from legal_rag.encoder import Encoder
 from legal_rag.folders import beside, locked, put_in_place, restore
-from legal_rag.index_config import IndexConfig, as_the_library, chunker_of
+from legal_rag.index_config import IndexConfig, as_the_library, chunker_of, mapping_head
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, MANIFEST, MAPPING, STORE, Library
-from legal_rag.library_encoder import check_encoder, encoder_of
+from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import finish_library, staging
 from legal_rag.pipeline import (
     WINDOW_CHUNKS,
@@ -31,6 +31,7 @@ from legal_rag.pipeline import (
     FullShard,
     ShardSettings,
     Stopwatch,
+    draft_of,
     encode_shards,
     prefetched,
     write_shards,
@@ -38,7 +39,7 @@ from legal_rag.pipeline import (
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.plaid_writer import copy_shard_without
 from legal_rag.progress import progress
-from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, ShardDraft, is_complete, shard_home
+from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, is_complete, shard_home
 from legal_rag.store import connect_to_read, copy_store
 
 SOURCE_NAMES = {"dataset": "name", "split": "split", "config": "config"}  # in a mapping, and in a manifest
@@ -170,7 +171,8 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
     unfinished = new / f".{PLAID_FOLDER}.building"
     shutil.rmtree(unfinished, ignore_errors=True)
     if keep_vectors:
-        _copy_vectors(library, shard, new)
+        for window in _kept_windows(library, scratch, [shard]):
+            draft_of(scratch, window.shard, library.manifest["encoder"]["dim"]).append(window.matrices)
     if len(dropped):
         copy_shard_without(old / PLAID_FOLDER, unfinished, dropped)
     else:
@@ -180,21 +182,13 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
     os.replace(unfinished, new / PLAID_FOLDER)
 
 
-def _copy_vectors(library: Library, shard: NewShard, home: Path) -> None:
-    draft = ShardDraft(home, library.manifest["encoder"]["dim"], WINDOW_CHUNKS)
-    draft.discard_vectors()
-    vectors = _KeptVectors(library)
-    for start in range(0, len(shard.places), WINDOW_CHUNKS):
-        draft.append([vectors.of(*place) for place in shard.places[start : start + WINDOW_CHUNKS]])
-
-
 def _kept_windows(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedWindow]:
-    """Yield the token vectors of new shards' chunks from where they were kept."""
+    """Yield the token vectors of new shards' chunks from where they were kept, each shard from its beginning."""
     vectors = _KeptVectors(library)
     for shard in shards:
         n_chunks = len(shard.places)
         full = FullShard(shard.number, n_chunks)
-        ShardDraft(shard_home(scratch, shard.number), library.manifest["encoder"]["dim"], WINDOW_CHUNKS).take_up(0)
+        draft_of(scratch, full, library.manifest["encoder"]["dim"]).discard_vectors()
         for start in range(0, n_chunks, WINDOW_CHUNKS):
             end = min(start + WINDOW_CHUNKS, n_chunks)
             yield EncodedWindow(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
@@ -234,9 +228,8 @@ def _encoder_loader(
     """Return what loads the Library's encoder and makes its chunker, if it comes to that."""
 
     def load() -> tuple[Encoder, Chunker]:
-        expected = encoder_of(library.manifest, library.path)
-        loaded = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
-        check_encoder(loaded.identity, expected, documents=True)
+        manifest, path = library.manifest, library.path
+        loaded = load_encoder(manifest, path, encoder, trust_remote_code=trust_remote_code, documents=True)
         return loaded, chunker_of(as_the_library(IndexConfig(), library.manifest), loaded)
 
     return load
@@ -265,11 +258,6 @@ def _link(source: str | Path, target: str | Path) -> None:
 
 def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequence[NewShard]) -> None:
     old = library.manifest
-    source = {
-        "dataset": old["source"]["name"],
-        "split": old["source"]["split"],
-        "config": old["source"]["config"] or "",
-    }
     manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
     manifest |= {
         "commit": library.commit + 1,
@@ -277,7 +265,7 @@ def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequ
         "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
         "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
     }
-    finish_library(scratch, manifest, source, len(plan))
+    finish_library(scratch, manifest, mapping_head(old["source"]), len(plan))
 
 
 def _size(folder: Path) -> int:

@@ -1,5 +1,6 @@
-"""What the processor at hand is good at: whether there is a GPU, and which precision multiplies fastest."""
+"""What the machine at hand is good at: a GPU or not, how many cores, which precision multiplies fastest."""
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,11 @@ def best_device() -> str:
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def product_dtype() -> "torch.dtype":

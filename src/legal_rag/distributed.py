@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,15 +26,13 @@ from legal_rag.chunking import Chunk
 from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder, EncoderIdentity, build_encoder
 from legal_rag.index_config import IndexConfig, IndexReport, chunker_of, shard_settings
-from legal_rag.indexer import build_key, complete_build
-from legal_rag.library import STORE
-from legal_rag.library_writer import building
+from legal_rag.indexer import filling
 from legal_rag.pipeline import FullShard, Stopwatch
 from legal_rag.progress import progress
 from legal_rag.ray_cluster import WorkerShare, ray_cluster, ray_errors, share_out
 from legal_rag.ray_workers import BuildPlan, DocumentCutter, ShardMaker
 from legal_rag.selection import open_documents
-from legal_rag.shard_draft import ATTEMPTS, discard_attempts, discard_plaid, discard_shards, is_complete, shard_home
+from legal_rag.shard_draft import ATTEMPTS, discard_attempts, discard_plaid, is_complete, shard_home
 from legal_rag.store import StoreWriter
 
 if TYPE_CHECKING:
@@ -73,18 +70,17 @@ def build_index_on_ray(
     config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
     encoder = encoder or build_encoder(cfg.encoder)
     chunker_of(cfg, encoder)  # what is wrong with the settings is known here first
-    with ray_cluster(address, workers), building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch:
-        plan = BuildPlan(
-            encoder=replace(config, name=_place_of(encoder.identity)),
-            identity=encoder.identity,
-            chunks=cfg.chunks,
-            settings=shard_settings(cfg),
-            folder=scratch.absolute(),
-        )
-        forget = partial(discard_shards, scratch)
-        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
-            fill_on_ray(documents, store, plan, share_out(workers), Stopwatch(report.seconds))
-            complete_build(scratch, store, cfg, encoder, report)
+    with ray_cluster(address, workers):
+        share = share_out(workers)  # before the folder of an attempt is opened: bad input would be the end of it
+        with filling(cfg, encoder, report) as (scratch, store):
+            plan = BuildPlan(
+                encoder=replace(config, name=_place_of(encoder.identity)),
+                identity=encoder.identity,
+                chunks=cfg.chunks,
+                settings=shard_settings(cfg),
+                folder=scratch.absolute(),
+            )
+            fill_on_ray(documents, store, plan, share, Stopwatch(report.seconds))
     report.missing_ids = sorted(wanted)
     report.seconds["total"] = time.perf_counter() - started
     return report

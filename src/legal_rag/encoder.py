@@ -250,10 +250,8 @@ class PyLateEncoder:
             matrices = self._run([texts[i] for i in batch], kind, output_value="token_embeddings")
             return [_unit_rows(np.asarray(matrix, dtype=np.float32)) for matrix in matrices]
 
-        if len(batches) < 2 or self._n_lanes == 1:
-            encoded = [encode(batch) for batch in batches]
-        else:
-            encoded = list(self._lanes.map(encode, batches))
+        over = self._lanes.map if self._n_lanes > 1 and len(batches) > 1 else map
+        encoded = list(over(encode, batches))
         places = [place for batch in batches for place in batch]
         found = dict(zip(places, (matrix for some in encoded for matrix in some), strict=True))
         return [found[i] for i in range(len(texts))]

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,6 +57,24 @@ def put_in_place(new: Path, target: Path) -> None:
     os.replace(new, target)
     sync(target.parent)
     shutil.rmtree(previous, ignore_errors=True)
+
+
+@contextmanager
+def made_once(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, which on leaving becomes `target`, unless another process made that meanwhile.
+
+    After an error or a kill there is nothing at `target` that could be mistaken for the whole.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
+    try:
+        yield scratch
+        os.replace(scratch, target)
+    except OSError:
+        if not target.is_dir():  # else another process was faster, and its folder is as good
+            raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def restore(target: Path) -> None:

@@ -61,9 +61,8 @@ class IndexReport:
     replaced: int = 0  # documents that were there with another content, when adding
     bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
     missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent or not readable
-    seconds: dict[str, float] = field(
-        default_factory=dict
-    )  # by stage, which overlap: read, chunk, encode, write_plaid; and total
+    # By stage, which overlap: read, chunk, encode, write_plaid; and total.
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag index --json` prints."""
@@ -93,10 +92,10 @@ def as_the_library(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig
     return dataclasses.replace(cfg, chunks=ChunkConfig(**chunks), **plaid)
 
 
-def mapping_head(cfg: IndexConfig) -> dict[str, str]:
-    """Return what the shards' mappings say of the source."""
-    config = cfg.options.config or (DEFAULT_CONFIG if cfg.source == DEFAULT_DATASET else "")
-    return {"dataset": source_label(cfg), "split": cfg.options.split, "config": config}
+def mapping_head(source: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the shards' mappings say of a source, given as `source_entry` and a manifest do."""
+    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
+    return {"dataset": source["name"], "split": source["split"], "config": config}
 
 
 def source_entry(cfg: IndexConfig) -> dict[str, Any]:

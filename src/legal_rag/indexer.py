@@ -6,8 +6,8 @@ What passes between source and folder is in `pipeline`; adding and removing, in 
 
 import dataclasses
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -79,23 +79,35 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
     report = IndexReport()
     documents, wanted = open_documents(cfg, report)
     encoder = encoder or build_encoder(cfg.encoder)
-    with building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch:
-        forget = partial(discard_shards, scratch)
-        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
-            watch = Stopwatch(report.seconds)
-            fill_shards(scratch, documents, store, chunker_of(cfg, encoder), encoder, shard_settings(cfg), watch)
-            complete_build(scratch, store, cfg, encoder, report)
+    with filling(cfg, encoder, report) as (scratch, store):
+        watch = Stopwatch(report.seconds)
+        fill_shards(scratch, documents, store, chunker_of(cfg, encoder), encoder, shard_settings(cfg), watch)
     report.missing_ids = sorted(wanted)
     report.seconds["total"] = time.perf_counter() - started
     return report
 
 
-def complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> None:
-    """Make a Library of a folder whose store and shards are filled, and say in the report what it holds.
+@contextmanager
+def filling(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> Iterator[tuple[Path, StoreWriter]]:
+    """Give a folder and a store to fill with documents and their shards; on leaving they become the Library of `cfg`.
+
+    Args:
+        cfg: What is built, and where.
+        encoder: The Library's.
+        report: Told what the Library holds.
 
     Raises:
-        ValueError: If no document held any text.
+        ValueError: If no document held any text, or for what `building` says.
+        OSError: If the disk is full.
     """
+    with building(cfg.index_folder, cfg.index_name, _build_key(cfg, encoder)) as scratch:
+        forget = partial(discard_shards, scratch)
+        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
+            yield scratch, store
+            _complete_build(scratch, store, cfg, encoder, report)
+
+
+def _complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> None:
     if not store.n_chunks:
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
@@ -103,7 +115,8 @@ def complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder:
     append_bad_records(scratch, report.bad)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
-    manifest = finish_library(scratch, _manifest(cfg, encoder, report), mapping_head(cfg), store.n_shards)
+    manifest = _manifest(cfg, encoder, report)
+    manifest = finish_library(scratch, manifest, mapping_head(manifest["source"]), store.n_shards)
     report.tokens = manifest["counts"]["tokens"]
 
 
@@ -112,7 +125,7 @@ def open_index(cfg: IndexConfig) -> Library:
     return Library.open(cfg.index_folder, cfg.index_name)
 
 
-def build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
+def _build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
     """Return what two attempts at a build must have in common for one to go on where the other stopped."""
     return {
         **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},

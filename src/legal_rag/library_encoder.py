@@ -1,13 +1,13 @@
 """The encoder that a Library was made with, and the check that another one is not used with it.
 
-In: a manifest. Out: the identity of the encoder it names.
+In: a manifest. Out: the encoder it names.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from legal_rag.encoder import EncoderIdentity
+from legal_rag.encoder import Encoder, EncoderIdentity, build_encoder
 
 
 def encoder_of(manifest: Mapping[str, Any], path: Path) -> EncoderIdentity:
@@ -24,6 +24,33 @@ def encoder_of(manifest: Mapping[str, Any], path: Path) -> EncoderIdentity:
         return EncoderIdentity(**manifest["encoder"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"damaged manifest: {path} does not say which encoder made it ({error})") from error
+
+
+def load_encoder(
+    manifest: Mapping[str, Any],
+    path: Path,
+    encoder: Encoder | None = None,
+    *,
+    trust_remote_code: bool = False,
+    documents: bool = False,
+) -> Encoder:
+    """Return the encoder that an index was made with.
+
+    Args:
+        manifest: The index's.
+        path: Its folder, to name in an error.
+        encoder: One already loaded, which is only checked.
+        trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
+        documents: See `check_encoder`.
+
+    Raises:
+        FileNotFoundError: If it is not to be had.
+        ValueError: If the manifest does not say which it is, or `encoder` is another one.
+    """
+    expected = encoder_of(manifest, path)
+    encoder = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
+    check_encoder(encoder.identity, expected, documents=documents)
+    return encoder
 
 
 def check_encoder(found: EncoderIdentity, expected: EncoderIdentity, *, documents: bool = False) -> None:

@@ -10,7 +10,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,9 +96,7 @@ def finish_library(
     Returns:
         The whole manifest.
     """
-    shards = [describe_shard(folder, number) for number in range(n_shards)]
-    for number in range(n_shards):
-        write_mapping(folder, number, folder / STORE, source)
+    shards = [_finish_shard(folder, number, folder / STORE, source) for number in range(n_shards)]
     for path in folder.rglob("*"):
         if path.is_file():
             sync(path)
@@ -115,25 +113,23 @@ def finish_library(
     return whole
 
 
-def write_mapping(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> None:
-    """Stream a shard's `doc_mapping.json`: `entries` maps each position to a document id.
+def _finish_shard(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> dict[str, Any]:
+    """Write a shard's mapping from the store that holds its chunks, and return what a manifest says of the shard."""
+    _write_mapping(folder, shard, store, source)
+    return describe_shard(folder, shard)
 
-    Args:
-        folder: The Library's.
-        shard: The shard's number.
-        store: The store that holds the shard's chunks.
-        source: `dataset`, `split` and `config`, which seed the file's head.
-    """
+
+def _write_mapping(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> None:
+    """Stream a shard's `doc_mapping.json`: the source, and `entries`, which maps each position to a document id."""
     query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
     head = json.dumps(dict(source), ensure_ascii=False)
-    connection = connect_to_read(store)
-    with (shard_home(folder, shard) / MAPPING).open("w", encoding="utf-8") as file:
+    mapping = shard_home(folder, shard) / MAPPING
+    with closing(connect_to_read(store)) as connection, mapping.open("w", encoding="utf-8") as file:
         file.write(head[:-1] + ', "entries": {')
         for number, (position, doc_id) in enumerate(connection.execute(query, (shard,))):
             comma = ",\n" if number else "\n"
             file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
         file.write("\n}}\n")
-    connection.close()
 
 
 class LibraryUpdate:
@@ -146,13 +142,8 @@ class LibraryUpdate:
         self._connection = sqlite3.connect(
             self.path / STORE, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
         )
-        with self._transaction():  # what a commit that never came to its manifest has left
-            self._connection.execute(
-                "DELETE FROM chunks WHERE document_key IN (SELECT document_key FROM documents WHERE added >= ?)",
-                (self.commit,),
-            )
-            self._connection.execute("DELETE FROM documents WHERE added >= ?", (self.commit,))
-            self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
+        with self._transaction():
+            self._forget_uncommitted()
 
     def holds(self, document: Document) -> bool:
         """Tell whether the Library holds this very document, in all its columns."""
@@ -169,7 +160,10 @@ class LibraryUpdate:
             source: For the shards' mappings; see `finish_library`.
             entry: What else the manifest is to say of this commit.
         """
-        described = [self._finish_shard(number, store, source) for number in shards]
+        described = [_finish_shard(self.path, number, store, source) for number in shards]
+        for number in shards:
+            for path in shard_home(self.path, number).rglob("*"):
+                sync(path)
         with self._transaction(store):
             self._mark_removed("id IN (SELECT id FROM other.documents)")
             added = self._take_over_rows()
@@ -203,12 +197,21 @@ class LibraryUpdate:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
+        except BaseException:  # an interruption, too, must leave nothing half-done
+            if self._connection.in_transaction:  # SQLite itself rolls back where the disk is full
+                self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
         if other is not None:
             self._connection.execute("DETACH other")
+
+    def _forget_uncommitted(self) -> None:
+        """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
+        last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
+        for table in ("chunks", "documents"):
+            query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
+            self._connection.execute(query, (self.commit,))
+        self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
 
     def _mark_removed(self, condition: str, *values: str) -> int:
         query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
@@ -236,12 +239,6 @@ class LibraryUpdate:
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
         return Rows(*self._connection.execute(query, (self.commit,)).fetchone())
-
-    def _finish_shard(self, number: int, store: Path, source: Mapping[str, str]) -> dict[str, Any]:
-        write_mapping(self.path, number, store, source)
-        for path in shard_home(self.path, number).rglob("*"):
-            sync(path)
-        return describe_shard(self.path, number)
 
     def _write_manifest(
         self, shards: Sequence[dict[str, Any]], added: "Rows", removed: "Rows", entry: Mapping[str, Any]
@@ -318,8 +315,7 @@ def append_bad_records(folder: Path, bad: Iterable[BadRecord]) -> None:
 def _lineage(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:
     """Name what a Library's later commits grow from: a hash of its documents and shards, so that no two get mixed."""
     digest = hashlib.sha256(json.dumps([shard["checksums"] for shard in shards], sort_keys=True).encode())
-    connection = connect_to_read(store)
-    for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):
-        digest.update(content_hash.encode())
-    connection.close()
+    with closing(connect_to_read(store)) as connection:
+        for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):
+            digest.update(content_hash.encode())
     return digest.hexdigest()

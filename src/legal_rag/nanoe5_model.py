@@ -11,17 +11,16 @@ each a number from 0 to 15 from which 8 is taken before scaling.
 import importlib.metadata
 import importlib.util
 import json
-import os
 import re
-import shutil
 import struct
-import tempfile
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from legal_rag.folders import made_once
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -67,16 +66,8 @@ def ensure_bundled_model(cache: Path) -> Path:
     target = cache / "encoders" / bundled_revision()
     if target.is_dir():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
-    try:
+    with made_once(target) as scratch:
         convert(_packed_file(), scratch)
-        os.replace(scratch, target)
-    except OSError:
-        if not target.is_dir():  # else another process was faster, and its folder is as good
-            raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     return target
 
 

@@ -12,9 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -23,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from legal_rag.device import product_dtype
+from legal_rag.device import n_cores, product_dtype
+from legal_rag.folders import made_once
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
@@ -74,16 +73,8 @@ def convert_into(target: Path, model: "ColBERT") -> None:
     Raises:
         OpenVinoError: If the model is not one that OpenVINO takes.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
-    try:
+    with made_once(target) as scratch:
         _write(scratch, model)
-        os.replace(scratch, target)
-    except OSError:
-        if not target.is_dir():  # else another process was faster, and its folder is as good
-            raise
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def n_lanes() -> int:
@@ -91,8 +82,7 @@ def n_lanes() -> int:
 
     `OMP_NUM_THREADS` says how many cores a process may take, where it is set.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return int(os.environ.get("OMP_NUM_THREADS") or cores)
+    return int(os.environ.get("OMP_NUM_THREADS") or n_cores())
 
 
 def compile_model(path: Path) -> Any:

@@ -4,7 +4,6 @@ In: a shard's folder, and queries as token vectors. Out: hits. Opening reads len
 and lists are read where a search touches them, and what points outside the shard is refused there.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
@@ -15,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from legal_rag import plaid_kernels
+from legal_rag.device import n_cores
 from legal_rag.plaid_format import PlaidFiles, open_files, unpacking_table
 from legal_rag.plaid_search import SearchSettings, ShardHits, ShardSize, in_scope, live_positions, top
 
@@ -187,9 +187,4 @@ def _map(function: Callable[[T], U], jobs: Iterable[T]) -> Iterable[U]:
 
 @cache
 def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_n_workers(), thread_name_prefix="plaid")
-
-
-@cache
-def _n_workers() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return ThreadPoolExecutor(n_cores(), thread_name_prefix="plaid")

@@ -1,13 +1,10 @@
 """The inner loops of writing a PLAID shard, compiled by numba.
 
-In: products, labels or vectors. Out: labels, sums or packed residuals. Every kernel runs without Python's lock, on one
-core.
+In: products or vectors. Out: labels or packed residuals. Every kernel runs without Python's lock, on one core.
 """
 
 import numpy as np
 from numba import njit
-
-FAST = {"reassoc", "contract"}  # sums may be taken in another order
 
 
 @njit(nogil=True, cache=True)

@@ -68,9 +68,8 @@ class RayRetriever(Retriever):
 
     def reload(self) -> "RayRetriever":
         """Return a retriever for the last commit of the same Library, with actors of its own; close this one then."""
-        corpus = self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
         return RayRetriever(
-            corpus, self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
+            self._last_commit(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
         )
 
 
@@ -106,7 +105,7 @@ class RayShards:
                 raise ValueError(f"shards of different dims: {sorted(set(dims))} (expected one)")
             self.dim: int = dims[0] if dims else 0
             self.sizes: list[ShardSize] = self._by_shard("sizes")
-        except BaseException:
+        except BaseException:  # an interruption, too, must not leave actors behind
             self.close()
             raise
 

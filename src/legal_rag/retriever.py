@@ -14,7 +14,7 @@ from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.foreign_index import ForeignIndex, is_foreign
 from legal_rag.library import Library, StoredChunk
-from legal_rag.library_encoder import check_encoder, encoder_of
+from legal_rag.library_encoder import load_encoder
 from legal_rag.plaid import PlaidShards, SearchSettings, Shards, search_shards
 
 __all__ = ["Corpus", "Retriever", "SearchHit", "build_encoder", "build_retriever", "open_corpus"]
@@ -94,8 +94,10 @@ class Retriever:
 
     def reload(self) -> "Retriever":
         """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
-        corpus = self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
-        return Retriever(corpus, self.encoder, self._settings, self._device)
+        return Retriever(self._last_commit(), self.encoder, self._settings, self._device)
+
+    def _last_commit(self) -> Corpus:
+        return self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
 
     def search(
         self,
@@ -222,10 +224,7 @@ def open_with_encoder(
 ) -> tuple[Corpus, Encoder]:
     """Open a corpus and load the encoder that its index was made with; see `build_retriever`."""
     opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
-    expected = encoder_of(opened.manifest, opened.path)
-    encoder = encoder or build_encoder(expected.config(trust_remote_code=trust_remote_code))
-    check_encoder(encoder.identity, expected)
-    return opened, encoder
+    return opened, load_encoder(opened.manifest, opened.path, encoder, trust_remote_code=trust_remote_code)
 
 
 def _best_of_each_document(hits: Sequence[SearchHit]) -> list[SearchHit]:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from legal_rag.corpus import Document
-from legal_rag.encoder import Encoder, build_encoder
+from legal_rag.encoder import Encoder
 from legal_rag.index_config import (
     IndexConfig,
     IndexReport,
@@ -21,7 +21,7 @@ from legal_rag.index_config import (
     source_entry,
 )
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE
-from legal_rag.library_encoder import check_encoder, encoder_of
+from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import LibraryUpdate, append_bad_records, staging, updating
 from legal_rag.pipeline import Stopwatch, fill_shards
 from legal_rag.selection import open_documents
@@ -48,7 +48,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     documents, wanted = open_documents(cfg, report)
     with updating(cfg.index_folder, cfg.index_name) as update:
         cfg = as_the_library(cfg, update.manifest)
-        encoder = _encoder_for(update, cfg, encoder)
+        allowed = cfg.encoder.trust_remote_code
+        encoder = load_encoder(update.manifest, update.path, encoder, trust_remote_code=allowed, documents=True)
         key = {"lineage": update.manifest["lineage"], "commit": update.commit}
         with (
             staging(update.path, "adding", key) as scratch,
@@ -91,13 +92,6 @@ def _store_for(update: LibraryUpdate, path: Path, shard_chunks: int) -> StoreWri
     )
 
 
-def _encoder_for(update: LibraryUpdate, cfg: IndexConfig, encoder: Encoder | None) -> Encoder:
-    expected = encoder_of(update.manifest, update.path)
-    encoder = encoder or build_encoder(expected.config(trust_remote_code=cfg.encoder.trust_remote_code))
-    check_encoder(encoder.identity, expected, documents=True)
-    return encoder
-
-
 def _changed(documents: Iterable[Document], update: LibraryUpdate, report: IndexReport) -> Iterator[Document]:
     for document in documents:
         if update.holds(document):
@@ -109,7 +103,8 @@ def _changed(documents: Iterable[Document], update: LibraryUpdate, report: Index
 def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, report: IndexReport) -> None:
     append_bad_records(update.path, report.bad)
     shards = range(store.first_shard, store.first_shard + store.n_shards)
-    entry = {"source": source_entry(cfg), "bad_records": len(report.bad)}
-    done = update.add(store.path, shards, mapping_head(cfg), entry)
+    source = source_entry(cfg)
+    entry = {"source": source, "bad_records": len(report.bad)}
+    done = update.add(store.path, shards, mapping_head(source), entry)
     report.documents, report.chunks, report.replaced = done.added.documents, done.added.chunks, done.removed.documents
     report.tokens = done.tokens
