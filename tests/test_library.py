@@ -58,7 +58,8 @@ def finish(path, store, **manifest):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
-    finish_library(path, {"commit": 1, "counts": counts, **manifest}, SOURCE, store.n_shards)
+    plaid = {"keep_embeddings": False}
+    finish_library(path, {"commit": 1, "counts": counts, "plaid": plaid, **manifest}, SOURCE, store.n_shards)
 
 
 def rows(*ids, content="La cour. Casse et annule."):
@@ -303,6 +304,16 @@ def test_a_shard_outside_the_library_is_refused(tmp_path, path):
         _ = Library(folder).shard_folders
 
 
+@pytest.mark.parametrize("name", ["../manifest.json", "/etc/passwd", "a/b", ".."])
+def test_a_shards_file_outside_its_folder_is_refused(tmp_path, name):
+    folder = write_library(tmp_path, rows("a"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["shards"][0]["checksums"] = {name: ""}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="damaged manifest: .*a file outside its shard"):
+        Library(folder)
+
+
 def test_a_library_without_its_store_is_incomplete(tmp_path):
     folder = write_library(tmp_path, rows("a"))
     (folder / "corpus.sqlite").unlink()
@@ -479,6 +490,29 @@ def test_a_reader_never_sees_a_mixture_of_two_builds(tmp_path):
     assert list(opened) == ["a"]  # this thread still reads the store it has open
     with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="was built anew since it was opened"):
         pool.submit(list, opened).result()
+
+
+def test_a_reader_knows_another_library_by_its_later_shards_too(tmp_path):
+    """Two histories that begin with the same build are told apart."""
+    folder = write_library(tmp_path, rows("a"))
+    reader = Library(folder)
+    reader.check_unchanged()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"commit": 0}))
+    with pytest.raises(ValueError, match="was built anew"):
+        reader.check_unchanged()
+    other = [{**manifest["shards"][0], "chunks": 7}]
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"shards": other}))
+    with pytest.raises(ValueError, match="was built anew"):
+        reader.check_unchanged()
+
+
+def test_a_reader_opened_while_a_swap_was_cut_off_reloads_from_the_library_s_own_place(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    swap_cut_off(folder)
+    reader = Library(folder)
+    write_library(tmp_path, rows("b"))
+    assert list(reader.reload()) == ["b"]
 
 
 def test_the_mappings_give_each_position_its_documents_id(tmp_path):

@@ -1,4 +1,5 @@
 import json
+import logging
 import os
 import shutil
 import signal
@@ -113,6 +114,13 @@ def test_a_converted_model_holds_no_torch_weights_of_its_transformer(own_cache, 
     (folder,) = (own_cache / "openvino").glob("*/")
     assert not list(folder.glob("*.safetensors"))
     assert list(encoder._model[0].parameters()) == []
+
+
+def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_folder):
+    root = logging.getLogger()
+    before = (root.level, list(root.handlers))
+    build(tiny_model_folder)
+    assert (root.level, list(root.handlers)) == before
 
 
 def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
@@ -254,6 +262,29 @@ def test_a_model_that_cannot_be_converted_leaves_nothing(tmp_path, tiny_model_fo
 @needs_no_gpu
 def test_a_model_allowed_to_bring_code_stays_in_torch(tiny_model_folder):
     assert build(tiny_model_folder, trust_remote_code=True).backend == "torch"
+
+
+def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder, tiny_encoder):
+    """OpenVINO's Python side prepares itself in its first call, which two threads must not be in at once."""
+    script = """
+import faulthandler, sys, threading
+from legal_rag.encoder import build_encoder
+encoder = build_encoder(sys.argv[1])
+faulthandler.dump_traceback_later(60, exit=True)
+sys.setswitchinterval(1e-7)  # Python's lock goes from thread to thread as often as can be
+body, meeting = encoder._model[0].auto_model, threading.Barrier(6)
+def ask():
+    import torch
+    ids = torch.ones(2, 16, dtype=torch.int64)
+    meeting.wait()
+    body(ids, ids)
+threads = [threading.Thread(target=ask) for _ in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+    command = [sys.executable, "-c", script, str(tiny_model_folder)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_nothing_is_reported_to_the_makers_of_openvino(tiny_encoder):

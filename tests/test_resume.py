@@ -20,7 +20,7 @@ from legal_rag.indexer import IndexConfig, add_documents, build_index, open_inde
 from legal_rag.library import Library
 from legal_rag.pipeline import prefetched
 from legal_rag.retriever import Retriever
-from legal_rag.shard_draft import ShardDraft
+from legal_rag.shard_draft import ShardDraft, discard_plaid, is_complete
 
 SHARD_CHUNKS = 24
 WINDOW = 8
@@ -154,6 +154,85 @@ def test_lengths_without_their_vectors_are_cut_off(tmp_path):
     assert draft.passage_tokens.tolist() == [3, 3]
 
 
+def test_vectors_without_any_lengths_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    (tmp_path / "token_vectors.f16").write_bytes(b"\0" * 5 * 4 * 2)
+    assert draft.take_up(10) == 0
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    assert (tmp_path / "token_vectors.f16").stat().st_size == 6 * 4 * 2
+
+
+def test_lengths_without_any_vectors_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    (tmp_path / "token_vectors.f16").unlink()
+    assert draft.take_up(10) == 0
+    assert draft.passage_tokens.tolist() == []
+
+
+def test_a_shard_being_deleted_is_not_complete(tmp_path):
+    (tmp_path / "fast_plaid_index").mkdir()
+    (tmp_path / "fast_plaid_index" / "centroids.npy").write_bytes(b"")
+    assert not is_complete(tmp_path, 3)
+    discard_plaid(tmp_path)
+    assert not (tmp_path / "fast_plaid_index").exists()
+
+
+def test_a_build_killed_while_it_forgets_an_attempt_forgets_it_again(
+    config, tiny_encoder, sample_rows, tmp_path, monkeypatch
+):
+    """The source changed; the kill comes when the old shards go."""
+    rows = [dict(row) for row in sample_rows[:12]]
+    with pytest.raises(OSError, match="No space left"):
+        build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
+    rows[0]["content"] = rows[1]["content"]
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.discard_shards", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
+    assert list(Path(config.index_folder).rglob("metadata.json"))
+    build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
+    again = change(config, source=rows, index_folder=str(tmp_path / "again"))
+    build_index(again, tiny_encoder)
+    assert content_of(open_index(config), tiny_encoder) == content_of(open_index(again), tiny_encoder)
+
+
+def _killed(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_source_that_breaks_off_costs_nothing_that_was_encoded(config, tiny_encoder, sample_rows):
+    def broken():
+        yield from sample_rows[:12]
+        raise ValueError("a damaged page")
+
+    counting = CountingEncoder(tiny_encoder)
+    with pytest.raises(ValueError, match="a damaged page"):
+        build_index(change(config, source=broken()), counting)
+    again = CountingEncoder(tiny_encoder)
+    report = build_index(change(config, source=(row for row in sample_rows[:12])), again)
+    assert counting.encoded > 0
+    assert counting.encoded + again.encoded == report.chunks
+
+
+def test_vectors_that_a_kill_left_beside_a_finished_shard_do_not_stay(config, tiny_encoder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.shard_draft.discard_vectors", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(config, tiny_encoder)
+    build_index(config, tiny_encoder)
+    assert not list(Path(config.index_folder).rglob("token_vectors.f16"))
+
+
+def test_an_attempt_in_another_precision_is_not_gone_on_with(config, tiny_encoder):
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    failing.backend, counting.backend = "torch", "openvino"
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, failing)
+    report = build_index(config, counting)
+    assert counting.encoded == report.chunks
+
+
 def test_a_window_that_is_not_the_last_one_is_kept_whole_or_not_at_all(tmp_path):
     draft = ShardDraft(tmp_path, dim=4, window=2)
     draft.append([np.ones((3, 4), dtype=np.float32)] * 3)
@@ -201,6 +280,7 @@ BUILD = """
 import faulthandler
 import sys
 from pathlib import Path
+faulthandler.dump_traceback_later(240, exit=True)  # a build that stands still says where
 from legal_rag import pipeline
 from legal_rag.encoder import build_encoder
 from legal_rag.indexer import IndexConfig, build_index
@@ -213,7 +293,6 @@ def encode_and_log(texts):
         file.write("".join(f"{hash(text)}\\n" for text in texts))
     return encode(texts)
 encoder.encode_documents = encode_and_log
-faulthandler.dump_traceback_later(300, exit=True)  # a build that stands still says where
 print("ready", flush=True)
 build_index(
     IndexConfig(source=source, shard_chunks=int(shard_chunks), index_folder=folder, seed=3, limit=20), encoder
@@ -249,7 +328,7 @@ def test_thirty_kills_at_random_moments_change_nothing(
         seconds = time.perf_counter() - started  # of the last one: a slow one must not make kills rare ever after
         assert_nothing_was_encoded_twice(log, kills)
         assert content_of(open_index(config), tiny_encoder) == expected
-    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment).returncode == 0
+    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment, timeout=300).returncode == 0
     assert content_of(open_index(config), tiny_encoder) == expected
 
 

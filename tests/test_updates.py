@@ -186,8 +186,8 @@ def test_rows_of_a_commit_without_its_manifest_are_not_seen_and_the_next_writer_
     assert examine(opened) == []
 
 
-def test_a_commit_killed_in_the_middle_of_the_store_leaves_it_readable(config, library, tiny_encoder):
-    """SQLite's journal of a writer that was killed is rolled back by the next reader."""
+def kill_in_a_commit(library):
+    """Leave a Library's store as a writer does that is killed when some pages have reached the file."""
     script = """
 import os, signal, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -196,11 +196,53 @@ connection.execute("BEGIN IMMEDIATE")
 connection.execute("UPDATE documents SET content = 'x' || content, summary = 'y'")
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    before = list(library.documents())
     run = subprocess.run([sys.executable, "-c", script, str(library.path / "corpus.sqlite")], check=False)
     assert run.returncode == -signal.SIGKILL
     assert (library.path / "corpus.sqlite-journal").stat().st_size > 0
+
+
+def test_a_commit_killed_in_the_middle_of_the_store_leaves_it_readable(config, library):
+    """SQLite's journal of a writer that was killed is rolled back by the next reader."""
+    before = list(library.documents())
+    kill_in_a_commit(library)
     assert list(open_index(config).documents()) == before
+
+
+def test_an_open_reader_outlives_a_writer_that_was_killed(config, library, tiny_encoder):
+    reader = open_index(config)
+    before = list(reader.documents())
+    kill_in_a_commit(library)
+    assert list(reader.documents()) == before
+
+
+def test_an_addition_larger_than_one_transaction_is_whole(config, library, tiny_encoder, sample_rows, monkeypatch):
+    monkeypatch.setattr("legal_rag.library_writer.COMMIT_DOCUMENTS", 3)
+    add_documents(change(config, source=sample_rows[10:20]), tiny_encoder)
+    opened = open_index(config)
+    assert list(opened.documents()) == list(read_documents(sample_rows[:20]))
+    assert examine(opened) == []
+
+
+def test_records_left_out_are_listed_once_though_a_commit_was_killed(
+    config, library, tiny_encoder, sample_rows, monkeypatch
+):
+    source = [*sample_rows[10:12], {"id": "sans texte", "content": ""}]
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.library_writer.LibraryUpdate._write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add_documents(change(config, source=source), tiny_encoder)
+    add_documents(change(config, source=source), tiny_encoder)
+    nothing_new = [sample_rows[10], {"id": "sans texte non plus", "content": ""}]
+    add_documents(change(config, source=nothing_new), tiny_encoder)
+    opened = open_index(config)
+    listed = (opened.path / "bad_records.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["where"] for line in listed] == ["row 2", "row 1"]
+    assert opened.manifest["counts"]["bad_records"] == 2
+    assert examine(opened) == []
+
+
+def killed(*_, **__):
+    raise KeyboardInterrupt
 
 
 # --- removing ------------------------------------------------------------------------------------------------------
@@ -236,9 +278,10 @@ def test_a_document_can_be_added_again_after_its_removal(config, library, tiny_e
     assert found_ids(open_index(config), tiny_encoder) == {row["id"] for row in sample_rows[:10]}
 
 
-def test_an_unknown_document_removes_nothing(config, library, sample_rows):
-    with pytest.raises(LookupError, match="no document 'absent' in .*: nothing was removed"):
-        remove_documents([sample_rows[0]["id"], "absent"], config.index_folder, config.index_name)
+@pytest.mark.parametrize("absent", ["absent", "\udcff"])
+def test_an_unknown_document_removes_nothing(config, library, sample_rows, absent):
+    with pytest.raises(LookupError, match="no document '.*' in .*: nothing was removed"):
+        remove_documents([sample_rows[0]["id"], absent], config.index_folder, config.index_name)
     assert len(open_index(config)) == len(list(open_index(config))) == 10
 
 

@@ -39,7 +39,7 @@ from legal_rag.pipeline import (
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.plaid_writer import copy_shard_without
 from legal_rag.progress import progress
-from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, is_complete, shard_home
+from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, discard_vectors, is_complete, shard_home
 from legal_rag.store import connect_to_read, copy_store
 
 SOURCE_NAMES = {"dataset": "name", "split": "split", "config": "config"}  # in a mapping, and in a manifest
@@ -188,7 +188,7 @@ def _kept_windows(library: Library, scratch: Path, shards: Sequence[NewShard]) -
     for shard in shards:
         n_chunks = len(shard.places)
         full = FullShard(shard.number, n_chunks)
-        draft_of(scratch, full, library.manifest["encoder"]["dim"]).discard_vectors()
+        discard_vectors(shard_home(scratch, full.number))
         for start in range(0, n_chunks, WINDOW_CHUNKS):
             end = min(start + WINDOW_CHUNKS, n_chunks)
             yield EncodedWindow(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 
-from legal_rag.folders import beside
+from legal_rag.folders import beside, locked
 from legal_rag.library import STORE, Library
 from legal_rag.progress import progress
 from legal_rag.shard_draft import sha256_of
-from legal_rag.store import connect_to_read, present_at
+from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
 
 
 def examine(library: Library) -> list[str]:
@@ -27,6 +27,7 @@ def _store_problems(library: Library) -> Iterator[str]:
                 yield f"{STORE}: {verdict}"
             yield from _count_problems(library, connection)
             yield from _offset_problems(library, connection)
+            yield from _content_problems(library, connection)
     except sqlite3.DatabaseError as error:
         yield f"{STORE}: {error}"
 
@@ -46,6 +47,14 @@ def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterato
         n_chunks, first, last = connection.execute(query, (number,)).fetchone()
         if (n_chunks, first, last) != (shard["chunks"], 0, shard["chunks"] - 1):
             yield f"{STORE}: shard {number} has {n_chunks} chunks at {first} to {last} (expected {shard['chunks']})"
+
+
+def _content_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    rows = connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1))
+    for content_hash, *row in progress("Reading", iterable=rows, unit=" documents"):
+        document = document_of_stored(row)
+        if document.content_hash != content_hash:
+            yield f"{STORE}: document {document.id!r} is not what was written (its content hash differs)"
 
 
 def _offset_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
@@ -69,7 +78,10 @@ def _shard_problems(library: Library) -> Iterator[str]:
 
 
 def _leftovers(library: Library) -> Iterator[str]:
-    for purpose in ("building", "adding", "compacting"):
-        folder = beside(library.path, purpose)
-        if folder.is_dir():
-            yield f"{folder.name}: left by a run that was cut off; the same command takes it up"
+    places = [beside(library.path, purpose) for purpose in ("building", "adding", "compacting")]
+    try:
+        with locked(library.path):
+            names = [folder.name for folder in places if folder.is_dir()]
+    except ValueError:  # a run that is still going on
+        return
+    yield from (f"{name}: left by a run that was cut off; the same command takes it up" for name in names)

@@ -128,6 +128,9 @@ class ForeignIndex:
         """Return no position for the only shard: nothing is ever removed from such an index."""
         return [np.empty(0, dtype=np.int64)]
 
+    def check_unchanged(self) -> None:
+        """Do nothing: such an index is never built anew by this toolkit."""
+
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
         return nearest_among(self._sorted_ids, doc_id)

@@ -25,7 +25,7 @@ from legal_rag.index_config import (
     source_entry,
     source_label,
 )
-from legal_rag.library import BAD_RECORDS, STORE, Library
+from legal_rag.library import STORE, Library
 from legal_rag.library_writer import append_bad_records, building, finish_library
 from legal_rag.pipeline import Stopwatch, fill_shards
 from legal_rag.rows import document_of_row
@@ -111,8 +111,7 @@ def _complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder
     if not store.n_chunks:
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
-    (scratch / BAD_RECORDS).unlink(missing_ok=True)
-    append_bad_records(scratch, report.bad)
+    append_bad_records(scratch, report.bad, 0)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
     manifest = _manifest(cfg, encoder, report)
@@ -134,6 +133,7 @@ def _build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
         "ids": sorted(read_ids(cfg.ids_file)),
         "chunks": dataclasses.asdict(cfg.chunks),
         "encoder": dataclasses.asdict(encoder.identity),
+        "backend": getattr(encoder, "backend", ""),  # what was encoded in another precision is not gone on with
     }
 
 

@@ -55,7 +55,8 @@ class Library:
     read_only = False  # a GPU's engine may write its merged arrays beside a shard's
 
     def __init__(self, path: Path) -> None:
-        self.path = _recover(path.absolute())  # whatever reads later may run in another working directory
+        self._place = path.absolute()  # whatever reads later may run in another working directory
+        self.path = _recover(self._place)
         self.manifest = _read_manifest(self.path)
         self.commit = int(self.manifest["commit"])
         self._present = present_at(self.commit)
@@ -68,7 +69,7 @@ class Library:
 
     def reload(self) -> "Library":
         """Open the Library at its last commit; this one stays as it is."""
-        return Library(self.path)
+        return Library(self._place)
 
     @property
     def n_documents(self) -> int:
@@ -178,13 +179,25 @@ class Library:
     def _connection(self) -> sqlite3.Connection:
         # One connection a thread: SQLite's own rule, and it lets threads read at once.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None and not _answers(connection):
+            connection.close()
+            connection = None
         if connection is None:
             connection = connect_to_read(self.path / STORE)
-            # The shards in use belong to the manifest first read; later commits leave them as they are.
-            if _read_manifest(self.path)["lineage"] != self.manifest["lineage"]:
-                raise ValueError(f"{self.path} was built anew since it was opened: open it again")
+            self.check_unchanged()
             self._local.connection = connection
         return connection
+
+    def check_unchanged(self) -> None:
+        """Check that the folder still holds this Library, perhaps at a later commit, which leaves its shards alone.
+
+        Raises:
+            ValueError: If it was built anew since it was opened, or compacted.
+        """
+        found, shards = _read_manifest(self.path), self.manifest["shards"]
+        same = found["lineage"] == self.manifest["lineage"] and found["commit"] >= self.commit
+        if not same or found["shards"][: len(shards)] != shards:
+            raise ValueError(f"{self.path} was built anew since it was opened: open it again")
 
     def _one(self, query: str, *values: Any) -> Any:
         return self._connection.execute(query, values).fetchone()
@@ -198,6 +211,15 @@ class Library:
         """  # noqa: S608
         for shard, position, *chunk in self._connection.execute(query, values):
             yield shard, position, StoredChunk(*chunk)
+
+
+def _answers(connection: sqlite3.Connection) -> bool:
+    """Tell whether a connection can read: none can that was open when a writer was killed in the midst of a commit."""
+    try:
+        connection.execute("SELECT 1 FROM documents LIMIT 1")
+    except sqlite3.OperationalError:
+        return False
+    return True
 
 
 def _recover(path: Path) -> Path:
@@ -233,4 +255,8 @@ def _version_of(manifest: dict[str, Any]) -> int:
     version = int(manifest["format_version"])
     if version == FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
         raise KeyError(min(missing))
+    if version == FORMAT_VERSION:
+        for name in (name for shard in manifest["shards"] for name in shard.get("checksums", ())):
+            if Path(name).name != name or name == "..":  # a manifest may come from anyone
+                raise ValueError(f"a file outside its shard: {name!r}")
     return version

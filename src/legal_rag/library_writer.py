@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 from legal_rag.corpus import BadRecord, Document
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
 from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
-from legal_rag.shard_draft import describe_shard, shard_home
-from legal_rag.store import PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read
+from legal_rag.shard_draft import describe_shard, discard_vectors, shard_home
+from legal_rag.store import PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read, holds_documents
+
+COMMIT_DOCUMENTS = 100  # taken over in one transaction: few enough that SQLite locks nobody out before its end
 
 
 @contextmanager
@@ -41,20 +43,23 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) 
         raise ValueError(
             f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
         )
-    with locked(target), staging(target, "building", key) as scratch:
-        yield scratch
-        if not (scratch / MANIFEST).is_file():
-            raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
-        if (target / INSTRUCTIONS).is_file():
-            shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
-        put_in_place(scratch, target)
+    with locked(target):
+        restore(target)
+        with staging(target, "building", key) as scratch:
+            yield scratch
+            if not (scratch / MANIFEST).is_file():
+                raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
+            if (target / INSTRUCTIONS).is_file():
+                shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
+            put_in_place(scratch, target)
 
 
 @contextmanager
 def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
     """Give a folder beside `target` to work in, as an attempt of the same `key` left it, if there was one.
 
-    After a kill, an interruption or a full disk it stays for the next attempt; after bad input and at the end it goes.
+    After a kill, an interruption, a full disk, or an error once documents were stored, it stays for the next attempt;
+    after bad input before that, and at the end, it goes.
 
     Args:
         target: The Library's folder, which the caller has locked.
@@ -70,7 +75,8 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path
     try:
         yield scratch
     except (ValueError, LookupError):
-        _discard(scratch, note)
+        if not holds_documents(scratch / STORE):
+            _discard(scratch, note)
         raise
     except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
         raise OSError(f"cannot write in {scratch}: {error}") from error
@@ -96,7 +102,8 @@ def finish_library(
     Returns:
         The whole manifest.
     """
-    shards = [_finish_shard(folder, number, folder / STORE, source) for number in range(n_shards)]
+    keep = bool(manifest["plaid"]["keep_embeddings"])
+    shards = [_finish_shard(folder, number, folder / STORE, source, keep_vectors=keep) for number in range(n_shards)]
     for path in folder.rglob("*"):
         if path.is_file():
             sync(path)
@@ -113,9 +120,13 @@ def finish_library(
     return whole
 
 
-def _finish_shard(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> dict[str, Any]:
+def _finish_shard(
+    folder: Path, shard: int, store: Path, source: Mapping[str, str], *, keep_vectors: bool
+) -> dict[str, Any]:
     """Write a shard's mapping from the store that holds its chunks, and return what a manifest says of the shard."""
     _write_mapping(folder, shard, store, source)
+    if not keep_vectors:  # a kill may have left them beside the files made of them
+        discard_vectors(shard_home(folder, shard))
     return describe_shard(folder, shard)
 
 
@@ -160,14 +171,17 @@ class LibraryUpdate:
             source: For the shards' mappings; see `finish_library`.
             entry: What else the manifest is to say of this commit.
         """
-        described = [_finish_shard(self.path, number, store, source) for number in shards]
+        keep = bool(self.manifest["plaid"]["keep_embeddings"])
+        described = [_finish_shard(self.path, number, store, source, keep_vectors=keep) for number in shards]
         for number in shards:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
-        with self._transaction(store):
+        self._connection.execute("ATTACH ? AS other", (str(store),))
+        with self._transaction():
             self._mark_removed("id IN (SELECT id FROM other.documents)")
-            added = self._take_over_rows()
             removed = self._removed_now()
+        added = self._take_over_rows()
+        self._connection.execute("DETACH other")
         self._write_manifest(described, added, removed, entry)
         return Added(added, removed, sum(shard["tokens"] for shard in described))
 
@@ -180,7 +194,7 @@ class LibraryUpdate:
         ids = list(dict.fromkeys(doc_ids))
         with self._transaction():
             for doc_id in ids:
-                if not self._mark_removed("id = ?", doc_id):
+                if not self._mark_removed("id = ?", doc_id.encode(errors="replace").decode()):
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._removed_now()
         self._write_manifest([], Rows(0, 0), removed, {})
@@ -191,9 +205,7 @@ class LibraryUpdate:
         self._connection.close()
 
     @contextmanager
-    def _transaction(self, other: Path | None = None) -> Iterator[None]:
-        if other is not None:
-            self._connection.execute("ATTACH ? AS other", (str(other),))
+    def _transaction(self) -> Iterator[None]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -202,8 +214,6 @@ class LibraryUpdate:
                 self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
-        if other is not None:
-            self._connection.execute("DETACH other")
 
     def _forget_uncommitted(self) -> None:
         """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
@@ -218,20 +228,30 @@ class LibraryUpdate:
         return self._connection.execute(query, (self.commit, *values)).rowcount
 
     def _take_over_rows(self) -> "Rows":
-        """Copy the rows of the other store behind those that are here."""
-        (last,) = self._connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()
-        columns = ", ".join(STORED_COLUMNS)
-        documents = self._connection.execute(
-            f"INSERT INTO documents (document_key, {columns}, added)"  # noqa: S608
-            f" SELECT document_key + ?, {columns}, ? FROM other.documents",
-            (last, self.commit),
-        )
-        chunks = self._connection.execute(
-            "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
-            " FROM other.chunks",
-            (last,),
-        )
-        return Rows(documents.rowcount, chunks.rowcount)
+        """Copy the rows of the other store behind those that are here, some at a time: readers get in between.
+
+        Until the manifest names this commit they are not there for anyone, and after a kill they are forgotten.
+        """
+        last, n_others = self._connection.execute(
+            "SELECT COALESCE(MAX(document_key), 0), (SELECT COALESCE(MAX(document_key), 0) FROM other.documents)"
+            " FROM documents"
+        ).fetchone()
+        columns, added = ", ".join(STORED_COLUMNS), Rows(0, 0)
+        for start in range(0, n_others, COMMIT_DOCUMENTS):
+            some = (start, start + COMMIT_DOCUMENTS)
+            with self._transaction():
+                documents = self._connection.execute(
+                    f"INSERT INTO documents (document_key, {columns}, added) SELECT document_key + ?, {columns}, ?"  # noqa: S608
+                    " FROM other.documents WHERE document_key > ? AND document_key <= ?",
+                    (last, self.commit, *some),
+                )
+                chunks = self._connection.execute(
+                    "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
+                    " FROM other.chunks WHERE document_key > ? AND document_key <= ?",
+                    (last, *some),
+                )
+            added = Rows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
+        return added
 
     def _removed_now(self) -> "Rows":
         query = (
@@ -304,12 +324,13 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
 
 
-def append_bad_records(folder: Path, bad: Iterable[BadRecord]) -> None:
-    """Add records that were left out to the Library's list of them."""
+def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:
+    """Put records that were left out behind the `n_before` that are listed; what a kill left beyond those goes."""
+    file = folder / BAD_RECORDS
+    before = file.read_text(encoding="utf-8").splitlines(keepends=True)[:n_before] if file.is_file() else []
     lines = [json.dumps(record._asdict(), ensure_ascii=False) + "\n" for record in bad]
     if lines:
-        with (folder / BAD_RECORDS).open("a", encoding="utf-8") as file:
-            file.write("".join(lines))
+        write_whole(file, "".join(before + lines))
 
 
 def _lineage(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:

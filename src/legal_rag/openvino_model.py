@@ -11,6 +11,7 @@ visibly worse. The embedding table stays as it is: looking up a row costs nothin
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import sys
 import warnings
@@ -137,15 +138,25 @@ def _trace(body: Any) -> Any:
     names = ("input_ids", "attention_mask")
     example = {name: torch.ones(2, 16, dtype=torch.long) for name in names}
     shapes = [(name, [-1, -1], openvino.Type.i64) for name in names]
-    with warnings.catch_warnings(), torch.no_grad():
+    with warnings.catch_warnings(), torch.no_grad(), _root_logger_kept():
         warnings.simplefilter("ignore")  # the tracer's, about branches that do not depend on the input
         return openvino.convert_model(States().eval(), example_input=example, input=shapes)
 
 
+@contextlib.contextmanager
+def _root_logger_kept() -> Iterator[None]:
+    """Undo what OpenVINO's converter does to the logger of all: it lets nothing below an error through any more."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
+
+
 def _quantise(converted: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
     _openvino()  # first, so that nncf too finds no telemetry
-    import logging
-
     import nncf
     from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, AdvancedSmoothQuantParameters
 

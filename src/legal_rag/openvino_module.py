@@ -20,11 +20,17 @@ STEP = 16  # tokens: OpenVINO prepares itself anew, and keeps memory, for every 
 class OpenVinoBody(torch.nn.Module):
     """A compiled transformer with the face of a transformers model: what sentence-transformers and PyLate ask of it."""
 
+    _preparing = threading.Lock()
+
     def __init__(self, path: Path, config: Any) -> None:
         super().__init__()
         self.config = config
         self._compiled = compile_model(path)
         self._local = threading.local()  # a request answers one call at a time
+        # OpenVINO's Python side prepares itself in its first call, and two threads that meet there wait for each other
+        # for good: one holds Python's lock, the other the preparation. So that call is made here, by one.
+        with self._preparing:
+            self(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1, 1, dtype=torch.int64))
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **_: Any) -> BaseModelOutput:
         """Return the hidden states, shape (n_texts, n_tokens, hidden), float32.

@@ -6,10 +6,11 @@ and lists are read where a search touches them, and what points outside the shar
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from legal_rag.plaid_search import SearchSettings, ShardHits, ShardSize, in_scop
 PROBE_TOKENS = 16  # query tokens probed in one go; fixed, so that sums do not depend on the number of cores
 JOB_PASSAGES = 16  # passages scored by one thread in one go, one decompressed at a time
 WIDE_SHARDS = 16  # shards whose centroids are kept in single precision, 4 * dim bytes each
+_wide: "WeakKeyDictionary[MappedShard, np.ndarray]" = WeakKeyDictionary()
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -175,9 +177,15 @@ class MappedShard:
             raise ValueError(f"damaged PLAID index: {self._folder} (tokens of unknown centroids)")
 
 
-@lru_cache(maxsize=WIDE_SHARDS)
 def _wide_centroids(shard: MappedShard) -> np.ndarray:
-    return shard._files.centroids.astype(np.float32)
+    """Return a shard's centroids in single precision; kept for some shards, as long as these are open themselves."""
+    wide = _wide.get(shard)
+    if wide is None:
+        wide = shard._files.centroids.astype(np.float32)
+        if len(_wide) >= WIDE_SHARDS:
+            _wide.popitem()  # the last one: searches go through all shards in order, so the first is needed soonest
+        _wide[shard] = wide
+    return wide
 
 
 def _map(function: Callable[[T], U], jobs: Iterable[T]) -> Iterable[U]:

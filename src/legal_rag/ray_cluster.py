@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+RESTARTS = 10  # of a worker that dies: more often than that, something is wrong with it
 MISSING = "the engine 'ray' needs Ray: pip install 'legal-rag[ray]'"
 
 _lock = threading.Lock()

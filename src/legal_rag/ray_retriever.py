@@ -17,7 +17,7 @@ import numpy as np
 from legal_rag.encoder import Encoder
 from legal_rag.library import Library
 from legal_rag.plaid import PlaidShards, SearchSettings, ShardHits, ShardSize
-from legal_rag.ray_cluster import ray_cluster, ray_errors
+from legal_rag.ray_cluster import RESTARTS, ray_cluster, ray_errors
 from legal_rag.retriever import Corpus, Retriever, open_with_encoder
 
 
@@ -133,8 +133,9 @@ class RayShards:
         import ray
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()
-        # No processor to itself: it has work only while a search lasts. It outlives its process as often as need be.
-        remote = ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy="SPREAD")(ShardHolder)
+        # No processor to itself: it has work only while a search lasts. It outlives its process.
+        lives = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS}
+        remote = ray.remote(num_cpus=0, scheduling_strategy="SPREAD", **lives)(ShardHolder)
         actor = remote.remote(
             corpus.path.absolute(),
             corpus.manifest.get("lineage"),
@@ -186,10 +187,14 @@ class ShardHolder:
 
     @cached_property
     def _shards(self) -> PlaidShards:
-        # An actor started again may find another index where its own was.
+        self._check()  # an actor started again may find another index where its own was; or it comes meanwhile
+        shards = PlaidShards(self._folders, self._settings, "cpu", self._excluded)
+        self._check()
+        return shards
+
+    def _check(self) -> None:
         if self._lineage is not None and Library(self._library).manifest["lineage"] != self._lineage:
             raise ValueError(f"{self._library} was built anew since it was opened: open it again")
-        return PlaidShards(self._folders, self._settings, "cpu", self._excluded)
 
 
 def spread(tokens: Sequence[int], n_groups: int) -> list[list[int]]:

@@ -63,6 +63,9 @@ class Corpus(Protocol):
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the document id most like the given one, or None."""
 
+    def check_unchanged(self) -> None:
+        """Raise ValueError if what was opened is no longer what lies there."""
+
 
 class Retriever:
     """Late-interaction search over one corpus."""
@@ -91,6 +94,7 @@ class Retriever:
         self._shards: Shards = shards or PlaidShards(
             corpus.shard_folders, self._settings, device, corpus.removed_positions()
         )
+        corpus.check_unchanged()
 
     def reload(self) -> "Retriever":
         """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""

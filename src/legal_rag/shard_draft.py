@@ -20,6 +20,7 @@ from legal_rag.folders import sync
 from legal_rag.plaid_format import PLAID_FOLDER
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the passages one after the other, little-endian)
+METADATA = "metadata.json"  # of the PLAID files
 PASSAGE_TOKENS = "passage_tokens.i32"  # how many of those rows each passage has
 SHARDS = "shards"
 ATTEMPTS = "attempts"  # what workers on other machines make shards in: see `legal_rag.distributed`
@@ -60,9 +61,9 @@ class ShardDraft:
             kept = 0
         if kept < n_chunks:
             kept -= kept % self._window
-        if len(lengths):
-            os.truncate(self.home / PASSAGE_TOKENS, 4 * kept)
-            os.truncate(vectors, row_bytes * int(lengths[:kept].sum()))
+        for file, size in ((self.home / PASSAGE_TOKENS, 4 * kept), (vectors, row_bytes * int(lengths[:kept].sum()))):
+            if file.is_file():  # a kill may have left either alone
+                os.truncate(file, size)
         return kept
 
     def append(self, matrices: Sequence[np.ndarray]) -> None:
@@ -86,18 +87,19 @@ class ShardDraft:
         os.replace(scratch, self.home / PLAID_FOLDER)
         sync(self.home)
         if not keep_vectors:
-            self.discard_vectors()
+            discard_vectors(self.home)
 
-    def discard_vectors(self) -> None:
-        """Delete the token vectors."""
-        for name in (TOKEN_VECTORS, PASSAGE_TOKENS):
-            (self.home / name).unlink(missing_ok=True)
+
+def discard_vectors(home: Path) -> None:
+    """Delete a shard's token vectors."""
+    for name in (TOKEN_VECTORS, PASSAGE_TOKENS):
+        (home / name).unlink(missing_ok=True)
 
 
 def is_complete(home: Path, n_chunks: int) -> bool:
     """Tell whether a shard's PLAID files are all there, for as many chunks as it has now."""
     folder = home / PLAID_FOLDER
-    return folder.is_dir() and int(_metadata(folder)["num_documents"]) == n_chunks
+    return (folder / METADATA).is_file() and int(_metadata(folder)["num_documents"]) == n_chunks
 
 
 def adopt_shard(made: Path, home: Path, n_chunks: int) -> None:
@@ -131,7 +133,8 @@ def adopt_shard(made: Path, home: Path, n_chunks: int) -> None:
 
 
 def discard_plaid(home: Path) -> None:
-    """Delete a shard's PLAID files, finished or not."""
+    """Delete a shard's PLAID files, finished or not; first the one that says that they are all there."""
+    (home / PLAID_FOLDER / METADATA).unlink(missing_ok=True)
     for folder in (PLAID_FOLDER, f".{PLAID_FOLDER}.building"):
         shutil.rmtree(home / folder, ignore_errors=True)
 
@@ -145,10 +148,11 @@ def discard_shards(library: Path, first: int) -> None:
     """Delete all files of the shards from number `first` on."""
     for name in _numbered(library):
         if int(name) >= first:
+            discard_plaid(library / SHARDS / name)
             shutil.rmtree(library / SHARDS / name)
     if first == 0:  # its folder is the Library's own
         discard_plaid(library)
-        ShardDraft(library, 0, 1).discard_vectors()
+        discard_vectors(library)
 
 
 def _numbered(library: Path) -> list[str]:
@@ -169,7 +173,7 @@ def describe_shard(library: Path, number: int) -> dict[str, Any]:
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
-    metadata: dict[str, Any] = json.loads((folder / "metadata.json").read_text(encoding="utf-8"))
+    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
     return metadata
 
 

@@ -75,6 +75,17 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def holds_documents(path: Path) -> bool:
+    """Tell whether a store is there and any document is in it."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(_read_only(path)) as connection:
+            return connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None
+    except sqlite3.DatabaseError:
+        return False
+
+
 def _read_only(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri() + "?mode=ro"
     return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
@@ -101,13 +112,20 @@ class StoreWriter:
         self.n_documents = self.n_chunks = 0
         # Filled by one thread, finished by another, never by two at once.
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        try:
+            self._begin()
+        except BaseException:  # an interruption, too, must not leave the file open
+            self.close()
+            raise
+        self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
+
+    def _begin(self) -> None:
         # With a journal of its own a store outlives a kill, and can be read while more is being added.
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
         if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._on_forget(self.first_shard)  # before there is a store that says that it was done
             self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
-            on_forget(first_shard)
-        self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
 
     @property
     def n_shards(self) -> int:
@@ -179,11 +197,12 @@ class StoreWriter:
         self._begun = None
         if not document_key:
             return
+        # First the shards: after a kill in between, the documents are still there to be forgotten again.
+        self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
         self._connection.execute("BEGIN")
         for table in ("chunks", "documents"):
             self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
         self.commit()
-        self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
 
 
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:

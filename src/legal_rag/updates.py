@@ -51,6 +51,7 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
         allowed = cfg.encoder.trust_remote_code
         encoder = load_encoder(update.manifest, update.path, encoder, trust_remote_code=allowed, documents=True)
         key = {"lineage": update.manifest["lineage"], "commit": update.commit}
+        key["backend"] = getattr(encoder, "backend", "")
         with (
             staging(update.path, "adding", key) as scratch,
             closing(_store_for(update, scratch / STORE, cfg.shard_chunks)) as store,
@@ -59,7 +60,7 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
             watch = Stopwatch(report.seconds)
             fill_shards(update.path, new, store, chunker_of(cfg, encoder), encoder, shard_settings(cfg), watch)
             store.finish()
-            if store.n_documents:
+            if store.n_documents or report.bad:
                 _commit_added(update, store, cfg, report)
         report.path, report.encoder = str(update.path), encoder.identity.name
     report.missing_ids = sorted(wanted)
@@ -101,7 +102,7 @@ def _changed(documents: Iterable[Document], update: LibraryUpdate, report: Index
 
 
 def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, report: IndexReport) -> None:
-    append_bad_records(update.path, report.bad)
+    append_bad_records(update.path, report.bad, update.manifest["counts"]["bad_records"])
     shards = range(store.first_shard, store.first_shard + store.n_shards)
     source = source_entry(cfg)
     entry = {"source": source, "bad_records": len(report.bad)}
