@@ -1,5 +1,6 @@
-"""What the machine at hand is good at: a GPU or not, how many cores, which precision multiplies fastest."""
+"""The machine at hand: a GPU or not, how many cores, which precision multiplies fastest, memory to give back."""
 
+import ctypes
 import os
 from typing import TYPE_CHECKING
 
@@ -29,3 +30,11 @@ def product_dtype() -> "torch.dtype":
 
     native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()  # absent from some builds of torch
     return torch.bfloat16 if native else torch.float32
+
+
+def give_back_memory() -> None:
+    """Return to the system what was freed: the C library keeps arrays of changing sizes, more with every shard."""
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    except (OSError, AttributeError):  # another C library, which has its own ways
+        return

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from legal_rag.device import give_back_memory
 from legal_rag.folders import sync
 from legal_rag.plaid_format import PLAID_FOLDER
 
@@ -82,6 +83,7 @@ class ShardDraft:
         shape = (int(lengths.sum()), self._dim)
         vectors = np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
         write_shard(scratch, vectors, lengths.tolist(), n_bits=n_bits, seed=seed)
+        give_back_memory()
         for file in scratch.iterdir():
             sync(file)
         os.replace(scratch, self.home / PLAID_FOLDER)
