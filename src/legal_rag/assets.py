@@ -10,7 +10,7 @@ from pathlib import Path
 
 from legal_rag.downloads import fetch_zip, is_address
 from legal_rag.library import DEFAULT_NAME, MANIFEST, Library
-from legal_rag.plaid_format import PLAID_FOLDER, open_files
+from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files
 from legal_rag.zips import ZipLimits, extract_zip
 
 __all__ = [
@@ -164,4 +164,4 @@ def _is_encoder(folder: Path) -> bool:
 
 
 def _is_plaid(folder: Path) -> bool:
-    return (folder / "metadata.json").is_file() and (folder / "centroids.npy").is_file()
+    return (folder / METADATA).is_file() and (folder / "centroids.npy").is_file()

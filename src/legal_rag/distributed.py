@@ -29,7 +29,7 @@ from legal_rag.index_config import IndexConfig, IndexReport, chunker_of, shard_s
 from legal_rag.indexer import filling
 from legal_rag.pipeline import FullShard, Stopwatch
 from legal_rag.progress import progress
-from legal_rag.ray_cluster import RESTARTS, WorkerShare, ray_cluster, ray_errors, share_out
+from legal_rag.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors, share_out
 from legal_rag.ray_workers import BuildPlan, DocumentCutter, ShardMaker
 from legal_rag.selection import open_documents
 from legal_rag.shard_draft import ATTEMPTS, discard_attempts, discard_plaid, is_complete, shard_home
@@ -171,8 +171,7 @@ def _cut_in_order(
     first = next(batches, None)
     if first is None:
         return
-    lives = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS}
-    start = ray.remote(scheduling_strategy="SPREAD", **lives)(DocumentCutter).remote
+    start = ray.remote(**LASTING)(DocumentCutter).remote
     cutters = [start(plan) for _ in range(share.n_workers)]
     waiting: deque[tuple[list[Document], ObjectRef]] = deque()
     try:

@@ -18,7 +18,7 @@ from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.library import MAPPING, STORE, StoredChunk
-from legal_rag.plaid_format import open_files
+from legal_rag.plaid_format import METADATA, open_files
 from legal_rag.rows import document_of_row, nearest_among
 
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
@@ -26,7 +26,7 @@ DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
 def is_foreign(path: Path) -> bool:
     """Tell an index of the old form from a Library, whole or not."""
-    return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / "metadata.json").is_file()
+    return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / METADATA).is_file()
 
 
 class ForeignIndex:

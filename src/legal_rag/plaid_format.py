@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PLAID_FOLDER = "fast_plaid_index"
+METADATA = "metadata.json"  # there when all other files are
 
 
 class PlaidPart(NamedTuple):
@@ -64,7 +65,7 @@ def open_files(folder: Path) -> PlaidFiles:
         FileNotFoundError: If the folder holds no complete PLAID index.
         ValueError: If its arrays contradict one another.
     """
-    n_parts, n_bits = _read_counts(folder / "metadata.json")
+    n_parts, n_bits = _read_counts(folder / METADATA)
     parts = tuple(
         PlaidPart(_map(folder / f"{part}.codes.npy", "iu", 1), _map(folder / f"{part}.residuals.npy", "u", 2))
         for part in range(n_parts)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from legal_rag.device import best_device
-from legal_rag.plaid_format import PlaidFiles, open_files
+from legal_rag.plaid_format import METADATA, PlaidFiles, open_files
 from legal_rag.plaid_training import BLOCK_TOKENS, Buckets, compress, count_centroids, fit_buckets, train_centroids
 
 __all__ = ["copy_shard_without", "count_centroids", "write_shard"]
@@ -184,7 +184,7 @@ def _write_rest(
     _write_ivf(folder, codes, passage_tokens, n_centroids)
     _write_json(folder / "plan.json", {"nbits": n_bits, "num_chunks": n_parts})
     _write_json(
-        folder / "metadata.json",
+        folder / METADATA,
         {
             "avg_doclen": float(np.mean(passage_tokens)),
             "compress_only": False,

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-RESTARTS = 10  # of a worker that dies: more often than that, something is wrong with it
+# How a worker is spread and started again when it dies; more often than that, something is wrong with it.
+LASTING: dict[str, Any] = {"max_restarts": 10, "max_task_retries": 10, "scheduling_strategy": "SPREAD"}
 MISSING = "the engine 'ray' needs Ray: pip install 'legal-rag[ray]'"
 
 _lock = threading.Lock()

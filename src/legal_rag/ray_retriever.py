@@ -17,7 +17,7 @@ import numpy as np
 from legal_rag.encoder import Encoder
 from legal_rag.library import Library
 from legal_rag.plaid import PlaidShards, SearchSettings, ShardHits, ShardSize
-from legal_rag.ray_cluster import RESTARTS, ray_cluster, ray_errors
+from legal_rag.ray_cluster import LASTING, ray_cluster, ray_errors
 from legal_rag.retriever import Corpus, Retriever, open_with_encoder
 
 
@@ -134,8 +134,7 @@ class RayShards:
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()
         # No processor to itself: it has work only while a search lasts. It outlives its process.
-        lives = {"max_restarts": RESTARTS, "max_task_retries": RESTARTS}
-        remote = ray.remote(num_cpus=0, scheduling_strategy="SPREAD", **lives)(ShardHolder)
+        remote = ray.remote(num_cpus=0, **LASTING)(ShardHolder)
         actor = remote.remote(
             corpus.path.absolute(),
             corpus.manifest.get("lineage"),

@@ -18,10 +18,9 @@ import numpy as np
 
 from legal_rag.device import give_back_memory
 from legal_rag.folders import sync
-from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.plaid_format import METADATA, PLAID_FOLDER
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the passages one after the other, little-endian)
-METADATA = "metadata.json"  # of the PLAID files
 PASSAGE_TOKENS = "passage_tokens.i32"  # how many of those rows each passage has
 SHARDS = "shards"
 ATTEMPTS = "attempts"  # what workers on other machines make shards in: see `legal_rag.distributed`
