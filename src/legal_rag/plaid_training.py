@@ -21,6 +21,7 @@ KMEANS_ITERATIONS = 4  # fast-plaid's own
 POINTS_PER_CENTROID = 32  # tokens that k-means sees for each centroid; fast-plaid takes up to 256
 RESIDUAL_SAMPLE = 16_384  # tokens that the buckets are fitted to
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
+KMEANS_TOKENS = 512  # tokens that k-means multiplies with all centroids in one go: more is up to three times slower
 PRODUCT_TOKENS = 256  # tokens multiplied with all centroids in one go: their products stay in the processor's cache
 
 
@@ -77,14 +78,23 @@ def train_centroids(vectors: np.ndarray, generator: np.random.Generator) -> np.n
         gpu=False,
         seed=int(generator.integers(2**31)),
         max_points_per_centroid=None,
-        chunk_size_data=BLOCK_TOKENS,
+        chunk_size_data=KMEANS_TOKENS,
         dtype=product_dtype(),
         use_triton=False,
     )
     with torch.random.fork_rng(), _numpy_state_kept():  # fastkmeans seeds the whole process
-        kmeans.train(np.concatenate(list(read_blocks(vectors, rows))))
+        kmeans.train(_read_rows(vectors, rows))
     centroids = np.asarray(kmeans.centroids, dtype=np.float32)
     return (centroids / np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)).astype(np.float16)
+
+
+def _read_rows(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return some rows in the precision they are stored in: float32 would double the most that a build holds."""
+    sample = np.empty((len(rows), vectors.shape[1]), dtype=vectors.dtype)
+    for start in range(0, len(rows), BLOCK_TOKENS):
+        sample[start : start + BLOCK_TOKENS] = vectors[rows[start : start + BLOCK_TOKENS]]
+        _release(vectors)
+    return sample
 
 
 @contextmanager
