@@ -21,7 +21,7 @@ KMEANS_ITERATIONS = 4  # fast-plaid's own
 POINTS_PER_CENTROID = 32  # tokens that k-means sees for each centroid; fast-plaid takes up to 256
 RESIDUAL_SAMPLE = 16_384  # tokens that the buckets are fitted to
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
-KMEANS_TOKENS = 512  # tokens that k-means multiplies with all centroids in one go: more is up to three times slower
+KMEANS_TOKENS = 512  # tokens that k-means multiplies with all centroids in one go: a tenth faster than 4,096
 PRODUCT_TOKENS = 256  # tokens multiplied with all centroids in one go: their products stay in the processor's cache
 
 
@@ -91,9 +91,10 @@ def train_centroids(vectors: np.ndarray, generator: np.random.Generator) -> np.n
 def _read_rows(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return some rows in the precision they are stored in: float32 would double the most that a build holds."""
     sample = np.empty((len(rows), vectors.shape[1]), dtype=vectors.dtype)
-    for start in range(0, len(rows), BLOCK_TOKENS):
-        sample[start : start + BLOCK_TOKENS] = vectors[rows[start : start + BLOCK_TOKENS]]
-        _release(vectors)
+    at = 0
+    for block in read_blocks(vectors, rows):
+        sample[at : at + len(block)] = block
+        at += len(block)
     return sample
 
 
