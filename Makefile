@@ -27,8 +27,8 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-notebooks: $(INSTALLED)  ## write demo.ipynb anew from demo.py
-	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py
+notebooks: $(INSTALLED)  ## write each notebook anew from its script
+	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py notebooks/*.py
 
 clean:
 	rm -rf $(VENV) demo_output

@@ -19,6 +19,8 @@ from legal_rag.encoder import EncoderConfig, build_encoder
 from legal_rag.folders import beside
 from legal_rag.index_config import library_path
 from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.lexical import LEXICAL_FOLDER
+from legal_rag.library import STORE
 from legal_rag.ray_cluster import ray_cluster, share_out
 from legal_rag.shard_draft import ATTEMPTS, adopt_shard
 
@@ -58,10 +60,11 @@ def elsewhere(config, tmp_path):
 
 
 def files_of(library):
+    """Return the files' checksums; but for the store, and the index of words, whose parts tantivy names at random."""
     return {
         path.relative_to(library.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(library.path.rglob("*"))
-        if path.is_file() and path.name != "corpus.sqlite"
+        if path.is_file() and path.name != STORE and LEXICAL_FOLDER not in path.relative_to(library.path).parts
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 from legal_rag import folders
 from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document
 from legal_rag.corpus import read_documents
+from legal_rag.filters import Filters
 from legal_rag.library import Library
 from legal_rag.library_writer import building, finish_library
 from legal_rag.store import StoreWriter
@@ -58,7 +59,7 @@ def finish(path, store, **manifest):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
-    plaid = {"keep_embeddings": False}
+    plaid = {"keep_embeddings": False, "n_bits": 4}
     finish_library(path, {"commit": 1, "counts": counts, "plaid": plaid, **manifest}, SOURCE, store.n_shards)
 
 
@@ -146,7 +147,7 @@ def test_a_place_without_a_chunk_is_named(tiny_library, place):
 
 
 def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
-    (positions,) = tiny_library.positions_of(["FICTIF0102", "FICTIF0101", "FICTIF0102", "absent"])
+    (positions,) = tiny_library.positions(Filters(doc_ids=["FICTIF0102", "FICTIF0101", "FICTIF0102", "absent"]))
     assert positions.dtype == np.int64
     assert (np.diff(positions) > 0).all()
     chunks = tiny_library.chunks_at([(0, int(position)) for position in positions])
@@ -154,7 +155,7 @@ def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
 
 
 def test_no_documents_have_no_positions(tiny_library):
-    (positions,) = tiny_library.positions_of([])
+    (positions,) = tiny_library.positions(Filters(doc_ids=[]))
     assert positions.tolist() == []
     assert positions.dtype == np.int64
 
@@ -181,7 +182,7 @@ def test_ids_of_any_characters_find_their_own_document(odd, doc_id):
     assert doc_id in odd
     assert odd.document(doc_id).content.startswith(f"Texte de {doc_id}")
     assert [chunk.doc_id for chunk in odd.chunks_of(doc_id)[:1]] == [doc_id]
-    assert len(odd.positions_of([doc_id])[0]) >= 1
+    assert len(odd.positions(Filters(doc_ids=[doc_id]))[0]) >= 1
 
 
 @pytest.mark.parametrize("doc_id", ["100 %", "%", "_", "' OR 1=1 --", '"', "A\nb", "l'", "a\x00b"])
@@ -271,7 +272,7 @@ def test_a_build_that_never_ended_is_no_library(tmp_path):
         "{}",
         '{"format_version": null}',
         '{"format_version": "new"}',
-        '{"format_version": 2}',
+        '{"format_version": 3}',
         "\xff",
     ],
 )
@@ -284,14 +285,14 @@ def test_a_damaged_manifest_is_one_clear_error(tmp_path, text):
 
 
 def test_a_later_format_is_refused(tmp_path):
-    folder = write_library(tmp_path, rows("a"), format_version=3)
-    with pytest.raises(ValueError, match="has format 3, this legal_rag reads 2: update it"):
+    folder = write_library(tmp_path, rows("a"), format_version=4)
+    with pytest.raises(ValueError, match="has format 4, this legal_rag reads 3: update it"):
         Library(folder)
 
 
 def test_an_earlier_format_is_refused(tmp_path):
     folder = write_library(tmp_path, rows("a"), format_version=1)
-    with pytest.raises(ValueError, match="has format 1, this legal_rag reads 2: build it again"):
+    with pytest.raises(ValueError, match="has format 1, this legal_rag reads 3: build it again"):
         Library(folder)
 
 
@@ -525,7 +526,7 @@ def test_the_mappings_give_each_position_its_documents_id(tmp_path):
 def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
     opened = Library(write_library(tmp_path, rows(*"abcd", content="un deux"), shard_chunks=2))
     assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
-    assert [positions.tolist() for positions in opened.positions_of("dab")] == [[0, 1], [1]]
+    assert [positions.tolist() for positions in opened.positions(Filters(doc_ids="dab"))] == [[0, 1], [1]]
     assert [positions.tolist() for positions in opened.removed_positions()] == [[], []]
 
 

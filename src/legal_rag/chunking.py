@@ -5,7 +5,7 @@ In: plain text and a document id. Out: `Chunk`s whose offsets point back into th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from legal_rag.sentence_chunker import LegalSentenceChunker
@@ -139,6 +139,12 @@ def chunk_document(
         Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
+
+
+def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
+    """Return the settings that a manifest records."""
+    columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
+    return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})
 
 
 def has_header(config: ChunkConfig, index: int) -> bool:

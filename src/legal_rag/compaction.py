@@ -108,6 +108,8 @@ def compact_index(
 
 def _settings(library: Library, n_bits: int | None) -> ShardSettings:
     plaid = library.manifest["plaid"]
+    if not plaid["n_bits"]:
+        raise ValueError(f"{library.path} has no PLAID index, which compacting is about: build it anew")
     wanted = plaid["n_bits"] if n_bits is None else n_bits
     if wanted not in (1, 2, 4):
         raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")

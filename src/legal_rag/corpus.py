@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.cleaning import clean_text, storable
+from legal_rag.legal_patterns import find_dates
 from legal_rag.sources import BadRecord, Record, open_source
 
 __all__ = [
@@ -192,7 +193,7 @@ def _text(value: Any) -> str:
 
 
 def _iso_date(text: str) -> str:
-    """Write a date the ISO way when it is day/month/year or carries a time; leave any other text alone."""
+    """Write a date the ISO way when it is day/month/year, in words, or carries a time; leave any other text alone."""
     if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
         day, month, year = map(int, match.groups())
         try:
@@ -201,7 +202,8 @@ def _iso_date(text: str) -> str:
             return text
     if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
         return match.group(1)
-    return text
+    named = find_dates(text)  # "8 novembre 2023"
+    return named[0].value.isoformat() if [one[1:] for one in named] == [(0, len(text))] else text
 
 
 def _plain(value: Any) -> Any:

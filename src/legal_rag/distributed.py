@@ -63,6 +63,8 @@ def build_index_on_ray(
         OSError: If a disk is full, a worker has not the encoder, or the cluster is lost; what was done stays for the
             next attempt.
     """
+    if not cfg.n_bits:
+        raise ValueError("workers make PLAID shards: n_bits must be 1, 2 or 4, got 0 (build this index without Ray)")
     started = time.perf_counter()
     report = IndexReport()
     documents, wanted = open_documents(cfg, report)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from legal_rag.folders import beside, locked
+from legal_rag.lexical import LEXICAL_FOLDER
 from legal_rag.library import STORE, Library
 from legal_rag.progress import progress
 from legal_rag.shard_draft import sha256_of
@@ -16,7 +17,7 @@ from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_store
 
 def examine(library: Library) -> list[str]:
     """Return the problems of a Library, none if it is sound."""
-    return [*_store_problems(library), *_shard_problems(library), *_leftovers(library)]
+    return [*_store_problems(library), *_shard_problems(library), *_lexical_problems(library), *_leftovers(library)]
 
 
 def _store_problems(library: Library) -> Iterator[str]:
@@ -75,6 +76,17 @@ def _shard_problems(library: Library) -> Iterator[str]:
                 yield f"{shard['path']}/{name}: missing"
             elif sha256_of(file) != checksum:
                 yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's)"
+
+
+def _lexical_problems(library: Library) -> Iterator[str]:
+    shards = [shard["chunks"] for shard in library.manifest["shards"]]
+    try:
+        found = library.lexical_index().n_chunks
+    except (OSError, ValueError) as error:
+        yield f"{LEXICAL_FOLDER}: {error}"
+        return
+    if found != sum(shards):
+        yield f"{LEXICAL_FOLDER}: {found} chunks (the shards hold {sum(shards)})"
 
 
 def _leftovers(library: Library) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from legal_rag.chunking import ChunkConfig, Chunker, build_chunker
+from legal_rag.chunking import ChunkConfig, Chunker, build_chunker, chunks_recorded
 from legal_rag.corpus import DEFAULT_CONFIG, DEFAULT_DATASET, BadRecord, SourceOptions
 from legal_rag.encoder import Encoder, EncoderConfig
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME
@@ -30,7 +30,7 @@ class IndexConfig:
     ids_file: str | None = None  # one id a line: these documents are taken first, `limit` fills up with others
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     chunks: ChunkConfig = field(default_factory=ChunkConfig)
-    n_bits: int = 4  # bits per residual dimension in the PLAID index: 1, 2 or 4
+    n_bits: int = 4  # bits per residual dimension in the PLAID index: 1, 2 or 4; 0 makes none, nor encodes anything
     seed: int = 42
     shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
     keep_embeddings: bool = False  # keep the token vectors: they can be quantised anew without encoding
@@ -38,8 +38,8 @@ class IndexConfig:
     index_name: str = DEFAULT_NAME
 
     def __post_init__(self) -> None:
-        if self.n_bits not in (1, 2, 4):
-            raise ValueError(f"n_bits must be 1, 2 or 4, got {self.n_bits}")
+        if self.n_bits not in (0, 1, 2, 4):
+            raise ValueError(f"n_bits must be 1, 2 or 4, or 0 for no PLAID index, got {self.n_bits}")
         if self.limit is not None and self.limit < 1:
             raise ValueError(f"limit must be at least 1, got {self.limit}")
         if self.shard_chunks < 1:
@@ -86,10 +86,8 @@ def shard_settings(cfg: IndexConfig) -> ShardSettings:
 
 def as_the_library(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
     """Return `cfg` with the Library's own settings for all that decides how a document is indexed."""
-    chunks = dict(manifest["chunks"])
-    chunks["header_columns"] = tuple((label, column) for label, column in chunks["header_columns"])
     plaid = {name: manifest["plaid"][name] for name in PLAID_SETTINGS}
-    return dataclasses.replace(cfg, chunks=ChunkConfig(**chunks), **plaid)
+    return dataclasses.replace(cfg, chunks=chunks_recorded(manifest), **plaid)
 
 
 def mapping_head(source: Mapping[str, Any]) -> dict[str, str]:

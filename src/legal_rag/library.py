@@ -14,12 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
+from legal_rag.filters import Filters
 from legal_rag.folders import beside
+from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.scope import Condition, citing_condition, conditions_of, own_name_condition
 from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
@@ -40,6 +44,13 @@ class StoredChunk(NamedTuple):
     text: str
     title: str
     decision_date: str
+
+
+class Named(NamedTuple):
+    """For each shard the rising positions of chunks that the names in a question lead to; None if it names none."""
+
+    own: list[np.ndarray] | None  # of documents that go by them
+    citing: list[np.ndarray] | None  # of documents that cite them
 
 
 class Library:
@@ -142,12 +153,32 @@ class Library:
             raise LookupError(f"no chunk at shard {missing[0][0]}, position {missing[0][1]} of {self.path}")
         return [found[place] for place in places]
 
-    def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of the chunks of some documents."""
-        query = f"{SELECT_PLACES} WHERE id = ? AND {self._present}"
-        return self._by_shard(
-            place for doc_id in dict.fromkeys(doc_ids) for place in self._connection.execute(query, (doc_id,))
-        )
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
+        return self._meeting(conditions_of(filters, self._connection, self._present))
+
+    def positions_named(self, query: str) -> Named:
+        """Return the positions, as `positions` does, of documents that a question names, or that cite what it names."""
+        both = (own_name_condition, citing_condition)
+        own, citing = (find(query, self._connection, self._present) for find in both)
+        return Named(*(self._meeting([condition]) if condition else None for condition in (own, citing)))
+
+    def _meeting(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
+        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
+        values = [value for condition in conditions for value in condition.values]
+        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE {sql}", values))
+
+    def lexical_index(self) -> LexicalIndex:
+        """Open the index of words.
+
+        Raises:
+            FileNotFoundError: If it is missing.
+        """
+        return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+
+    def citation_links(self) -> CitationLinks:
+        """Return the links between documents that cite each other."""
+        return CitationLinks(lambda: self._connection, self._present)
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of chunks whose documents were removed, or replaced."""

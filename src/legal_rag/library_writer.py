@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from legal_rag.corpus import BadRecord, Document
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
+from legal_rag.lexical import LEXICAL_FOLDER, write_lexical
 from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.shard_draft import describe_shard, discard_vectors, shard_home
-from legal_rag.store import PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read, holds_documents
+from legal_rag.store import KEYED_TABLES, PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read, holds_documents
 
 COMMIT_DOCUMENTS = 100  # taken over in one transaction: few enough that SQLite locks nobody out before its end
 
@@ -102,8 +103,9 @@ def finish_library(
     Returns:
         The whole manifest.
     """
-    keep = bool(manifest["plaid"]["keep_embeddings"])
-    shards = [_finish_shard(folder, number, folder / STORE, source, keep_vectors=keep) for number in range(n_shards)]
+    plaid = manifest["plaid"]
+    shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
+    write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
     for path in folder.rglob("*"):
         if path.is_file():
             sync(path)
@@ -121,26 +123,36 @@ def finish_library(
 
 
 def _finish_shard(
-    folder: Path, shard: int, store: Path, source: Mapping[str, str], *, keep_vectors: bool
+    folder: Path, shard: int, store: Path, source: Mapping[str, str], plaid: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write a shard's mapping from the store that holds its chunks, and return what a manifest says of the shard."""
-    _write_mapping(folder, shard, store, source)
-    if not keep_vectors:  # a kill may have left them beside the files made of them
-        discard_vectors(shard_home(folder, shard))
-    return describe_shard(folder, shard)
+    home = shard_home(folder, shard)
+    home.mkdir(parents=True, exist_ok=True)
+    n_chunks = _write_mapping(home / MAPPING, shard, store, source)
+    if not plaid["keep_embeddings"]:  # a kill may have left them beside the files made of them
+        discard_vectors(home)
+    if plaid["n_bits"]:
+        return describe_shard(folder, shard)
+    return {"path": home.relative_to(folder).as_posix(), "chunks": n_chunks, "tokens": 0, "checksums": {}}
 
 
-def _write_mapping(folder: Path, shard: int, store: Path, source: Mapping[str, str]) -> None:
-    """Stream a shard's `doc_mapping.json`: the source, and `entries`, which maps each position to a document id."""
+def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, str]) -> int:
+    """Stream a shard's `doc_mapping.json`: the source, and `entries`, which maps each position to a document id.
+
+    Returns:
+        How many positions there are.
+    """
     query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
     head = json.dumps(dict(source), ensure_ascii=False)
-    mapping = shard_home(folder, shard) / MAPPING
+    n_chunks = 0
     with closing(connect_to_read(store)) as connection, mapping.open("w", encoding="utf-8") as file:
         file.write(head[:-1] + ', "entries": {')
-        for number, (position, doc_id) in enumerate(connection.execute(query, (shard,))):
-            comma = ",\n" if number else "\n"
+        for position, doc_id in connection.execute(query, (shard,)):
+            comma = ",\n" if n_chunks else "\n"
             file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+            n_chunks += 1
         file.write("\n}}\n")
+    return n_chunks
 
 
 class LibraryUpdate:
@@ -167,15 +179,17 @@ class LibraryUpdate:
 
         Args:
             store: The other store.
-            shards: Its shards' numbers.
+            shards: Its shards' numbers, one at least.
             source: For the shards' mappings; see `finish_library`.
             entry: What else the manifest is to say of this commit.
         """
-        keep = bool(self.manifest["plaid"]["keep_embeddings"])
-        described = [_finish_shard(self.path, number, store, source, keep_vectors=keep) for number in shards]
+        plaid = self.manifest["plaid"]
+        described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]
         for number in shards:
             for path in shard_home(self.path, number).rglob("*"):
                 sync(path)
+        if shards:
+            write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
         self._connection.execute("ATTACH ? AS other", (str(store),))
         with self._transaction():
             self._mark_removed("id IN (SELECT id FROM other.documents)")
@@ -218,7 +232,7 @@ class LibraryUpdate:
     def _forget_uncommitted(self) -> None:
         """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
         last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
-        for table in ("chunks", "documents"):
+        for table in KEYED_TABLES:
             query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
             self._connection.execute(query, (self.commit,))
         self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
@@ -248,6 +262,11 @@ class LibraryUpdate:
                 chunks = self._connection.execute(
                     "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
                     " FROM other.chunks WHERE document_key > ? AND document_key <= ?",
+                    (last, *some),
+                )
+                self._connection.execute(
+                    "INSERT INTO names SELECT term, document_key + ?, own"
+                    " FROM other.names WHERE document_key > ? AND document_key <= ?",
                     (last, *some),
                 )
             added = Rows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)

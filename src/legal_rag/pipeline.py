@@ -35,7 +35,7 @@ _END = object()
 class ShardSettings(NamedTuple):
     """What decides a shard's files besides its chunks."""
 
-    n_bits: int
+    n_bits: int  # 0: no PLAID files
     seed: int
     keep_vectors: bool
 
@@ -101,6 +101,10 @@ def fill_shards(
         OSError: If the disk is full; what was done so far stays for the next attempt.
     """
     discard_attempts(folder)
+    if not settings.n_bits:
+        for _ in store_documents(documents, store, chunker, watch):
+            pass
+        return
     with (
         closing(connect_to_read(store.path)) as connection,
         progress("Indexing", unit=" chunks") as bar,

@@ -21,7 +21,7 @@ class SearchSettings:
 
     n_probe: int = 32  # centroids visited for each query token
     n_estimates: int = 1024  # passages of a shard, found so, whose nearest tokens are looked at; at least those below
-    n_full_scores: int = 256  # passages decompressed and scored exactly, of all shards; at least two for each wanted
+    n_full_scores: int = 256  # passages decompressed and scored exactly, of all shards; more if most are wanted
     exact_below: int = 250_000  # fewer tokens to search among, in all shards, are scored exactly throughout
 
 
@@ -40,7 +40,7 @@ class ShardSize(NamedTuple):
 
 
 class Shard(Protocol):
-    """One PLAID shard, whoever searches it. Queries have shape (n_query_tokens, dim), float32, unit rows."""
+    """One PLAID shard, whoever searches it. Queries are of shape (n_query_tokens, dim), float32."""
 
     size: ShardSize
     dim: int
@@ -94,7 +94,7 @@ def search_shards(
 
     Args:
         shards: Whom to ask.
-        queries: Each of shape (n_query_tokens, dim), unit rows.
+        queries: Each of shape (n_query_tokens, dim), rows of length 1, or as long as they are to count.
         k: How many passages at most.
         settings: How thorough the search is.
         subsets: For each shard the positions to search among, each once, in rising order, or None for all.
@@ -112,7 +112,7 @@ def search_shards(
         raise ValueError(f"{len(subsets)} subsets do not fit {len(shards.sizes)} shards")
     if not queries or not shards.sizes or k < 1:
         return [[] for _ in queries]
-    n_full = max(settings.n_full_scores, 2 * k)
+    n_full = max(settings.n_full_scores, k + k // 4)
     n_passages, n_tokens = _extent(shards.sizes, subsets)
     if n_passages <= n_full or n_tokens < settings.exact_below:
         answers = shards.best(queries, k, subsets)

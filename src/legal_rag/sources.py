@@ -17,6 +17,7 @@ from legal_rag.judilibre import is_judilibre, judilibre_row
 
 SAMPLE = "sample"  # names the corpus in the package, where no file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
+SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
 MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from legal_rag.chunking import Chunk
 from legal_rag.corpus import Document
+from legal_rag.names import cited_by, own_names
 
 PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
 
@@ -30,6 +31,9 @@ CREATE TABLE documents (
 );
 CREATE INDEX documents_by_id ON documents (id);
 CREATE UNIQUE INDEX documents_present ON documents (id) WHERE removed IS NULL;
+CREATE INDEX documents_by_court ON documents (juridiction, formation);
+CREATE INDEX documents_by_solution ON documents (solution);
+CREATE INDEX documents_by_date ON documents (decision_date);
 CREATE INDEX documents_removed ON documents (removed) WHERE removed IS NOT NULL;
 CREATE TABLE chunks (
     document_key INTEGER NOT NULL REFERENCES documents, chunk_index INTEGER NOT NULL,
@@ -38,7 +42,16 @@ CREATE TABLE chunks (
     PRIMARY KEY (document_key, chunk_index)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX chunks_by_position ON chunks (shard, position);
+-- What a document goes by, and what it cites: see legal_rag.names. SQLite would take the primary key to find what goes
+-- by a name, and read all that cite it: queries say INDEXED BY names_own.
+CREATE TABLE names (
+    term TEXT NOT NULL, document_key INTEGER NOT NULL REFERENCES documents, own INTEGER NOT NULL,
+    PRIMARY KEY (term, document_key)
+) WITHOUT ROWID;
+CREATE INDEX names_by_document ON names (document_key, own);
+CREATE INDEX names_own ON names (term) WHERE own;
 """
+KEYED_TABLES = ("names", "chunks", "documents")  # those with a document's key, the ones that refer to others first
 DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
 STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
 SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
@@ -170,6 +183,9 @@ class StoreWriter:
             rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
             self.n_chunks += 1
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
+        names = dict.fromkeys(cited_by(document), 0) | dict.fromkeys(own_names(document), 1)
+        named = [(term, self.n_documents, own) for term, own in names.items()]
+        self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 
     def commit(self) -> None:
         """Make sure that what was added lasts, and let others read it."""
@@ -200,7 +216,7 @@ class StoreWriter:
         # First the shards: after a kill in between, the documents are still there to be forgotten again.
         self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
         self._connection.execute("BEGIN")
-        for table in ("chunks", "documents"):
+        for table in KEYED_TABLES:
             self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
         self.commit()
 
@@ -230,6 +246,10 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
         connection.execute(
             "INSERT INTO chunks SELECT document_key, chunk_index, char_start, char_end, new_shard, new_position"
             " FROM source.chunks JOIN moves USING (shard, position) ORDER BY document_key, chunk_index"
+        )
+        connection.execute(
+            "INSERT INTO names SELECT term, document_key, own FROM source.names"
+            " WHERE document_key IN (SELECT document_key FROM main.documents) ORDER BY term, document_key"
         )
         connection.execute("COMMIT")
 

@@ -1,0 +1,104 @@
+"""Filters: which documents a search is about, by court, chamber, outcome, date, number, article or id.
+
+In: what a user writes ("Cass. soc.", "chambre sociale", "SOCIALE"). Out: sets of words to compare with a column's
+values, and days. A value fits where it has all the words asked for: "cassation" fits "Cassation partielle" too.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+
+from legal_rag.legal_patterns import MONTHS, find_dates
+from legal_rag.names import article_terms
+
+# How courts and chambers are abbreviated, after folding; the longer ones first.
+ABBREVIATIONS: tuple[tuple[str, str], ...] = (
+    (r"cour administrative d appel|caa", "caa"),
+    (r"\bc ?cass\b|\bcass\b|\bcour de cassation\b", "cassation"),
+    (r"\bconseil constitutionnel\b|\bcons const\b|\bconseil const\b", "constitutionnel"),
+    (r"\bconseil d etat\b|\bc ?e\b", "etat"),
+    (r"\bc ?a\b|\bcour d appel\b", "appel"),
+    (r"\btribunal administratif\b|\bt ?a\b", "administratif"),
+    (r"\btribunal judiciaire\b|\bt ?j\b", "judiciaire"),
+    (r"\btribunal de grande instance\b|\bt ?g ?i\b", "tgi"),
+    (r"\btribunal de commerce\b|\bt ?com\b|\btcom\b", "commerce"),
+    (r"\bconseil de prud ?hommes\b|\bc ?p ?h\b|\bprud ?hommes\b", "prudhommes"),
+    (r"\bsoc\b", "sociale"),
+    (r"\bcrim\b", "criminelle"),
+    (r"\bcomm?\b", "commerciale"),
+    (r"\bciv\b|\bcivile?s?\b", "civile"),
+    (r"\bass\b|\bassemblee\b", "assemblee"),
+    (r"\bplen\b|\bpleniere\b", "pleniere"),
+    (r"\bpremiere\b", "1"),
+    (r"\b(?:deuxieme|seconde)\b", "2"),
+    (r"\btroisieme\b", "3"),
+    (r"\bquatrieme\b", "4"),
+    (r"\bcinquieme\b", "5"),
+    (r"\bsixieme\b", "6"),
+)
+_ABBREVIATIONS = [(re.compile(pattern), f" {word} ") for pattern, word in ABBREVIATIONS]
+EMPTY_WORDS = frozenset("chambre chambres ch cour tribunal de d du des la le l les et section en au".split())
+ORDINAL = re.compile(r"\b(\d+)(?:re|ere|er|eme|e|nde)\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Conditions that all must hold; None sets none."""
+
+    juridiction: str | None = None  # court, as usually written: "Cass. soc.", "CA Lyon", "Conseil constitutionnel"
+    formation: str | None = None  # chamber
+    solution: str | None = None  # outcome
+    date_from: str | date | None = None  # of the decision, included; a year alone is its first day
+    date_to: str | date | None = None  # included; a year alone is its last day
+    number: str | None = None  # the decision's own number, or its ECLI
+    article: str | None = None  # that it cites, or is: "L. 1152-1 du code du travail"
+    doc_ids: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.doc_ids is not None:
+            object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is taken
+        for name in ("juridiction", "formation", "solution"):
+            value = getattr(self, name)
+            if value is not None and not words_of_value(value):
+                raise ValueError(f"{name} {value!r} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
+        for name, last in (("date_from", False), ("date_to", True)):
+            object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
+
+        if self.article is not None:
+            article_terms(self.article)
+
+    def __bool__(self) -> bool:
+        """Tell whether any condition is set."""
+        return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+def words_of_value(value: str) -> frozenset[str]:
+    """Return the words that tell a court, chamber or outcome from others, abbreviations written out."""
+    prose = re.sub(r"\bà\b", " ", unicodedata.normalize("NFC", value.lower()))  # unlike the "A" of "10e chambre A"
+    folded = "".join(c for c in unicodedata.normalize("NFKD", prose) if not unicodedata.combining(c))
+    text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", folded))
+    for pattern, word in _ABBREVIATIONS:
+        text = pattern.sub(word, text)
+    text = ORDINAL.sub(r"\1", text)
+    return frozenset(text.split()) - EMPTY_WORDS
+
+
+def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return those of some values that have all the words of the one wanted."""
+    words = words_of_value(wanted)
+    return [value for value in values if words <= words_of_value(" ".join(value))]
+
+
+def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
+    """Read a day: a date, '2023-11-08', '8 novembre 2023', '08/11/2023', or a year."""
+    if value is None or isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
+    text = value.strip()
+    if re.fullmatch(r"\d{4}", text) and int(text):
+        return date(int(text), len(MONTHS), 31) if last else date(int(text), 1, 1)
+    found = find_dates(text)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        raise ValueError(f"{name} is no day: {value!r} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
+    return found[0].value

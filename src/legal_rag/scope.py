@@ -1,0 +1,111 @@
+"""Filters and names as SQL: the condition that a document of the store meets them.
+
+In: filters, or a question; a connection to the store. Out: conditions on `documents` with their values.
+Nothing here reads more than the index entries that a condition names.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from legal_rag.filters import Filters, fitting
+from legal_rag.names import article_terms, case_terms, lookups, number_lookups
+
+IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # not 'inconnue', nor none
+MOST_NAMED = 1000  # documents that a name may lead to and still be one; more are a subject
+
+
+class Condition(NamedTuple):
+    """SQL that a row of `documents` must meet, and the values of its question marks."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+NONE = Condition("FALSE", ())
+
+
+def conditions_of(filters: Filters, connection: sqlite3.Connection, present: str) -> list[Condition]:
+    """Return what all must hold for a document to pass the filters.
+
+    Args:
+        filters: What is asked for.
+        connection: To the store.
+        present: SQL that tells the documents of the commit at hand; see `legal_rag.store.present_at`.
+    """
+    return list(_conditions(filters, connection, present))
+
+
+def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
+    courts = distinct(connection, ("juridiction", "formation"))
+    for wanted in (filters.juridiction, filters.formation):
+        if wanted is not None:
+            yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
+    if filters.solution is not None:
+        yield _one_of(("solution",), fitting(filters.solution, distinct(connection, ("solution",))))
+    if filters.date_from is not None:
+        first = str(filters.date_from).removesuffix("-01-01")  # a column may hold a year alone
+        yield Condition(f"{IS_DATE} AND decision_date >= ?", (first,))
+    if filters.date_to is not None:
+        yield Condition(f"{IS_DATE} AND decision_date <= ?", (str(filters.date_to),))
+    if filters.number is not None:
+        yield _named([first_held(terms, connection, present) for terms in number_lookups(filters.number)])
+    if filters.article is not None:
+        yield _named(article_terms(filters.article), own=False)
+    if filters.doc_ids is not None:
+        yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
+
+
+def own_name_condition(query: str, connection: sqlite3.Connection, present: str) -> Condition | None:
+    """Return the condition that a document goes by a name in the query; None if none does, or far too many do."""
+    return _few(_named([first_held(terms, connection, present) for terms in lookups(query)]), connection, present)
+
+
+def citing_condition(query: str, connection: sqlite3.Connection, present: str) -> Condition | None:
+    """Return the condition that a document cites a decision named in the query; None as for `own_name_condition`."""
+    return _few(_named(case_terms(query), own=False), connection, present)
+
+
+def first_held(terms: Sequence[str], connection: sqlite3.Connection, present: str) -> str:
+    """Return the first of some terms that any document present goes by; an empty one if there is none."""
+    condition = f"term = ? AND own AND {present}"
+    source = "names INDEXED BY names_own JOIN documents USING (document_key)"
+    held = f"SELECT 1 FROM {source} WHERE {condition} LIMIT 1"  # noqa: S608
+    return next((term for term in terms if connection.execute(held, (term,)).fetchone()), "")
+
+
+def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the combinations of values that some indexed columns have, each found by one step into their index."""
+    names, found = ", ".join(columns), []
+    query = f"SELECT {names} FROM documents ORDER BY {names} LIMIT 1"  # noqa: S608
+    row = connection.execute(query).fetchone()
+    later = f"SELECT {names} FROM documents WHERE ({names}) > ({_marks(columns)}) ORDER BY {names} LIMIT 1"  # noqa: S608
+    while row is not None:
+        found.append(row)
+        row = connection.execute(later, row).fetchone()
+    return found
+
+
+def _one_of(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
+    if not rows:
+        return NONE
+    marks = ", ".join(f"({_marks(columns)})" for _ in rows)
+    return Condition(f"({', '.join(columns)}) IN (VALUES {marks})", tuple(value for row in rows for value in row))
+
+
+def _named(terms: Sequence[str], *, own: bool = True) -> Condition:
+    source = "names INDEXED BY names_own WHERE own AND" if own else "names WHERE"
+    held = f"SELECT document_key FROM {source} term IN (SELECT value FROM json_each(?))"  # noqa: S608
+    return Condition(f"document_key IN ({held})", (json.dumps(terms),))
+
+
+def _few(condition: Condition, connection: sqlite3.Connection, present: str) -> Condition | None:
+    some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MOST_NAMED + 1}"  # noqa: S608
+    query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
+    (n,) = connection.execute(query, condition.values).fetchone()
+    return condition if 0 < n <= MOST_NAMED else None
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
