@@ -169,7 +169,7 @@ def test_a_key_is_written_nowhere(copied, capfd):
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
         (["index", "--header-on", "some"], "'some' is not one of"),
         (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),
-        (["index", "--source", "sample", "--n-bits", "3"], "n_bits must be 1, 2 or 4, got 3"),
+        (["index", "--source", "sample", "--n-bits", "3"], "n_bits must be 1, 2 or 4, or 0 for no PLAID index, got 3"),
         (["index", "--source", "sample", "--header", "Titre"], "--header must look like 'Titre=title,"),
         (["index", "--source", "sample", "--header", "=title"], "--header must look like 'Titre=title,"),
         (["index", "--source", "sample", "--chunk-tokens", "5"], "chunk_tokens must be 32 to 511, got 5"),

@@ -1,6 +1,7 @@
 """The notebook and its script are one text, and run from top to bottom."""
 
 import ast
+import re
 from pathlib import Path
 
 import jupytext
@@ -9,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = ["demo.py"]
+SCRIPTS = ["demo.py", "notebooks/evaluer_la_recherche.py"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -47,3 +48,18 @@ def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch
     assert ", False" not in printed
     answers = (tmp_path / "demo_output" / "reponses.md").read_text("utf-8")
     assert answers.count("## ") == 3
+
+
+@pytest.mark.slow
+def test_the_notebook_on_evaluation_runs_from_top_to_bottom_on_the_sample(tmp_path):
+    notebook = nbformat.read(ROOT / "notebooks" / "evaluer_la_recherche.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+    assert "40 questions" in printed
+    for mode in ("hybrid", "colbert", "bm25", "bm25+rerank"):
+        run = (tmp_path / "evaluation_output" / f"run_{mode}.txt").read_text("utf-8").splitlines()
+        assert 40 * 45 < len(run) <= 40 * 50  # fewer where fewer share a word with the question
+        assert re.search(rf"^{re.escape(mode)} +RR +[01]\.\d+ ", printed, re.MULTILINE)
+    assert (tmp_path / "evaluation_output" / "rappel.png").read_bytes().startswith(b"\x89PNG")
+    assert any("image/png" in output.get("data", {}) for output in outputs)

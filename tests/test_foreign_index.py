@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from legal_rag.encoder import EncoderConfig
+from legal_rag.filters import Filters
 from legal_rag.foreign_index import ForeignIndex
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever, open_corpus
@@ -117,9 +118,9 @@ def test_a_search_may_be_kept_to_some_documents(index, dataset, passages, rows, 
     _map(index, _by_position(doc_id for doc_id, _ in passages))
     retriever = Retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder)
     some = [rows[2]["id"], rows[9]["id"]]
-    hits = retriever.search(_question(passages[3][1]), k=50, doc_ids=[*some, "UNKNOWN"])
+    hits = retriever.search(_question(passages[3][1]), k=50, filters=Filters(doc_ids=[*some, "UNKNOWN"]))
     assert sorted(hit.chunk_id for hit in hits) == sorted(f"{doc_id}-{n}" for doc_id in some for n in (0, 1))
-    assert retriever.search(_question(passages[3][1]), doc_ids=["UNKNOWN"]) == []
+    assert retriever.search(_question(passages[3][1]), filters=Filters(doc_ids=["UNKNOWN"])) == []
 
 
 def test_by_document_each_document_appears_once(index, dataset, passages, rows, tiny_encoder):
@@ -216,7 +217,7 @@ def test_passages_of_a_document_come_in_the_order_of_their_chunk_ids(index, data
     assert [chunk.chunk_index for chunk in corpus.chunks_of(doc_id)] == [2, 7]
     assert [chunk.chunk_index for chunk in corpus.chunks_of(doc_id, 3, 7)] == [7]
     assert corpus.chunks_of("UNKNOWN") == []
-    assert [list(positions) for positions in corpus.positions_of([doc_id])] == [[5, 17]]
+    assert [list(positions) for positions in corpus.positions(Filters(doc_ids=[doc_id]))] == [[5, 17]]
 
 
 def test_ids_that_are_numbers_are_ids_and_not_rows(index, rows, passages, tiny_encoder):

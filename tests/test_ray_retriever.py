@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from legal_rag.filters import Filters
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
 from legal_rag.library import Library
 from legal_rag.plaid import SearchSettings
@@ -56,10 +57,10 @@ def test_actors_find_what_one_process_finds(pair, question, k):
 def test_a_search_may_be_restricted_to_documents(pair, library):
     remote, local = pair
     some = [*list(library)[::3], *REMOVED, "INCONNU"]
-    hits = remote.search(QUESTIONS[0], 50, doc_ids=some)
-    assert hits == local.search(QUESTIONS[0], 50, doc_ids=some)
+    hits = remote.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
+    assert hits == local.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
     assert {hit.doc_id for hit in hits} <= set(some) - set(REMOVED)
-    assert remote.search(QUESTIONS[0], 5, doc_ids=["INCONNU"]) == []
+    assert remote.search(QUESTIONS[0], 5, filters=Filters(doc_ids=["INCONNU"])) == []
 
 
 def test_removed_documents_are_not_found(pair):
@@ -73,8 +74,6 @@ def test_a_question_that_is_refused_here_is_refused_there(pair):
         remote.search(QUESTIONS[0], 0)
     with pytest.raises(ValueError, match="the question is empty"):
         remote.search(" ")
-    with pytest.raises(ValueError, match=r"query vectors of shape \(3, 31\) do not fit an index of dim 32"):
-        remote.search_vectors(remote.encode(QUESTIONS[0])[:3, :31], 5)
 
 
 def test_a_killed_actor_is_started_again_and_the_question_answered(pair):

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from legal_rag.encoder import EncoderIdentity, PyLateEncoder
+from legal_rag.filters import Filters
 from legal_rag.library import Library
 from legal_rag.library_encoder import check_encoder
 from legal_rag.retriever import Retriever, build_retriever, open_corpus
@@ -57,12 +58,15 @@ def test_more_than_there_is_gives_all_there_is(retriever, tiny_library):
 
 def test_doc_ids_restrict_a_search(retriever, tiny_library):
     some = ["FICTIF0101", "FICTIF0102", "INCONNU"]
-    hits = retriever.search(QUESTION, 50, doc_ids=some)
+    hits = retriever.search(QUESTION, 50, filters=Filters(doc_ids=some))
     assert {hit.doc_id for hit in hits} == {"FICTIF0101", "FICTIF0102"}
     assert len(hits) == sum(len(tiny_library.chunks_of(doc_id)) for doc_id in some)
-    assert [hit.rank for hit in retriever.search(QUESTION, 9, by_document=True, doc_ids=some)] == [1, 2]
-    assert retriever.search(QUESTION, 5, doc_ids=["INCONNU"]) == []
-    assert retriever.search(QUESTION, 5, by_document=True, doc_ids=iter([])) == []
+    assert [hit.rank for hit in retriever.search(QUESTION, 9, by_document=True, filters=Filters(doc_ids=some))] == [
+        1,
+        2,
+    ]
+    assert retriever.search(QUESTION, 5, filters=Filters(doc_ids=["INCONNU"])) == []
+    assert retriever.search(QUESTION, 5, by_document=True, filters=Filters(doc_ids=iter([]))) == []
 
 
 @pytest.mark.parametrize("k", [0, -1, -(10**30)])

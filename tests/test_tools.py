@@ -151,7 +151,8 @@ def test_a_chunk_out_of_range_is_told_the_range(library, number):
 
 def test_the_tools_are_what_an_agent_needs(library, retriever):
     search, document, chunk = map(dspy.Tool, build_tools(library, retriever))
-    assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k"])
+    filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article"]
+    assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k", *filters])
     assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id"])
     assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
     assert [tool.desc.split()[0] for tool in (search, document, chunk)] == ["Cherche", "Donne", "Donne"]

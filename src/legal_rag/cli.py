@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from legal_rag.cli_evaluate import evaluate_command
 from legal_rag.cli_library import LIBRARY_COMMANDS
-from legal_rag.cli_options import open_library, place_options, print_json, trust_option
+from legal_rag.cli_options import filter_options, mode_option, open_library, place_options, print_json, trust_option
 
 if TYPE_CHECKING:
+    from legal_rag.filters import Filters
     from legal_rag.prediction import Prediction
 
 
@@ -61,7 +63,7 @@ def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
 
 
-for command in LIBRARY_COMMANDS:
+for command in (*LIBRARY_COMMANDS, evaluate_command):
     commands.add_command(command)
 
 
@@ -70,14 +72,19 @@ for command in LIBRARY_COMMANDS:
 @click.argument("query")
 @click.option("--k", type=int, default=5, show_default=True, help="How many chunks (or documents).")
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
+@click.option("--diverse", is_flag=True, help="Leave out passages that nearly repeat one above them.")
+@mode_option
+@filter_options
 @trust_option
-def search_command(query: str, k: int, index_folder: str, index_name: str, as_json: bool, **settings: bool) -> None:
+def search_command(
+    query: str, k: int, index_folder: str, index_name: str, as_json: bool, filters: "Filters", **settings: Any
+) -> None:
     """Rank the passages closest to QUERY."""
     from legal_rag.retriever import build_retriever
 
     library = open_library(index_folder, index_name)
-    retriever = build_retriever(library, trust_remote_code=settings["trust_remote_code"])
-    hits = retriever.search(query, k, by_document=settings["by_document"])
+    retriever = build_retriever(library, trust_remote_code=settings.pop("trust_remote_code"))
+    hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
         print_json([hit._asdict() for hit in hits])
         return

@@ -1,11 +1,15 @@
 """What several commands of the command line share: options, opening a Library, printing JSON."""
 
 import json
+from dataclasses import fields
+from functools import wraps
 from typing import Any
 
 import click
 
 from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
+from legal_rag.filters import Filters
+from legal_rag.fusion import MODES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
@@ -35,6 +39,31 @@ def source_options(command: Any) -> Any:
     ):
         command = option(command)
     return command
+
+
+mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
+
+
+def filter_options(command: Any) -> Any:
+    """Give a command the options that say which documents are searched; it gets them as `filters`."""
+
+    @wraps(command)
+    def filtered(*arguments: Any, **settings: Any) -> Any:
+        values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
+        return command(*arguments, filters=Filters(**values), **settings)
+
+    for option in (
+        click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+        click.option("--article", help="That cite it, or are it, e.g. 'L. 1152-1 du code du travail'."),
+        click.option("--number", help="The decision's own number, or its ECLI."),
+        click.option("--date-to", help="Day or year, included."),
+        click.option("--date-from", help="Day or year, included, e.g. 2023, 2023-11-08, '8 novembre 2023'."),
+        click.option("--solution", help="Outcome, e.g. 'rejet'."),
+        click.option("--formation", help="Chamber, e.g. 'soc.', '2e civ.'."),
+        click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),
+    ):
+        filtered = option(filtered)
+    return filtered
 
 
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:

@@ -81,7 +81,7 @@ class EvidenceAgent:
         encoder.check_query(question)
         query, query_offsets = encoder.encode_with_offsets(question, as_query=True)
         readings = []
-        for hit in self._retriever.search_vectors(query, self._n_passages, by_document=True):
+        for hit in self._retriever.search(question, self._n_passages, by_document=True):
             vectors, offsets = encoder.encode_with_offsets(hit.text)
             readings.append(Reading(hit, query @ vectors.T, offsets))
         own_words = query_offsets[:, 0] < query_offsets[:, 1]

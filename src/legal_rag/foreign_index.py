@@ -4,7 +4,7 @@ In: the index folder, the dataset, the encoder's identity. Out: an object that a
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from legal_rag.cleaning import clean_text
 from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
-from legal_rag.library import MAPPING, STORE, StoredChunk
+from legal_rag.filters import Filters
+from legal_rag.library import MAPPING, STORE, Named, StoredChunk
 from legal_rag.plaid_format import METADATA, open_files
 from legal_rag.rows import document_of_row, nearest_among
 
@@ -119,10 +120,26 @@ class ForeignIndex:
         wanted = (numbers >= first) & (numbers <= (2**62 if last is None else last))
         return [self._chunk(position) for position in positions[wanted]]
 
-    def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
-        """Return, for the only shard, the rising positions of the passages of some documents."""
-        positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(doc_ids)]
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for the only shard, the rising positions of the passages of the documents asked for.
+
+        Raises:
+            ValueError: If anything else is asked than documents by their ids: nothing else is indexed.
+        """
+        if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
+            raise ValueError("an index of the old form is filtered by document ids only (a Library, by all)")
+        positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
+
+    def positions_named(self, query: str) -> Named:
+        """Return nothing: names are not indexed."""
+        return Named(None, None)
+
+    def lexical_index(self) -> None:
+        """Return nothing: words are not indexed."""
+
+    def citation_links(self) -> None:
+        """Return None: nobody has looked for names in its texts."""
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return no position for the only shard: nothing is ever removed from such an index."""

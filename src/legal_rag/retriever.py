@@ -3,21 +3,30 @@
 In: an open Library (or anything with the same shards and texts) and its encoder. Out: `SearchHit`s, best first.
 """
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from legal_rag.chunking import chunk_id
+from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
+from legal_rag.encoded_shards import EncodedShards
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.filters import Filters
 from legal_rag.foreign_index import ForeignIndex, is_foreign
-from legal_rag.library import Library, StoredChunk
+from legal_rag.fusion import Mode
+from legal_rag.lexical import LexicalIndex, Ranked
+from legal_rag.library import Library, Named, StoredChunk
 from legal_rag.library_encoder import load_encoder
-from legal_rag.plaid import PlaidShards, SearchSettings, Shards, search_shards
+from legal_rag.plaid import PlaidShards, SearchSettings, Shards
+from legal_rag.ranking import Question, Ranker
+from legal_rag.repeats import first_of_each
+from legal_rag.token_weights import weigh
 
-__all__ = ["Corpus", "Retriever", "SearchHit", "build_encoder", "build_retriever", "open_corpus"]
+__all__ = ["Corpus", "Filters", "Retriever", "SearchHit", "build_encoder", "build_retriever", "open_corpus"]
 
 
 class SearchHit(NamedTuple):
@@ -26,7 +35,7 @@ class SearchHit(NamedTuple):
     rank: int  # from 1
     chunk_id: str
     doc_id: str
-    score: float  # MaxSim: at most the number of the query's tokens
+    score: float  # falls with the rank; see `legal_rag.ranking`
     title: str
     decision_date: str
     char_start: int
@@ -54,8 +63,17 @@ class Corpus(Protocol):
     def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
         """Return a document's chunks numbered `first` to `last`, in order."""
 
-    def positions_of(self, doc_ids: Iterable[str]) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of the chunks of some documents."""
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
+
+    def positions_named(self, query: str) -> Named:
+        """Return the positions of chunks that the names in a question lead to."""
+
+    def lexical_index(self) -> LexicalIndex | None:
+        """Open the index of words, if there is one."""
+
+    def citation_links(self) -> CitationLinks | None:
+        """Return the links between documents that cite each other, if they are known."""
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of chunks that are no longer part of the corpus."""
@@ -68,7 +86,7 @@ class Corpus(Protocol):
 
 
 class Retriever:
-    """Late-interaction search over one corpus."""
+    """Search over one corpus: late interaction and BM25, each alone or both as one."""
 
     def __init__(
         self,
@@ -78,7 +96,7 @@ class Retriever:
         device: str | None = None,
         shards: Shards | None = None,
     ) -> None:
-        """Open the shards of a corpus.
+        """Open the shards of a corpus, and its lexical index where it has one.
 
         Args:
             corpus: Whose chunks are searched.
@@ -91,10 +109,14 @@ class Retriever:
         self._settings, self._device = settings or SearchSettings(), device
         if corpus.read_only:
             device = "cpu"  # on a GPU, fast-plaid would write into the index's folder
-        self._shards: Shards = shards or PlaidShards(
-            corpus.shard_folders, self._settings, device, corpus.removed_positions()
-        )
-        corpus.check_unchanged()
+        shards, self._lexical = shards or self._open_shards(device), corpus.lexical_index()
+        corpus.check_unchanged()  # after all is open, so that all is of one Library
+        self._ranker = Ranker(shards, self._settings, self._lexical, corpus.citation_links())
+
+    def _open_shards(self, device: str | None) -> Shards:
+        if isinstance(self.corpus, Library) and not self.corpus.manifest["plaid"]["n_bits"]:
+            return EncodedShards(self.corpus, self.encoder)
+        return PlaidShards(self.corpus.shard_folders, self._settings, device, self.corpus.removed_positions())
 
     def reload(self) -> "Retriever":
         """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
@@ -108,56 +130,79 @@ class Retriever:
         query: str,
         k: int = 5,
         *,
+        mode: Mode | None = None,
+        filters: Filters | None = None,
         by_document: bool = False,
-        doc_ids: Iterable[str] | None = None,
+        diverse: bool = False,
     ) -> list[SearchHit]:
         """Rank the chunks that answer a question.
+
+        Chunks of documents that go by a name in the question come first, those of documents that cite it next.
 
         Args:
             query: The question.
             k: How many hits at most.
+            mode: 'hybrid', 'colbert', 'bm25' or 'bm25+rerank'; None takes the first that the corpus is indexed for.
+            filters: Search the documents that pass them only.
             by_document: Count documents: each appears once, by its best chunk.
-            doc_ids: Search these documents only.
+            diverse: Leave out a chunk whose text nearly repeats that of one above it.
 
         Raises:
-            ValueError: If the question is empty or longer than the encoder reads, or k is below 1.
+            ValueError: If the question is empty or longer than the encoder reads, k is below 1, or the corpus is not
+                indexed for the mode.
         """
+        return self.search_batch([query], k, mode=mode, filters=filters, by_document=by_document, diverse=diverse)[0]
+
+    def search_batch(
+        self,
+        queries: Sequence[str],
+        k: int = 5,
+        *,
+        mode: Mode | None = None,
+        filters: Filters | None = None,
+        by_document: bool = False,
+        diverse: bool = False,
+    ) -> list[list[SearchHit]]:
+        """Rank the chunks for several questions, which share the work; see `search`."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        return self.search_vectors(self.encode(query), k, by_document=by_document, doc_ids=doc_ids)
+        mode = self._ranker.checked(mode)
+        questions = self._questions(queries, mode)
+        subsets = self.corpus.positions(filters) if filters else None
+        wanted = k * 4 if by_document or diverse else k
+        answers = []
+        for question, ranked in zip(questions, self._ranker.rank(questions, wanted, mode, subsets), strict=True):
+            n, hits = wanted, self._hits(ranked, by_document=by_document, diverse=diverse)
+            while len(hits) < k and len(ranked) == n:
+                n *= 4
+                (ranked,) = self._ranker.rank([question], n, mode, subsets)
+                hits = self._hits(ranked, by_document=by_document, diverse=diverse)
+            answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
+        return answers
 
-    def encode(self, query: str) -> np.ndarray:
-        """Encode a question: shape (n_query_tokens, dim), unit rows.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        (vectors,) = self.encoder.encode_queries([query])
-        return vectors
-
-    def search_vectors(
-        self, vectors: np.ndarray, k: int, *, by_document: bool = False, doc_ids: Iterable[str] | None = None
-    ) -> list[SearchHit]:
-        """Rank the chunks for an encoded question; see `search`."""
-        subsets = None if doc_ids is None else self.corpus.positions_of(doc_ids)
-        if not by_document:
-            return self._hits(self._ranked(vectors, k, subsets))
-        wanted = k * 4
-        while True:
-            ranked = self._ranked(vectors, wanted, subsets)
-            hits = _best_of_each_document(self._hits(ranked))
-            if len(hits) >= k or len(ranked) < wanted:
-                return [hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)]
-            wanted *= 4
-
-    def _ranked(
-        self, vectors: np.ndarray, k: int, subsets: Sequence[np.ndarray] | None
-    ) -> list[tuple[int, int, float]]:
-        return search_shards(self._shards, [vectors], k, self._settings, subsets)[0]
-
-    def _hits(self, ranked: Sequence[tuple[int, int, float]]) -> list[SearchHit]:
-        chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
+    def _questions(self, queries: Sequence[str], mode: Mode) -> list[Question]:
+        queries = [unicodedata.normalize("NFC", query) for query in queries]  # as documents are
+        for query in queries:
+            self.encoder.check_query(query)
+        vectors = [None] * len(queries) if mode == "bm25" else self._query_vectors(queries)
         return [
+            Question(query, some, [one for one in self.corpus.positions_named(query) if one is not None])
+            for query, some in zip(queries, vectors, strict=True)
+        ]
+
+    def _query_vectors(self, queries: Sequence[str]) -> list[np.ndarray]:
+        """Encode questions; where the corpus says how rare words are, their tokens are weighed by it."""
+        vectors = self.encoder.encode_queries(queries)
+        if self._lexical is None:
+            return vectors
+        return [
+            weigh(query, some, self.encoder.query_offsets(query), self._lexical.rarity)
+            for query, some in zip(queries, vectors, strict=True)
+        ]
+
+    def _hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
+        chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
+        hits = [
             SearchHit(
                 rank=rank,
                 chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index),
@@ -171,6 +216,9 @@ class Retriever:
             )
             for rank, ((_, _, score), chunk) in enumerate(zip(ranked, chunks, strict=True), start=1)
         ]
+        if by_document:
+            hits = _best_of_each_document(hits)
+        return [hits[i] for i in first_of_each([hit.text for hit in hits])] if diverse else hits
 
 
 def open_corpus(

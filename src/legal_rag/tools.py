@@ -4,13 +4,14 @@ As plain functions they take the retriever or the documents; `build_tools` close
 down every call. What they return to the agent is French text; they never raise at it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from legal_rag.chunking import chunk_id as format_chunk_id
 from legal_rag.chunking import parse_chunk_id
 from legal_rag.citations import format_marker
 from legal_rag.corpus import ID_COLUMN, Document
+from legal_rag.filters import Filters
 from legal_rag.library import StoredChunk
 from legal_rag.retriever import Corpus, Retriever, SearchHit
 from legal_rag.rows import document_of, nearest_id
@@ -114,26 +115,54 @@ def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None)
 
 
 def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
-    def search_legal_docs(query: str, k: int = 5) -> str:
+    def search_legal_docs(
+        query: str,
+        k: int = 5,
+        juridiction: str = "",
+        formation: str = "",
+        solution: str = "",
+        date_from: str = "",
+        date_to: str = "",
+        number: str = "",
+        article: str = "",
+    ) -> str:
         """Cherche dans les décisions les passages les plus proches d'une question en français.
 
         Donne au plus k passages (1 à 50), du plus proche au moins proche : identifiant du passage, score, titre, date,
         position dans la décision, extrait. Reformulez la question avec les mots du droit si rien ne convient.
+        Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
+        (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
+        article (« L. 1152-1 du code du travail »).
         """
-        with log.record("search", "search_legal_docs", query=query, k=k) as ids:
+        asked = {
+            "juridiction": juridiction,
+            "formation": formation,
+            "solution": solution,
+            "date_from": date_from,
+            "date_to": date_to,
+            "number": number,
+            "article": article,
+        }
+        asked = {name: text for name, value in asked.items() if value and (text := str(value).strip())}
+        with log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
                 wanted = _whole_number("k", k, 1, MOST_HITS)
-                text = _question(query)
+                text, filters = _question(query), _filters(asked)
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             try:
-                hits = retriever.search(text, wanted)
+                retriever.encoder.check_query(text)
             except ValueError:  # the encoder's own words are not for the agent
                 return "Recherche impossible : la question est trop longue, reformulez-la en une phrase."
+            try:
+                hits = retriever.search(text, wanted, filters=filters)
+            except ValueError:
+                return "Recherche impossible dans ce corpus avec ces filtres."
             ids += [hit.chunk_id for hit in hits]
         for hit in hits:
             log.saw(hit)
-        return "\n\n".join(map(_render_hit, hits)) or "Aucun passage trouvé."
+        nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
+        return "\n\n".join(map(_render_hit, hits)) or nothing
 
     return search_legal_docs
 
@@ -188,6 +217,16 @@ def _question(query: object) -> str:
     if not text:
         raise ValueError("la question est vide")
     return text
+
+
+def _filters(asked: Mapping[str, Any]) -> Filters:
+    """Read the filters that a model sent, each by itself, so that the one which is not understood can be named."""
+    for name, value in asked.items():
+        try:
+            Filters(**{name: value})
+        except ValueError as error:
+            raise ValueError(f"{name} n'est pas compris : « {_printable(value[:SHOWN_ID_CHARS])} »") from error
+    return Filters(**asked)
 
 
 def _whole_number(name: str, value: object, least: int, most: int) -> int:

@@ -1,0 +1,226 @@
+"""Ranking chunks for a question: by late interaction, by BM25, by both; what a question names comes first.
+
+In: questions, encoded where the mode needs it. Out: places (shard, position) with scores that fall. What a score means
+depends on the mode: MaxSim, BM25, or their sum in standard deviations; one lifted by a name has what keeps it above.
+"""
+
+import math
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from legal_rag.citation_links import CitationLinks, Place
+from legal_rag.encoded_shards import NOT_SEARCHABLE, EncodedShards
+from legal_rag.fusion import CITED_WEIGHT, FUSED_CHUNKS, MODES, Mode, credits, fuse
+from legal_rag.lexical import LexicalIndex, Ranked
+from legal_rag.plaid import SearchSettings, ShardHits, Shards, search_shards
+
+RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
+
+Subsets = Sequence[np.ndarray]  # for each shard, rising positions
+
+
+class Question(NamedTuple):
+    """A question as the ranking needs it."""
+
+    text: str
+    vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
+    named: Sequence[Subsets] = ()  # chunks that its names lead to: those to come first, those to come next
+
+
+class Known(NamedTuple):
+    """What is known of places, for one question."""
+
+    late: dict[Place, float]  # MaxSim
+    words: dict[Place, float]  # BM25
+    documents: dict[Place, tuple[float, int]]  # BM25 of the whole document, the number of its chunks
+
+
+class Ranker:
+    """The two indexes of one corpus, asked as one.
+
+    Args:
+        shards: For late interaction.
+        settings: How thorough that is.
+        lexical: For BM25; None where the corpus has no such index.
+        links: Which documents cite which; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        settings: SearchSettings,
+        lexical: LexicalIndex | None,
+        links: CitationLinks | None = None,
+    ) -> None:
+        self._shards, self._settings, self._lexical, self._links = shards, settings, lexical, links
+        self._only_scores = isinstance(shards, EncodedShards)
+
+    def checked(self, mode: str | None) -> Mode:
+        """Return a mode that the corpus is indexed for; None stands for the best there is.
+
+        Raises:
+            ValueError: If there is no such mode, or it needs an index that the corpus does not have.
+        """
+        if mode is None:
+            mode = "bm25+rerank" if self._only_scores else "hybrid" if self._lexical else "colbert"
+        if mode not in MODES:
+            raise ValueError(f"no such mode: {mode!r} (expected one of {', '.join(MODES)})")
+        if mode != "colbert" and self._lexical is None:
+            raise ValueError(f"mode {mode!r} needs an index of words, which this corpus does not have")
+        if mode in ("colbert", "hybrid") and self._only_scores:
+            raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
+        return mode
+
+    def rank(self, questions: Sequence[Question], k: int, mode: Mode, subsets: Subsets | None = None) -> list[Ranked]:
+        """Rank at most `k` places for each question, among `subsets` where they are given."""
+        answers = self._by_mode(questions, k, mode, subsets)
+        return [
+            self._names_first(question, answer, k, mode, subsets) if question.named else answer
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+
+    def _names_first(self, question: Question, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None) -> Ranked:
+        named = [_both(some, subsets) for some in question.named]
+        return stacked([*(self._rank_all(question, k, mode, some) for some in named), answer])[:k]
+
+    def _rank_all(self, question: Question, k: int, mode: Mode, named: Subsets) -> Ranked:
+        """Rank what a name leads to, also what shares no word with the question: it comes last, with score 0."""
+        (ranked,) = self._by_mode([question], k, mode, named)
+        found = {one[:2] for one in ranked}
+        places = ((shard, int(position)) for shard, some in enumerate(named) for position in some)
+        rest = (place for place in places if place not in found)
+        return stacked([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
+
+    def _by_mode(self, questions: Sequence[Question], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
+        if mode == "colbert":
+            return self._late(questions, k, subsets)
+        if mode == "bm25":
+            return self._words(questions, k, subsets)
+        if mode == "bm25+rerank":
+            found = self._words(questions, max(k, RERANKED_CHUNKS), subsets)
+            return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
+        depth = max(k, FUSED_CHUNKS)
+        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
+        late, words = self._late(questions, depth, subsets, fewer), self._words(questions, depth, subsets)
+        return [self._fused(*one, subsets)[:k] for one in zip(questions, late, words, strict=True)]
+
+    def _late(
+        self, questions: Sequence[Question], k: int, subsets: Subsets | None, settings: SearchSettings | None = None
+    ) -> list[Ranked]:
+        vectors = [_vectors(one) for one in questions]
+        return search_shards(self._shards, vectors, k, settings or self._settings, subsets)
+
+    def _words(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
+        return [self._lexicon.search(one.text, k, subsets) for one in questions]
+
+    @property
+    def _lexicon(self) -> LexicalIndex:
+        assert self._lexical is not None  # noqa: S101 - `checked` lets no mode through that would need it
+        return self._lexical
+
+    def _reranked(self, question: Question, found: Ranked) -> Ranked:
+        """Order the first of what BM25 found by MaxSim, always as many; the others stay behind them as they are."""
+        places = [one[:2] for one in found[:RERANKED_CHUNKS]]
+        return stacked([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
+
+    def _fused(self, question: Question, late: Ranked, words: Ranked, subsets: Subsets | None) -> Ranked:
+        """Score what either part found by both parts; then what that cites, by both parts and who cites it."""
+        first = {one[:2] for part in (late, words) for one in part[:FUSED_CHUNKS]}
+        known = Known({one[:2]: one[2] for one in late}, {one[:2]: one[2] for one in words}, {})
+        places = sorted(known.late.keys() | known.words.keys())
+        scores = self._by_all_parts(question, places, known, first)
+        if self._links is None or not places:
+            return _ordered(places, scores)
+        gains = self._gains(self._links, dict(zip(places, scores, strict=True)), first)
+        cited = (place for place in islice(gains, FUSED_CHUNKS) if _is_among(place, subsets))
+        places = sorted({*places, *cited})
+        scores = self._by_all_parts(question, places, known, first)
+        return _ordered(places, scores + [CITED_WEIGHT * gains.get(place, 0.0) for place in places])
+
+    def _by_all_parts(
+        self,
+        question: Question,
+        places: Sequence[Place],
+        known: Known,
+        first: Set[Place],
+    ) -> np.ndarray:
+        """Return the fused scores of places; adds to what is known what of it is missing."""
+        without_late, without_words, unknown = ([place for place in places if place not in some] for some in known)
+        known.late.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
+        known.words.update(zip(without_words, self._lexicon.scores(question.text, without_words).tolist(), strict=True))
+        wholes, n_chunks = self._lexicon.document_scores(question.text, unknown)
+        known.documents.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
+        late, words = (np.array([scores[place] for place in places]) for scores in known[:2])
+        wholes, n_chunks = np.array([known.documents[place] for place in places]).reshape(-1, 2).T
+        return fuse(late, words, wholes, n_chunks, np.array([place in first for place in places], dtype=bool))
+
+    def _gains(self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]) -> dict[Place, float]:
+        """Return what the chunks of documents gain that the best ones cite; those that gain most come first."""
+        documents = links.documents_at(first)
+        best: dict[int, float] = {}
+        for place, document in documents.items():
+            best[document] = max(best.get(document, -math.inf), scores[place])
+        found = links.links_from(best)
+        shares = {name: self._lexicon.share_naming(name) for name in {link.name for link in found}}
+        gained = credits(best, found, shares)
+        places = links.places_of(list(gained))
+        most = sorted(gained, key=lambda document: (-gained[document], document))
+        return {place: gained[document] for document in most for place in places[document]}
+
+    def _max_sim(self, question: Question, places: Sequence[tuple[int, int]]) -> np.ndarray:
+        """Score places by MaxSim, shape (n_places,)."""
+        positions: list[list[int]] = [[] for _ in self._shards.sizes]
+        for shard, position in sorted(places):
+            positions[shard].append(position)
+        candidates = [
+            [ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in positions
+        ]
+        answers = self._shards.scores([_vectors(question)], candidates)
+        scores = {
+            (shard, int(position)): float(score)
+            for shard, (hits,) in enumerate(answers)
+            for position, score in zip(hits.positions, hits.scores, strict=True)
+        }
+        return np.array([scores[place] for place in places], dtype=np.float32)
+
+
+def stacked(tiers: Sequence[Ranked]) -> Ranked:
+    """Put rankings one above the other, each place where it first stands; higher ones' scores are raised to fall."""
+    above: set[tuple[int, int]] = set()
+    distinct: list[Ranked] = []
+    for tier in tiers:
+        distinct.append([one for one in tier if one[:2] not in above])
+        above |= {one[:2] for one in tier}
+    result: Ranked = []
+    for tier in reversed([tier for tier in distinct if tier]):
+        lift = max(result[0][2] - tier[-1][2] + 1.0, 0.0) if result else 0.0
+        result = [(shard, position, score + lift) for shard, position, score in tier] + result
+    return result
+
+
+def _ordered(places: Sequence[tuple[int, int]], scores: np.ndarray) -> Ranked:
+    ranked = [(*place, float(score)) for place, score in zip(places, scores, strict=True)]
+    return sorted(ranked, key=lambda one: (-one[2], one[:2]))
+
+
+def _both(some: Subsets, others: Subsets | None) -> Subsets:
+    if others is None:
+        return some
+    return [np.intersect1d(one, other, assume_unique=True) for one, other in zip(some, others, strict=True)]
+
+
+def _is_among(place: Place, subsets: Subsets | None) -> bool:
+    if subsets is None:
+        return True
+    shard, position = place
+    i = np.searchsorted(subsets[shard], position)
+    return bool(i < len(subsets[shard]) and subsets[shard][i] == position)
+
+
+def _vectors(question: Question) -> np.ndarray:
+    assert question.vectors is not None  # noqa: S101 - the mode says whether questions are encoded
+    return question.vectors
