@@ -66,8 +66,9 @@ print(f"{len(queries)} questions, par exemple : {queries[0].text}")
 # %% [markdown]
 # ## 3. Chercher dans chaque mode
 #
-# `colbert` compare les mots par le sens, `bm25` par la lettre, `hybrid` additionne les deux ; `bm25+rerank` reclasse
-# par le sens ce que la lettre a trouvé. Chaque résultat est enregistré dans un fichier que trec_eval lit.
+# `colbert` compare les mots par le sens, `bm25` par la lettre, `hybrid` additionne les deux et tient compte de ce que
+# citent les meilleurs documents ; `bm25+rerank` reclasse par le sens ce que la lettre a trouvé. Chaque résultat est
+# enregistré dans un fichier que trec_eval lit.
 
 # %%
 from legal_rag.evaluation import batch_query, write_qrels, write_run
@@ -109,13 +110,13 @@ for comparison in compare_runs(evaluations["hybrid"], evaluations["bm25"]):
 # À gauche, la part des bonnes décisions parmi les k premières ; à droite, le rang de la première.
 
 # %%
-from IPython.display import display
+from IPython.display import Image, display
 
 from legal_rag.analysis import plot_runs, save_plot
 
-figure = plot_runs(qrels, runs)
-save_plot(figure, Path(OUTPUT_FOLDER, "rappel.png"))
-display(figure)
+picture = Path(OUTPUT_FOLDER, "rappel.png")
+save_plot(plot_runs(qrels, runs), picture)
+display(Image(picture.read_bytes()))
 
 # %% [markdown]
 # ## 6. Regarder une question manquée

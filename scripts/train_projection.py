@@ -193,7 +193,7 @@ def _sentence_pairs(passages: Sequence[Passage], generator: random.Random) -> It
 
 
 def _text_for(pair: Pair, passages: Sequence[Passage]) -> str:
-    """Return the passage of a pair; without the sentence that asks for it, which would be found by its letters."""
+    """Return the passage of a pair; without the sentence that asks for it, where it stands there with single blanks."""
     text = passages[pair.passage].text
     return text.replace(pair.query, " ") if pair.kind == "sentence" else text
 

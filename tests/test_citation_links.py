@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from legal_rag.citation_links import CitationLinks, Link
+from legal_rag.citation_links import MOST_HELD, CitationLinks, Link
 from legal_rag.filters import Filters
 from legal_rag.fusion import CITING_DOCUMENTS, credits
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
@@ -74,6 +74,30 @@ def test_an_article_cites_within_its_own_code(library):
 def test_a_citation_that_could_be_of_two_codes_leads_nowhere_but_counts(library):
     assert cited(library, "ruling") == {("ruling", "shops"): ("article:L2", 0.5)}
     assert cited(library, "nobody", "far") == {}
+
+
+def test_what_is_cited_in_two_forms_counts_once(tiny_encoder, tmp_path):
+    rows = [
+        {"id": "twice", "content": "L'article L. 9 du code du travail ; cet article L. 9 renvoie à l'article 5."},
+        {"id": "article", "content": "Le repos.", "title": f"{CODE}L9"},
+        {"id": "ruling", "content": "Casse.", "number": "16-86.735", "ecli": "ECLI:FR:CCASS:2018:CR03217"},
+        {"id": "both", "content": "Pourvoi n° 16-86.735, ECLI:FR:CCASS:2018:CR03217."},
+    ]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    library = open_index(config)
+    assert cited(library, "twice") == {("twice", "article"): ("article:L9", 0.5)}
+    assert cited(library, "both")["both", "ruling"][1] == 1.0
+
+
+def test_a_name_that_many_documents_go_by_leads_to_none(tiny_encoder, tmp_path):
+    rows = [{"id": str(n), "content": f"Version {n}.", "title": f"{CODE}L9"} for n in range(MOST_HELD + 1)]
+    config = IndexConfig(source=[*rows, {"id": "citing", "content": "Voir l'article L. 9 du code du travail."}])
+    config = replace(config, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    assert cited(open_index(config), "citing") == {}
+    remove_documents(["0"], tmp_path)
+    assert len(cited(open_index(config), "citing")) == MOST_HELD
 
 
 def test_a_document_s_places_are_those_of_its_chunks(tiny_library):

@@ -11,7 +11,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.lexical import HEADER_COLUMNS, LEXICAL_FOLDER, LexicalIndex, words_of
-from legal_rag.names import names_in
+from legal_rag.names import cited_by, loosest_of, names_in, own_names
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +125,14 @@ def test_a_document_is_scored_whole_for_each_of_its_chunks(index, tiny_library):
         assert score == pytest.approx(expected, rel=0.05, abs=0.01)  # lengths are rounded
 
 
-def test_the_share_of_documents_that_name_something(index, tiny_library):
-    named = Counter(name for one in tiny_library.documents() for name in names_in(one.content))
-    for name in random.Random(0).sample(sorted(named), 20):
-        assert index.share_naming(name) == pytest.approx(named[name] / tiny_library.n_documents)
-    assert index.share_naming("article:9999") == 0
+def test_the_share_of_documents_that_cite_something(index, tiny_library):
+    """Also where a column says so, not the text; a document's own name is no citation."""
+    cited = Counter()
+    for one in tiny_library.documents():
+        cited.update({loosest_of(term) for term in set(cited_by(one)) - set(own_names(one))})
+    for name in random.Random(0).sample(sorted(cited), 20):
+        assert index.share_citing(name) == pytest.approx(cited[name] / tiny_library.n_documents)
+    assert index.share_citing("article:9999") == 0
 
 
 def test_what_is_added_is_found_and_what_is_removed_is_not_while_a_reader_stays_at_its_commit(

@@ -11,6 +11,7 @@ from legal_rag.fusion import CHANCE_OF_NEXT, CHANCES_WEIGHT, FUSED_CHUNKS, LATE_
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.library import Library
 from legal_rag.names import own_names
+from legal_rag.plaid import SearchSettings
 from legal_rag.ranking import RERANKED_CHUNKS, stacked
 from legal_rag.repeats import first_of_each
 from legal_rag.retriever import Retriever
@@ -67,6 +68,15 @@ def test_reranking_orders_what_bm25_found_by_max_sim(retriever):
 @pytest.mark.parametrize("mode", MODES)
 def test_fewer_hits_are_the_first_of_more_in_every_mode(retriever, mode):
     assert retriever.search(QUESTION, 3, mode=mode) == retriever.search(QUESTION, 20, mode=mode)[:3]
+
+
+def test_hybrid_scores_do_not_depend_on_how_many_are_asked_for_where_the_search_is_approximate(
+    tiny_library, tiny_encoder
+):
+    settings = SearchSettings(exact_below=0, n_probe=8, n_estimates=150, n_full_scores=20)
+    retriever = Retriever(tiny_library, tiny_encoder, settings)
+    few, many = (retriever.search(QUESTION, k, mode="hybrid") for k in (5, FUSED_CHUNKS + 20))
+    assert few == many[:5]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -6,13 +6,14 @@ cited; one that leaves out the code or the series, only where a single document 
 
 import json
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from legal_rag.names import lead_of, loosest_of
 
 Place = tuple[int, int]  # shard, position
+MOST_HELD = 10  # documents that may go by one name (an article's versions) and still be cited by it
 
 
 class Link(NamedTuple):
@@ -50,29 +51,33 @@ class CitationLinks:
             SELECT document_key, term FROM names INDEXED BY names_by_document
             WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0
         """
-        rows = self._connect().execute(query, (json.dumps(list(documents)),)).fetchall()
-        leads = {term: lead for _, term in rows if (lead := lead_of(term))}
-        holders = self._holders({name for name, _ in leads.values()})
-        n_cited = Counter(citing for citing, term in rows if term in leads)
-        links = {}
-        for citing, term in rows:
-            if term in leads:
-                name, whole = leads[term]
-                held = holders[name] if whole or len(holders[name]) == 1 else []
-                for cited in held:
-                    links[citing, cited] = Link(citing, cited, loosest_of(term), 1 / n_cited[citing] / len(held))
+        cited: dict[int, list[str]] = defaultdict(list)
+        for citing, term in self._connect().execute(query, (json.dumps(sorted(documents)),)):
+            cited[citing].append(term)
+        held: dict[str, list[int]] = {}
+        links: dict[tuple[int, int], Link] = {}
+        for citing, terms in sorted(cited.items()):
+            leads = _leads(terms)
+            for term, (name, whole) in leads.items():
+                if name not in held:
+                    held[name] = self._holders(name)
+                holders = held[name] if whole or len(held[name]) == 1 else []
+                for holder in holders:
+                    share = 1 / len(leads) / len(holders)
+                    before = links.get((citing, holder))
+                    links[citing, holder] = Link(
+                        citing, holder, loosest_of(term), share + (before.share if before else 0.0)
+                    )
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
-    def _holders(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Return the documents that go by each name."""
+    def _holders(self, name: str) -> list[int]:
+        """Return the documents that go by a name; none if so many do that it names no one of them."""
         query = f"""
-            SELECT term, document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
-            WHERE own AND term IN (SELECT value FROM json_each(?)) AND {self._present}
+            SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
+            WHERE own AND term = ? AND {self._present} LIMIT {MOST_HELD + 1}
         """  # noqa: S608
-        holders: dict[str, list[int]] = defaultdict(list)
-        for term, key in self._connect().execute(query, (json.dumps(sorted(names)),)):
-            holders[term].append(key)
-        return holders
+        holders = [key for (key,) in self._connect().execute(query, (name,))]
+        return sorted(holders) if len(holders) <= MOST_HELD else []
 
     def places_of(self, documents: Sequence[int]) -> dict[int, list[Place]]:
         """Return the places of each document's chunks, in order."""
@@ -84,3 +89,10 @@ class CitationLinks:
         for key, shard, position in self._connect().execute(query, (json.dumps(list(documents)),)):
             places[key].append((shard, position))
         return places
+
+
+def _leads(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Return the name that each term leads to, and whether it is whole; what is also cited in full counts once, so."""
+    leads = {term: lead for term in terms if (lead := lead_of(term))}
+    in_full = {loosest_of(term) for term, (_, whole) in leads.items() if whole}
+    return {term: lead for term, lead in leads.items() if lead[1] or loosest_of(term) not in in_full}

@@ -74,7 +74,9 @@ _ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
 _CASES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CASE_PATTERNS]
 
 _PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
-_ARTICLE_NUMBER = rf"(?:{_PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|[A-Z](?![\w'’.-])))?"
+_ARTICLE_NUMBER = (
+    rf"(?:{_PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
+)
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 # The noun that names a code; "le code précité" or "le code prévoit" names none.
 _CODE_WORD = (
@@ -113,8 +115,9 @@ _BARE_ARTICLE = re.compile(
 _OF_NAMED_CODE = re.compile(rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{_CODE_PATTERN})", re.I)
 # "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = re.compile(
-    rf"(?P<code>{_CODE_PATTERN}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
-    rf"(?:(?:articles?|art\.){SPACE}|(?={_PREFIX}\d))(?P<list>(?>{_LIST}))(?!{GAP},?{GAP}(?:du|dudit|des|de|d['’])(?!\w))",
+    rf"(?<!\w)(?P<code>{_CODE_PATTERN}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
+    rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{_PREFIX})\d))(?P<list>(?>{_LIST}))"
+    rf"(?!(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
     re.IGNORECASE,
 )
 _NUMBER_IN_LIST = re.compile(_ARTICLE_NUMBER, re.IGNORECASE)

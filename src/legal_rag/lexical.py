@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from legal_rag.corpus import Document
-from legal_rag.names import names_in
+from legal_rag.names import loosest_of, names_in
 from legal_rag.progress import progress
 from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored
 
@@ -62,7 +62,7 @@ def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
                 for entry in _entries(document, places):
                     chunks.add_document(entry)
                 if places:
-                    documents.add_document(_entry_of_whole(document, places))
+                    documents.add_document(_entry_of_whole(document, places, _cited(key, connection)))
                 bar.update()
     try:
         for writer in (chunks, documents):
@@ -160,9 +160,9 @@ class LexicalIndex:
         n = min(self._searcher.doc_freq("text", term) for term in terms)
         return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
 
-    def share_naming(self, name: str) -> float:
-        """Return the share of documents that name something, given as a term of `names_in`; in [0, 1]."""
-        return float(self._wholes.doc_freq("names", name) / max(self._wholes.num_docs, 1))
+    def share_citing(self, name: str) -> float:
+        """Return the share of documents that cite something, given as a term of `names_in`; in [0, 1]."""
+        return float(self._wholes.doc_freq("cited", name) / max(self._wholes.num_docs, 1))
 
     def _scores(self, searcher: "tantivy.Searcher", query: str, numbers: np.ndarray) -> np.ndarray:
         """Return the scores of the entries at some places, given as numbers."""
@@ -235,8 +235,17 @@ def _entries(document: Document, chunks: Sequence[ChunkRow]) -> Iterator["tantiv
         yield _entry(document, document.content[start:end], _number(shard, position), chunks)
 
 
-def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
-    return _entry(document, document.content, _number(*chunks[0][2:]), chunks)
+def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow], cited: Iterable[str]) -> "tantivy.Document":
+    entry = _entry(document, document.content, _number(*chunks[0][2:]), chunks)
+    for name in cited:
+        entry.add_text("cited", name)
+    return entry
+
+
+def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
+    """Return what a document cites, wherever it says so, each in the form of `names_in`."""
+    query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
+    return {loosest_of(term) for (term,) in connection.execute(query, (document_key,))}
 
 
 def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
@@ -284,7 +293,7 @@ def _open_to_read(folder: Path) -> "tantivy.Index":
     """Open the index in a folder that may be read-only: tantivy wants to write a lock beside the files."""
     if os.access(folder, os.W_OK):
         return _open(folder)
-    with tempfile.TemporaryDirectory(prefix="lexical-") as links:
+    with tempfile.TemporaryDirectory(prefix="lexical-", ignore_cleanup_errors=True) as links:
         for file in folder.iterdir():
             (Path(links) / file.name).symlink_to(file.resolve())
         return _open(Path(links))  # its files stay mapped when the links are gone
@@ -297,6 +306,7 @@ def _schema() -> "tantivy.Schema":
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="french", index_option="freq")
     builder.add_text_field("names", tokenizer_name="raw", index_option="freq")
+    builder.add_text_field("cited", tokenizer_name="raw", index_option="basic")  # of whole documents
     builder.add_unsigned_field("place", indexed=True, fast=True)
     builder.add_unsigned_field("document", fast=True)
     builder.add_unsigned_field("n_chunks", fast=True)

@@ -103,9 +103,8 @@ class Ranker:
         if mode == "bm25+rerank":
             found = self._words(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        depth = max(k, FUSED_CHUNKS)
-        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
-        late, words = self._late(questions, depth, subsets, fewer), self._words(questions, depth, subsets)
+        late = self._late_of_hybrid(questions, k, subsets)
+        words = self._words(questions, max(k, FUSED_CHUNKS), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, late, words, strict=True)]
 
     def _late(
@@ -113,6 +112,15 @@ class Ranker:
     ) -> list[Ranked]:
         vectors = [_vectors(one) for one in questions]
         return search_shards(self._shards, vectors, k, settings or self._settings, subsets)
+
+    def _late_of_hybrid(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
+        """Rank what the fusion goes by, always found in the same way; behind it, what more is asked for."""
+        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
+        first = self._late(questions, FUSED_CHUNKS, subsets, fewer)
+        if k <= FUSED_CHUNKS:
+            return first
+        more = self._late(questions, k, subsets)
+        return [_followed(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _words(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
         return [self._lexicon.search(one.text, k, subsets) for one in questions]
@@ -136,8 +144,8 @@ class Ranker:
         if self._links is None or not places:
             return _ordered(places, scores)
         gains = self._gains(self._links, dict(zip(places, scores, strict=True)), first)
-        cited = (place for place in islice(gains, FUSED_CHUNKS) if _is_among(place, subsets))
-        places = sorted({*places, *cited})
+        cited = (place for place in gains if _is_among(place, subsets))
+        places = sorted({*places, *islice(cited, FUSED_CHUNKS)})
         scores = self._by_all_parts(question, places, known, first)
         return _ordered(places, scores + [CITED_WEIGHT * gains.get(place, 0.0) for place in places])
 
@@ -165,7 +173,7 @@ class Ranker:
         for place, document in documents.items():
             best[document] = max(best.get(document, -math.inf), scores[place])
         found = links.links_from(best)
-        shares = {name: self._lexicon.share_naming(name) for name in {link.name for link in found}}
+        shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in found}}
         gained = credits(best, found, shares)
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))
@@ -200,6 +208,12 @@ def stacked(tiers: Sequence[Ranked]) -> Ranked:
         lift = max(result[0][2] - tier[-1][2] + 1.0, 0.0) if result else 0.0
         result = [(shard, position, score + lift) for shard, position, score in tier] + result
     return result
+
+
+def _followed(first: Ranked, more: Ranked) -> Ranked:
+    """Put behind a ranking what another has beside; scores stay as they are."""
+    there = {one[:2] for one in first}
+    return [*first, *(one for one in more if one[:2] not in there)]
 
 
 def _ordered(places: Sequence[tuple[int, int]], scores: np.ndarray) -> Ranked:
