@@ -813,7 +813,7 @@ def test_a_retriever_is_built_from_two_addresses_and_later_without_the_server(
     assert assets == first
     retriever = build_retriever(assets.index, build_encoder(str(assets.encoder)))
     contents = {row["id"]: row["content"] for row in sample_rows}
-    hits = retriever.search("Le pourvoi est-il rejeté ?", k=3)
+    hits = retriever.search("Le pourvoi est-il rejeté ?", k=3, mode="colbert")
     assert [hit.text for hit in hits] == [contents[hit.doc_id][hit.char_start : hit.char_end] for hit in hits]
     assert len(hits) == 3
 
