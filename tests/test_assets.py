@@ -27,6 +27,7 @@ from legal_rag.assets import (
     find_index_root,
     prepare_assets,
 )
+from legal_rag.corpus import read_documents
 from legal_rag.downloads import file_name_of
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import build_retriever, open_corpus
@@ -799,7 +800,7 @@ def _zip_folder(folder: Path, path: Path) -> Path:
 
 
 def test_a_retriever_is_built_from_two_addresses_and_later_without_the_server(
-    tiny_library, tiny_model_folder, sample_rows, tmp_path
+    tiny_library, tiny_model_folder, sample_file, tmp_path
 ):
     index_server = Server(_zip_folder(tiny_library.path, tmp_path / "index").read_bytes())
     encoder_server = Server(_zip_folder(tiny_model_folder, tmp_path / "encoder").read_bytes())
@@ -812,10 +813,12 @@ def test_a_retriever_is_built_from_two_addresses_and_later_without_the_server(
 
     assert assets == first
     retriever = build_retriever(assets.index, build_encoder(str(assets.encoder)))
-    contents = {row["id"]: row["content"] for row in sample_rows}
-    hits = retriever.search("Le pourvoi est-il rejeté ?", k=3, mode="colbert")
+    contents = {one.id: one.content for one in read_documents(sample_file)}  # cleaned: what offsets count in
+    hits = retriever.search("Le pourvoi est-il rejeté ?", k=3)
     assert [hit.text for hit in hits] == [contents[hit.doc_id][hit.char_start : hit.char_end] for hit in hits]
     assert len(hits) == 3
+    everything = retriever.search("Le pourvoi est-il rejeté ?", k=10**6)
+    assert all(hit.text == contents[hit.doc_id][hit.char_start : hit.char_end] for hit in everything)
 
 
 def test_an_encoder_from_a_folder_must_fit_the_index(tiny_library, tiny_model_folder, tmp_path):
