@@ -6,7 +6,7 @@ constitutionnel's own published numbering; ECLI, Council conclusions 2011/C 127/
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
 
@@ -117,7 +117,7 @@ _OF_NAMED_CODE = re.compile(rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{
 _AFTER_CODE = re.compile(
     rf"(?<!\w)(?P<code>{_CODE_PATTERN}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
     rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{_PREFIX})\d))(?P<list>(?>{_LIST}))"
-    rf"(?!(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
+    rf"(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
     re.IGNORECASE,
 )
 _NUMBER_IN_LIST = re.compile(_ARTICLE_NUMBER, re.IGNORECASE)
@@ -148,26 +148,23 @@ def _below_hundred(number: int) -> str:
     return f"{_TENS[base]}{joined}{_UNITS[rest - 1]}"
 
 
-def _year_words() -> Iterator[tuple[str, int]]:
-    for rest in range(100):
-        ending = f" {_below_hundred(rest)}" if rest else ""
-        yield f"mille neuf cent{ending}", 1900 + rest
-        yield f"mil neuf cent{ending}", 1900 + rest
-        yield f"deux mille{ending}", 2000 + rest
-        yield f"deux mil{ending}", 2000 + rest
-
-
 _DAYS = {"premier": 1} | {_below_hundred(day): day for day in range(1, 32)}
-_YEARS = dict(_year_words())
+_CENTURIES = {"mille neuf cent": 1900, "mil neuf cent": 1900, "deux mille": 2000, "deux mil": 2000}
+_RESTS = {_below_hundred(rest): rest for rest in range(1, 100)}
+_YEARS = _CENTURIES | {
+    f"{century} {rest}": start + number for century, start in _CENTURIES.items() for rest, number in _RESTS.items()
+}
+_BETWEEN = rf"(?:s?{SPACE}|s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
 
 
-def _any_of(words: dict[str, int]) -> str:
-    """Make a pattern for number words, written with blanks or hyphens, with or without the plural's s."""
-    ordered = sorted(words, key=len, reverse=True)
-    return "|".join(word.replace(" ", rf"(?:s?{SPACE}|s?{DASH})") + "s?" for word in ordered)
+def _any_of(words: Iterable[str]) -> str:
+    """Make a pattern for number words, the plural's last s left out."""
+    return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
 
 
-_DAY = rf"\d{{1,2}}|1{BLANK}?er|{_any_of(_DAYS)}"
+_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_any_of(_DAYS)})s?"
+# Not one alternative for each year: four hundred of them take half a second to compile.
+_YEAR_IN_WORDS = rf"(?:{_any_of(_CENTURIES)})(?:{_BETWEEN}(?:{_any_of(_RESTS)}))?s?"
 _DATES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("iso", re.compile(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])")),
     (
@@ -181,14 +178,14 @@ _DATES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "words",
         re.compile(
-            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_any_of(_YEARS)})(?!\w)",
+            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
             re.I,
         ),
     ),
     (
         "words",
         re.compile(
-            rf"(?<!\w)an{SPACE}(?P<y>{_any_of(_YEARS)}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
+            rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
             rf"(?P<m>{_MONTH})(?!\w)",
             re.I,
         ),
