@@ -179,8 +179,10 @@ class Ranker:
         most = sorted(gained, key=lambda document: (-gained[document], document))
         return {place: gained[document] for document in most for place in places[document]}
 
-    def _max_sim(self, question: Question, places: Sequence[tuple[int, int]]) -> np.ndarray:
+    def _max_sim(self, question: Question, places: Sequence[Place]) -> np.ndarray:
         """Score places by MaxSim, shape (n_places,)."""
+        if not places:
+            return np.empty(0, dtype=np.float32)  # shards may lie on other machines: nothing is asked of them in vain
         positions: list[list[int]] = [[] for _ in self._shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
@@ -198,7 +200,7 @@ class Ranker:
 
 def stacked(tiers: Sequence[Ranked]) -> Ranked:
     """Put rankings one above the other, each place where it first stands; higher ones' scores are raised to fall."""
-    above: set[tuple[int, int]] = set()
+    above: set[Place] = set()
     distinct: list[Ranked] = []
     for tier in tiers:
         distinct.append([one for one in tier if one[:2] not in above])
@@ -216,7 +218,7 @@ def _followed(first: Ranked, more: Ranked) -> Ranked:
     return [*first, *(one for one in more if one[:2] not in there)]
 
 
-def _ordered(places: Sequence[tuple[int, int]], scores: np.ndarray) -> Ranked:
+def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:
     ranked = [(*place, float(score)) for place, score in zip(places, scores, strict=True)]
     return sorted(ranked, key=lambda one: (-one[2], one[:2]))
 

@@ -65,7 +65,7 @@ def read_qrels(path: str | Path) -> Qrels:
         ValueError: If a line has another form.
     """
     qrels: Qrels = {}
-    for number, line in enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), start=1):
+    for number, line in _lines(path):
         parts = line.split()
         if len(parts) != 4 or not parts[3].lstrip("-").isdecimal():
             raise ValueError(f"{path}, line {number}: {line!r} (expected 'qid 0 doc_id relevance')")
@@ -81,7 +81,7 @@ def read_run(path: str | Path) -> Run:
         ValueError: If a line has another form.
     """
     run: Run = {}
-    for number, line in enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), start=1):
+    for number, line in _lines(path):
         try:
             qid, _, doc_id, _, score, _ = line.split()
             run.setdefault(qid, []).append((doc_id, float(score)))
@@ -90,6 +90,11 @@ def read_run(path: str | Path) -> Run:
                 f"{path}, line {number}: {line!r} (expected 'qid Q0 doc_id rank score run_name')"
             ) from error
     return {qid: sorted(sorted(some, reverse=True), key=_single, reverse=True) for qid, some in run.items()}
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Return a file's lines, numbered from 1."""
+    return enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), start=1)
 
 
 def _single(ranked: tuple[str, float]) -> float:
