@@ -15,6 +15,7 @@ import argparse
 import hashlib
 import random
 import re
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -85,6 +86,9 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=128)
     parser.add_argument("--steps", type=int, default=3000)
     arguments = parser.parse_args()
+    for path in (arguments.out, arguments.encoder_out):  # before the work, not after it
+        if path is not None and not path.absolute().parent.is_dir():
+            raise FileNotFoundError(f"no folder for {path}")
     torch.manual_seed(SEED)
     generator = random.Random(SEED)  # noqa: S311
 
@@ -107,7 +111,7 @@ def main() -> None:
     save_file({"projection": projection.detach().half().numpy()}, arguments.out)
     print(f"{arguments.out}: {arguments.out.stat().st_size:,} bytes")
     if arguments.encoder_out:
-        arguments.encoder_out.mkdir(parents=True)
+        arguments.encoder_out.mkdir(exist_ok=True)
         convert(packed_file(), arguments.encoder_out, arguments.out)
 
 
@@ -323,4 +327,7 @@ def found_first(triples: Sequence[Triple], projection: torch.Tensor | None) -> d
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        sys.exit(f"train_projection: {error}")

@@ -117,6 +117,19 @@ def test_damaged_questions_are_named(tmp_path, text, message):
         read_queries(tmp_path / "q.jsonl")
 
 
+@pytest.mark.parametrize("read", [read_queries, read_qrels, read_run])
+def test_a_file_that_is_not_text_is_named(tmp_path, read):
+    (tmp_path / "file").write_bytes("qid Q0 été".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"file is not text in UTF-8 \(byte 7 is not\)") as caught:
+        read(tmp_path / "file")
+    assert not isinstance(caught.value, UnicodeError)  # which the command line takes for a fault of its own
+
+
+def test_a_question_may_hold_a_line_separator(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"qid": "a", "question": "Qui\u2028quoi ?"}\r\n', encoding="utf-8")
+    assert read_queries(tmp_path / "q.jsonl")[0] == [Query("a", "Qui\u2028quoi ?")]
+
+
 # --- figures --------------------------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
 
     Raises:
         FileNotFoundError: If there is no such file or folder.
-        ValueError: If a row lacks its id or question, or an id comes twice.
+        ValueError: If a row lacks its id or question, an id comes twice, or the file is not UTF-8.
     """
     queries: dict[str, str] = {}
     qrels: Qrels = {}
@@ -62,7 +62,7 @@ def read_qrels(path: str | Path) -> Qrels:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a line has another form.
+        ValueError: If a line has another form, or the file is not UTF-8.
     """
     qrels: Qrels = {}
     for number, line in _lines(path):
@@ -78,7 +78,7 @@ def read_run(path: str | Path) -> Run:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a line has another form.
+        ValueError: If a line has another form, or the file is not UTF-8.
     """
     run: Run = {}
     for number, line in _lines(path):
@@ -94,7 +94,14 @@ def read_run(path: str | Path) -> Run:
 
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Return a file's lines, numbered from 1."""
-    return enumerate(Path(path).expanduser().read_text(encoding="utf-8-sig").splitlines(), start=1)
+    return enumerate(_text(path).splitlines(), start=1)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8 (byte {error.start} is not)") from error
 
 
 def _single(ranked: tuple[str, float]) -> float:
@@ -148,17 +155,16 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         for dataset in [loaded] if isinstance(loaded, Dataset) else loaded.values():
             yield from dataset
         return
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}, line {number}: not JSON ({error})") from error
-            if not isinstance(row, dict):
-                raise ValueError(f"{path}, line {number}: {line.strip()[:60]!r} (expected a JSON object)")
-            yield row
+    for number, line in enumerate(_text(path).split("\n"), start=1):  # not `_lines`: JSON may hold other line ends
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {number}: {line.strip()[:60]!r} (expected a JSON object)")
+        yield row
 
 
 def _column(value: str) -> str:
