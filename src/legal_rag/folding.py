@@ -1,0 +1,103 @@
+"""Text folded for comparison, with a map back to the original: the only copy of that idea.
+
+In: a text as its source wrote it. Out: the same text with everything evened out in which two faithful copies of a
+French passage differ: case, composed or decomposed accents, apostrophes, dashes, quotation marks, œ and æ, the width
+and number of blanks, invisible characters. Accents are kept: "arrêté" is not "arrête".
+"""
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from typing import NamedTuple
+
+APOSTROPHES = "’‘ʼ′`´"
+DASHES = "‐‑‒–—―−"
+QUOTATION_MARKS = "«»“”„"
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "fl", "…": "..."}
+
+# All that folding does besides lower case: each match becomes what `_folded` says. A single plain space needs none.
+_BLANKS = rf"[\s{INVISIBLE}]"
+_SPECIAL = re.compile(
+    rf"(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
+    rf"|(?P<blank>[^\S ]{_BLANKS}*| {_BLANKS}+|[{INVISIBLE}]+\s{_BLANKS}*)"
+    rf"|(?P<apostrophe>[{APOSTROPHES}])|(?P<dash>[{DASHES}])|(?P<invisible>[{INVISIBLE}]+)"
+    rf"|(?P<letter>[{''.join(LETTERS)}])"
+    r"|(?P<accented>[^\W\d_][\u0300-\u036f]+)"
+)
+_SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
+
+
+class Folded(NamedTuple):
+    """A folded text, and where each of its characters comes from."""
+
+    text: str
+    starts: "array[int]"  # of the original, for each folded character; rising; the last one is the original's length
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original that a span of the folded text stands for, whole characters only.
+
+        Raises:
+            ValueError: If the span is empty or not within the folded text.
+        """
+        if not 0 <= start < end < len(self.starts):
+            raise ValueError(f"not a span of the folded text: {start}-{end} (expected within 0-{len(self.text)})")
+        # "œ" is folded to two letters, which both begin where it does: it ends where the next character begins.
+        return self.starts[start], self.starts[bisect_right(self.starts, self.starts[end - 1])]
+
+
+def fold(text: str) -> Folded:
+    """Fold a text of any length, in linear time."""
+    pieces: list[str] = []
+    starts = array("q")
+    done = 0
+    for match in _SPECIAL.finditer(text):
+        _lower(text, done, match.start(), pieces, starts)
+        folded = _folded(match)
+        pieces.append(folded)
+        starts.extend([match.start()] * len(folded))
+        done = match.end()
+    _lower(text, done, len(text), pieces, starts)
+    starts.append(len(text))
+    return Folded("".join(pieces), starts)
+
+
+def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
+    """Return the spans of `text` that are `passage` but for what folding evens out, in order; they may overlap.
+
+    Blanks around the passage are left aside. A passage of blanks alone is nowhere.
+
+    Args:
+        passage: What is looked for.
+        text: Where; folded already if it is searched more than once.
+    """
+    folded = text if isinstance(text, Folded) else fold(text)
+    wanted = fold(passage).text.strip()
+    spans: list[tuple[int, int]] = []
+    at = folded.text.find(wanted) if wanted else -1
+    while at >= 0:
+        spans.append(folded.original_span(at, at + len(wanted)))
+        at = folded.text.find(wanted, at + 1)
+    return spans
+
+
+def _lower(text: str, start: int, end: int, pieces: list[str], starts: "array[int]") -> None:
+    piece = text[start:end]
+    lower = piece.casefold()
+    if len(lower) == len(piece):
+        pieces.append(lower)
+        starts.extend(range(start, end))
+        return
+    for at, letter in enumerate(piece, start):  # a letter with two in lower case, such as "ß"
+        pieces.append(letter.casefold())
+        starts.extend([at] * len(pieces[-1]))
+
+
+def _folded(match: re.Match[str]) -> str:
+    kind = match.lastgroup or ""
+    if kind in _SIGNS:
+        return _SIGNS[kind]
+    if kind == "letter":
+        return LETTERS[match.group()]
+    return unicodedata.normalize("NFC", match.group()).casefold()
