@@ -6,6 +6,7 @@ What it replies depends on what it is asked and on how often it was asked the sa
 import hashlib
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,10 @@ class Reply(NamedTuple):
     status: int = 200
     raw_body: str | None = None  # in place of a well-formed completion
     hangs: bool = False  # never answers, until the server stops
+    seconds: float = 0.0  # that it takes
+    finish_reason: str = "stop"
+    headers: tuple[tuple[str, str], ...] = ()
+    breaks_off: bool = False  # closes the connection in the midst of its answer
 
 
 Script = Callable[[str, int], Reply]  # (the whole prompt, attempt from 0) to the reply
@@ -29,6 +34,7 @@ class ScriptedServer:
 
     def __init__(self, script: Script) -> None:
         self.prompts: list[str] = []
+        self.slept = 0.0  # seconds, over all replies
         self._script, self._attempts = script, Counter[str]()
         self._lock, self._stopping = threading.Lock(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -54,6 +60,11 @@ class ScriptedServer:
         reply = self._script(prompt, attempt)
         if reply.hangs:
             self._stopping.wait()
+        if reply.seconds:
+            started = time.perf_counter()
+            self._stopping.wait(reply.seconds)
+            with self._lock:
+                self.slept += time.perf_counter() - started
         return reply
 
 
@@ -79,14 +90,17 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             reply = server.reply(json.loads(body))
-            text = reply.raw_body if reply.raw_body is not None else json.dumps(_completion(reply.content))
+            text = reply.raw_body if reply.raw_body is not None else json.dumps(_completion(reply))
             data = text.encode()
             self.send_response(reply.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            for name, value in reply.headers:
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(data[: len(data) // 2] if reply.breaks_off else data)
             self.wfile.flush()
+            self.close_connection = self.close_connection or reply.breaks_off
 
         def log_message(self, *_: object) -> None:
             pass
@@ -94,12 +108,13 @@ def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _completion(content: str) -> dict[str, Any]:
+def _completion(reply: Reply) -> dict[str, Any]:
+    message = {"role": "assistant", "content": reply.content}
     return {
         "id": "scripted",
         "object": "chat.completion",
         "created": 0,
         "model": "scripted",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}],
+        "choices": [{"index": 0, "finish_reason": reply.finish_reason, "message": message}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }

@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from legal_rag.folding import find_folded, fold
 
-TEXT = "La Cour  de\u00a0cassation, d’une part, relève que l’« œuvre\u202f» de M.\nDupont – né en 1950 – fut dépo\u00adsée."
+TEXT = (
+    "La Cour  de\u00a0cassation, d’une part, relève que l’« œuvre\u202f» de M.\nDupont – né en 1950 – "
+    "fut dépo\u00adsée."
+)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,16 @@ import click
 
 from legal_rag.cli_evaluate import evaluate_command
 from legal_rag.cli_library import LIBRARY_COMMANDS
-from legal_rag.cli_options import filter_options, mode_option, open_library, place_options, print_json, trust_option
+from legal_rag.cli_options import (
+    filter_options,
+    mode_option,
+    model_options,
+    open_library,
+    place_options,
+    print_json,
+    trust_option,
+)
+from legal_rag.cli_questions import questions_command
 
 if TYPE_CHECKING:
     from legal_rag.filters import Filters
@@ -63,7 +72,7 @@ def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
 
 
-for command in (*LIBRARY_COMMANDS, evaluate_command):
+for command in (*LIBRARY_COMMANDS, evaluate_command, questions_command):
     commands.add_command(command)
 
 
@@ -113,9 +122,7 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
 @commands.command("ask")
 @place_options
 @click.argument("question")
-@click.option("--model", help="The model's id; else GENERATOR_MODEL_ID.")
-@click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE.")
-@click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
+@model_options
 @trust_option
 def ask_command(question: str, index_folder: str, index_name: str, as_json: bool, **settings: Any) -> None:
     """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone."""

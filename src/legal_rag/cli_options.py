@@ -41,6 +41,17 @@ def source_options(command: Any) -> Any:
     return command
 
 
+def model_options(command: Any) -> Any:
+    """Give a command the options that say which language model is asked."""
+    for option in (
+        click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
+        click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
+        click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
+    ):
+        command = option(command)
+    return command
+
+
 mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
 
 

@@ -1,0 +1,102 @@
+"""The command that makes a dataset of questions and answers."""
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.cli_options import model_options, open_library, place_options, print_json
+from legal_rag.question_settings import STRATEGIES, QuestionSettings
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.questions import QuestionReport
+    from legal_rag.questions.estimate import Estimate
+
+DEFAULTS = QuestionSettings()
+
+
+@click.command("questions")
+@place_options
+@click.option("--output", required=True, help="The dataset's folder; one begun before is gone on with.")
+@click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
+@click.option("--workers", type=int, default=8, show_default=True, help="Requests to the model under way at once.")
+@click.option("--seed", default=DEFAULTS.seed, show_default=True)
+@model_options
+@click.option("--no-model", is_flag=True, help="Make questions of official summaries and titles.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULTS.strategy, show_default=True)
+@click.option("--tries", default=DEFAULTS.tries, show_default=True, help="For each document, at most.")
+@click.option("--threshold", default=DEFAULTS.threshold, show_default=True, help="Score from which a pair is kept.")
+@click.option("--context-chars", default=DEFAULTS.context_chars, show_default=True, help="Shown of a document.")
+@click.option("--must-retrieve", default=0, metavar="K", help="Keep what finds its own document within rank K.")
+@click.option("--hard-negatives", default=0, metavar="N", help="Store the first N other documents that it finds.")
+@click.option("--requests-per-minute", type=float, help="At most.")
+@click.option("--dry-run", is_flag=True, help="Estimate requests, tokens and cost, and ask nothing.")
+@click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
+def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
+    """Make grounded French questions and answers of the index's documents: a dataset that `evaluate` reads."""
+    from legal_rag.questions import generate_questions
+
+    settings = QuestionSettings(**{one.name: options[one.name] for one in fields(QuestionSettings)})
+    lm = _language_model(options)
+    library = open_library(index_folder, index_name)
+    if options["dry_run"]:
+        _print_estimate(_estimate(library, lm, options, settings), as_json)
+        return
+    report = generate_questions(
+        library,
+        lm,
+        limit=options["limit"],
+        workers=options["workers"],
+        output=options["output"],
+        requests_per_minute=options["requests_per_minute"],
+        **asdict(settings),
+    )
+    _print_report(report, as_json)
+
+
+def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
+    from legal_rag.agent import build_language_model, has_endpoint
+
+    if options["no_model"]:
+        return None
+    endpoint = options["api_key"], options["api_base"]
+    if not has_endpoint(*endpoint, options["model"]):
+        raise ValueError("no model to ask (expected --api-base or --api-key; --no-model makes do with summaries)")
+    return build_language_model(options["model"], *endpoint)
+
+
+def _estimate(library: Any, lm: "dspy.LM | None", options: dict[str, Any], settings: QuestionSettings) -> "Estimate":
+    from legal_rag.questions.estimate import Price, estimate
+
+    if lm is None:
+        raise ValueError("--no-model asks nothing: there is nothing to estimate")
+    price = Price(*options["prices"]) if options["prices"] else None
+    return estimate(library, lm, limit=options["limit"], settings=settings, price=price)
+
+
+def _print_estimate(estimate: "Estimate", as_json: bool) -> None:
+    if as_json:
+        print_json(estimate._asdict())
+        return
+    click.echo(f"documents          {estimate.documents}")
+    for name in ("requests", "prompt_tokens", "completion_tokens"):
+        least, most = getattr(estimate, name)
+        click.echo(f"{name.replace('_', ' '):18} {least:,} to {most:,}")
+    dollars = "unknown (give --prices)" if estimate.dollars is None else "{:.2f} to {:.2f}".format(*estimate.dollars)
+    click.echo(f"dollars            {dollars}")
+
+
+def _print_report(report: "QuestionReport", as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(report), "folder": str(report.folder)})
+        return
+    splits = ", ".join(f"{n} {split}" for split, n in report.splits.items())
+    click.echo(f"{report.accepted} questions from {report.documents} documents in {report.folder} ({splits})")
+    left_out = {**report.rejected, **{f"failed: {name}": n for name, n in report.failed.items()}}
+    left_out["duplicate"] = report.duplicates
+    for reason, n in left_out.items():
+        click.echo(f"  {n:6} {reason}") if n else None
+    if report.failed:
+        click.echo("the same command tries the failed ones again")

@@ -1,0 +1,128 @@
+"""The checkpoint: what became of each document, one line of JSON each, on the disk before the next one is begun.
+
+In: records, from any number of threads. Out: the same records, by document, in this run or a later one. A kill loses at
+most the documents under way; a line that it cut off is cut away when the file is opened again.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from legal_rag.folders import sync
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What became of one document."""
+
+    doc_id: str
+    status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
+    reason: str = ""  # why not accepted
+    row: dict[str, Any] | None = None  # of the dataset, where accepted
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None where the price is not known
+    seconds: float = 0.0
+
+
+class Checkpoint:
+    """A file of records, open for appending; in memory there is one number for each document."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        """Open a file, or begin it.
+
+        Args:
+            path: Its place; the folder exists.
+            settings: What decides the records. Those of a file begun before must be the same.
+
+        Raises:
+            ValueError: If the file was begun with other settings, or is none of ours.
+        """
+        self._path, self._settings = path, json.loads(json.dumps(settings))
+        self._places: dict[str, int] = {}  # document id: where its last record begins
+        self._failed: set[str] = set()
+        self._lock = threading.Lock()
+        self._file = path.open("a+b")
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __contains__(self, doc_id: str) -> bool:
+        """Tell whether a document is finished: accepted or rejected."""
+        return doc_id in self._places and doc_id not in self._failed
+
+    def record(self, doc_id: str) -> Record:
+        """Return what became of a document.
+
+        Raises:
+            KeyError: If nothing has yet.
+        """
+        with self._lock:
+            self._file.seek(self._places[doc_id])
+            return Record(**json.loads(self._file.readline()))
+
+    def add(self, record: Record) -> None:
+        """Write a record to the disk itself."""
+        line = _line(asdict(record))
+        with self._lock:
+            self._file.seek(0, os.SEEK_END)
+            place = self._file.tell()
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._remember(record.doc_id, record.status, place)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        first = self._file.readline()
+        if not first.endswith(b"\n"):  # new, or killed while it was begun
+            self._file.truncate(0)
+            self._file.write(_line({"settings": self._settings}))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            sync(self._path.parent)
+            return
+        self._check_settings(first)
+        place = self._file.tell()
+        for line in iter(self._file.readline, b""):
+            if not line.endswith(b"\n"):
+                self._file.truncate(place)
+                break
+            self._remember(*self._ending(line), place)
+            place += len(line)
+
+    def _check_settings(self, first: bytes) -> None:
+        try:
+            found = json.loads(first)["settings"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self._path} does not begin with settings: {first[:60]!r}") from error
+        for name, wanted in self._settings.items():
+            if found.get(name) != wanted:
+                begun = f"{self._path.parent} was begun with {name} {found.get(name)!r}"
+                raise ValueError(f"{begun}, now {wanted!r}: choose another folder")
+
+    def _ending(self, line: bytes) -> tuple[str, str]:
+        try:
+            record = json.loads(line)
+            return str(record["doc_id"]), str(record["status"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
+
+    def _remember(self, doc_id: str, status: str, place: int) -> None:
+        self._places[doc_id] = place
+        self._failed.add(doc_id) if status == "failed" else self._failed.discard(doc_id)
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"

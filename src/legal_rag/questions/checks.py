@@ -1,0 +1,197 @@
+"""What makes a question and its answer worth keeping: pure functions, each reply judged by itself.
+
+In: the text that a model was shown, and what it replied. Out: the span of the answer, what is wrong, a score.
+Nothing here asks a model: a check that holds today holds tomorrow.
+"""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
+
+from legal_rag.folding import find_folded, fold
+from legal_rag.languages import is_french
+from legal_rag.lexical import words_of
+
+QUESTION_CHARS: Final = (10, 150)
+ANSWER_CHARS: Final = (1, 100)
+SUMMARY_CHARS: Final = 20  # fewer say too little to tell the language by
+
+Problem = Literal[
+    "unreadable", "ungrounded", "not_french", "wrong_form", "given_away", "refers_to_text", "names_no_matter"
+]
+# What each problem takes off a score of 100; with one of the first three, no threshold is reached.
+PENALTIES: Final[dict[Problem, int]] = {
+    "ungrounded": 50,
+    "not_french": 50,
+    "wrong_form": 50,
+    "given_away": 10,
+    "refers_to_text": 10,
+    "names_no_matter": 10,
+}
+
+_THING = (
+    r"(?:textes?|documents?|extraits?|passages?|décisions?|arrêts?|jugements?|ordonnances?|avis|affaires?|litiges?)"
+)
+# Folded text. A decision that is named ("dans l'arrêt du 12 mai 2010") may be asked about.
+REFERENCE_TO_TEXT = re.compile(
+    rf"\b(?:selon|d'après|suivant|dans|par|au vu de|à la lecture de) (?:l[ea] |les |l'){_THING}\b"
+    r"(?! (?:d[eu]|des|n[°o]|rendue?s?|attaquée?s?)\b| d')"
+    r"|\b(?:selon|d'après|à la lecture|au vu) (?:du|de) (?:texte|document|extrait|passage)\b"
+    rf"|\b(?:ce|cet|cette|ces|(?:l[ea] |les )?présente?s?|du présent) {_THING}\b"
+    r"|\b(?:le|du|ce) (?:texte|document|extrait|passage|contexte)(?: ci-dessus| fourni| donné)?"
+    r" (?:mentionne|indique|précise|dit|parle|évoque|cite)"
+    r"|\b(?:texte|document|extrait|passage|contexte) (?:ci-dessus|fourni|donné|suivant)\b"
+    r"|\ben l'espèce\b|\bci-dessus\b|\bsusvisée?s?\b|\bsusmentionnée?s?\b"
+)
+# What every decision is about: a question made of these alone could be asked of any.
+COMMON_WORDS: Final = frozenset(
+    words_of(
+        "décision arrêt jugement ordonnance avis texte document extrait passage contexte affaire litige procédure "
+        "cour cours tribunal conseil constitutionnel juge juges juridiction chambre cassation appel instance état "
+        "question réponse demande demandeur défendeur requérant requête pourvoi moyen partie parties motif "
+        "solution objet sujet date principal principale statuer décider juger rejeter rendre dire quel quelle quels "
+        "quelles comment pourquoi combien quand où qui que quoi lequel laquelle est sont était a ont avait fait être "
+        "avoir présent présente rendu rendue pris prise jugé décidé statué"
+    )
+)
+
+
+class QAPair(BaseModel):
+    """A question in French and its answer, word for word from a text; see the limits above, in characters."""
+
+    question: str = Field(min_length=QUESTION_CHARS[0], max_length=QUESTION_CHARS[1])
+    answer: str = Field(min_length=ANSWER_CHARS[0], max_length=ANSWER_CHARS[1])
+    main_topic: str = ""
+
+    @field_validator("question", "answer", "main_topic", mode="before")
+    @classmethod
+    def _tidy(cls, value: Any) -> Any:
+        return tidy(value) if isinstance(value, str) else value
+
+    @field_validator("question")
+    @classmethod
+    def _asks_in_french(cls, question: str) -> str:
+        if not question.endswith("?"):
+            raise PydanticCustomError("not_a_question", "a question ends in '?'")
+        if not is_french(question):
+            raise PydanticCustomError("not_french", "the question is not in French")
+        return question
+
+
+class Verdict(NamedTuple):
+    """What a reply is worth."""
+
+    span: tuple[int, int] | None  # of the answer, in the text that was shown, widened to whole words
+    problems: tuple[Problem, ...]  # the gravest first
+    score: float  # 0 to 1
+
+
+def find_span(context: str, answer: str) -> tuple[int, int] | None:
+    """Find an answer in a text: letter for letter, else with all that `legal_rag.folding` evens out.
+
+    Whole words are preferred to parts of words, then the exact to the folded, then the first place to later ones.
+
+    Args:
+        context: The text.
+        answer: What should stand in it; blanks and quotation marks around it are left aside where they do not.
+
+    Returns:
+        Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
+    """
+    for wanted in dict.fromkeys((answer, answer.strip(), answer.strip(" \t\n\u00a0\u202f«»“”\"'"))):
+        if not wanted.strip():
+            return None
+        exact = [match.span() for match in re.finditer(re.escape(wanted), context)]
+        if whole := next((span for span in exact if _is_whole(context, span)), None):
+            return whole
+        folded = find_folded(wanted, context)
+        if whole := next((span for span in folded if _is_whole(context, span)), None):
+            return whole
+        if exact or folded:
+            return (exact or folded)[0]
+    return None
+
+
+def span_grounding_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
+    """Score how an answer stands in its text: 1 letter for letter, 0.8 but for what folding evens out, else 0.
+
+    Args:
+        args: `context`, the text.
+        pred: `answer`.
+        trace: Not used; DSPy's optimizers pass one.
+    """
+    answer = (getattr(pred, "answer", None) or "").strip()
+    if answer and answer in args["context"]:
+        return 1.0
+    return 0.8 if find_span(args["context"], answer) else 0.0
+
+
+def qa_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
+    """Score a question and its answer: 1 if the answer stands in the text, word for word, all is French, and more.
+
+    The rest: the lengths; a question mark; the answer is not given away by the question; the question speaks neither of
+    "the text" nor of "this decision", and names a matter that the text is about. See `PENALTIES`.
+
+    Args:
+        args: `context`, the text.
+        pred: `question`, `answer`, and perhaps `summary` and `main_topic`.
+        trace: Not used; DSPy's optimizers pass one.
+    """
+    return judge(args["context"], pred).score
+
+
+def judge(context: str, pred: Any) -> Verdict:
+    """Check a reply in every way; see `qa_reward`."""
+    names = ("question", "answer", "summary", "main_topic")
+    return _judge(context, *(tidy(getattr(pred, name, None) or "") for name in names))
+
+
+@functools.lru_cache(maxsize=256)  # the strategies judge a reply, and so does who asked for it
+def _judge(context: str, question: str, answer: str, summary: str, topic: str) -> Verdict:
+    if not question or not answer:
+        return Verdict(None, ("unreadable",), 0.0)
+    span = find_span(context, answer)
+    asked = set(words_of(question))
+    found: dict[Problem, bool] = {
+        "ungrounded": span is None,
+        "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
+        "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
+        "given_away": set(words_of(answer)) <= asked,
+        "refers_to_text": bool(REFERENCE_TO_TEXT.search(fold(question).text)),
+        "names_no_matter": not (asked - COMMON_WORDS) & set(words_of(context)),
+    }
+    problems = tuple(problem for problem, is_so in found.items() if is_so)
+    score = max(0, 100 - sum(PENALTIES[problem] for problem in problems)) / 100
+    return Verdict(span and _widened(context, *span), problems, score)
+
+
+def tidy(text: str) -> str:
+    """Write a reply's text in NFC, on one line, its blanks single and plain."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _faults(question: str, answer: str, topic: str) -> set[str]:
+    try:
+        QAPair(question=question, answer=answer, main_topic=topic)
+    except ValidationError as error:
+        return {one["type"] for one in error.errors()}
+    return set()
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen a span to whole words: a model that miscounts cuts them."""
+    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
+        start -= 1
+    while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+        end += 1
+    return start, end
+
+
+def _is_whole(text: str, span: tuple[int, int]) -> bool:
+    """Tell whether a span neither begins nor ends within a word."""
+    return _widened(text, *span) == span

@@ -1,0 +1,217 @@
+"""The dataset: accepted rows as Parquet and as a saved `datasets` dataset, split by document, with its card.
+
+In: records in the order of documents. Out: a folder that `datasets.load_from_disk` and `legal-rag evaluate` read.
+Rows stream through: no more than a batch is in memory.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from legal_rag.folders import sync
+from legal_rag.folding import fold
+from legal_rag.questions.checkpoint import Record
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
+
+SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
+BATCH_ROWS: Final = 1000  # held in memory
+SHINGLE_CHARS: Final = 5
+NEAR: Final = 0.85  # share of shingles that two questions have in common (Jaccard), from which they are one
+N_PERMUTATIONS, BANDS = 128, 16  # MinHash: pairs as alike as that share a band of 8 values with a chance of 0.99
+PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
+
+
+class Written(NamedTuple):
+    """What became a dataset."""
+
+    rows: dict[str, int]  # by split
+    duplicates: int  # rows left out because their question nearly repeats one before
+
+
+def schema(*, hard_negatives: bool = False) -> Any:
+    """Return the columns, as `datasets.Features`."""
+    from datasets import Features, Sequence, Value
+
+    text = Value("string")
+    features = Features(
+        id=text,
+        doc_id=text,
+        question=text,
+        answer=text,
+        answer_span_start=Value("int64"),
+        answer_span_end=Value("int64"),
+        main_topic=text,
+        document_title=text,
+        summary=text,
+        key_entities=Sequence(text),
+        score=Value("float64"),
+        model=text,
+        prompt_hash=text,
+    )
+    return Features({**features, "hard_negatives": Sequence(text)}) if hard_negatives else features
+
+
+def write_dataset(folder: Path, records: Iterable[Record], seed: int, *, hard_negatives: bool = False) -> Written:
+    """Write the rows of accepted records, all anew; a reader meets no half of it.
+
+    Args:
+        folder: Where; other files in it stay.
+        records: In the order that rows will have.
+        seed: Of the split: a document's part does not depend on what other documents there are.
+        hard_negatives: Whether rows have that column.
+    """
+    import pyarrow.parquet as pq
+
+    scratch = folder / ".building"
+    shutil.rmtree(scratch, ignore_errors=True)
+    (scratch / PARQUET_FOLDER).mkdir(parents=True)
+    features, seen = schema(hard_negatives=hard_negatives), SeenQuestions()
+    counts = Counter(dict.fromkeys(SPLITS, 0))
+    files = {split: scratch / PARQUET_FOLDER / f"{split}.parquet" for split in SPLITS}
+    with closing(seen), ExitStack() as stack:
+        writers = {
+            split: stack.enter_context(pq.ParquetWriter(path, features.arrow_schema)) for split, path in files.items()
+        }
+        batches: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        for row in seen.new_ones(record.row for record in records if record.row is not None):
+            split = split_of(row["doc_id"], seed)
+            counts[split] += 1
+            batches[split].append(row)
+            if len(batches[split]) == BATCH_ROWS:
+                _write_batch(writers[split], batches[split])
+        for split, batch in batches.items():
+            _write_batch(writers[split], batch)
+    _save(files, scratch, features)
+    _put_in_place(scratch, folder)
+    return Written(dict(counts), seen.n_repeated)
+
+
+def split_of(doc_id: str, seed: int) -> str:
+    """Return the split that a document's rows are in: drawn by a hash of seed and id."""
+    number = int.from_bytes(hashlib.sha256(f"{seed}:{doc_id}".encode()).digest()[:8], "big") % 100
+    for split, share in SPLITS.items():
+        if number < share:
+            return split
+        number -= share
+    raise AssertionError("the shares are a hundred")
+
+
+class SeenQuestions:
+    """The questions met so far, on the disk, to tell those that nearly repeat one of them.
+
+    Two questions are one when they name the same numbers and share most of their runs of letters (Jaccard). Which pairs
+    are compared at all is told by MinHash in bands (Broder, 1997; Leskovec et al., Mining of Massive Datasets, 3.4).
+    """
+
+    def __init__(self) -> None:
+        self.n_repeated = 0
+        self._connection = sqlite3.connect("")  # a file of its own, which SQLite deletes
+        self._connection.execute("CREATE TABLE questions (number INTEGER PRIMARY KEY, text TEXT)")
+        self._connection.execute(
+            "CREATE TABLE bands (band BLOB, number INTEGER, PRIMARY KEY (band, number)) WITHOUT ROWID"
+        )
+
+    def new_ones(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the rows whose question repeats none before it."""
+        for row in rows:
+            if self.is_new(row["question"]):
+                yield row
+            else:
+                self.n_repeated += 1
+
+    def is_new(self, question: str) -> bool:
+        """Tell whether no question so far is nearly this one, and remember it if so."""
+        text = fold(question).text
+        shingles, numbers = _shingles(text), _numbers(text)
+        bands = _bands(shingles)
+        marks = ",".join("?" * len(bands))
+        near = self._connection.execute(
+            f"SELECT DISTINCT text FROM bands JOIN questions USING (number) WHERE band IN ({marks})",  # noqa: S608
+            bands,
+        )
+        for (other,) in near:
+            if numbers == _numbers(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
+                return False
+        number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (text,)).lastrowid
+        self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
+        return True
+
+    def close(self) -> None:
+        """Forget them."""
+        self._connection.close()
+
+
+def _shingles(text: str) -> set[str]:
+    return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
+
+
+def _numbers(text: str) -> list[str]:
+    return "".join(letter if letter.isdecimal() else " " for letter in text).split()
+
+
+def _jaccard(some: set[str], others: set[str]) -> float:
+    return len(some & others) / len(some | others)
+
+
+def _bands(shingles: set[str]) -> list[bytes]:
+    minhash = _empty_minhash().copy()
+    minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
+    parts = np.split(minhash.hashvalues, BANDS)
+    return [
+        hashlib.blake2b(bytes([number]) + part.tobytes(), digest_size=8).digest() for number, part in enumerate(parts)
+    ]
+
+
+@functools.cache
+def _empty_minhash() -> "MinHash":
+    from datasketch import MinHash
+
+    return MinHash(num_perm=N_PERMUTATIONS, seed=1)
+
+
+def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+
+    if batch:
+        writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
+        batch.clear()
+
+
+def _save(files: dict[str, Path], scratch: Path, features: Any) -> None:
+    """Save what the Parquet files hold as `datasets` does it; its own bars for each step are left out."""
+    import datasets
+
+    had_bars = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        read = {
+            split: datasets.Dataset.from_parquet(str(path), features=features, cache_dir=str(scratch / "cache"))
+            for split, path in files.items()
+        }
+        datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"))
+    finally:
+        if had_bars:
+            datasets.enable_progress_bars()
+
+
+def _put_in_place(scratch: Path, folder: Path) -> None:
+    """Replace the dataset in a folder: without its file of splits, which comes last, it is none."""
+    (folder / DATASET_FILE).unlink(missing_ok=True)
+    for name in (*SPLITS, PARQUET_FOLDER):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        os.replace(scratch / (name if name == PARQUET_FOLDER else f"saved/{name}"), folder / name)
+    sync(folder)
+    os.replace(scratch / "saved" / DATASET_FILE, folder / DATASET_FILE)
+    sync(folder)
+    shutil.rmtree(scratch)

@@ -1,0 +1,96 @@
+"""How one document becomes a record: a model asked about it, and its question tried on the index."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import dspy
+
+from legal_rag.library import Library
+from legal_rag.question_settings import QuestionSettings
+from legal_rag.questions.checkpoint import Record
+from legal_rag.questions.checks import judge, tidy
+from legal_rag.questions.pacing import Account, Pace, paced
+from legal_rag.questions.rows import make_row
+from legal_rag.questions.windows import choose_window
+from legal_rag.questions.writer import Writer, prompt_hash
+
+if TYPE_CHECKING:
+    from legal_rag.retriever import Retriever
+
+RecordMaker = Callable[[str], Record]
+
+
+class ModelQuestions:
+    """Asks a model about documents, by their ids; threads may share it."""
+
+    def __init__(self, library: Library, lm: dspy.BaseLM, settings: QuestionSettings, pace: Pace) -> None:
+        self._library, self._lm, self._settings, self._pace = library, lm, settings, pace
+        self._writer = Writer(settings)
+        self._prompt_hash = prompt_hash()
+
+    def __call__(self, doc_id: str) -> Record:
+        """Ask about a document until a pair passes, or tries are used up."""
+        started = time.perf_counter()
+        document = self._library.document(doc_id)
+        seed = f"{self._settings.seed}:{doc_id}"
+        start, end = choose_window(document.content, seed, self._settings.context_chars)
+        context = document.content[start:end]
+        account = Account(seed=_sampling_seed(seed) if str(self._lm.model).startswith("openai/") else None)
+        reply = self._writer(context, paced(self._lm, self._pace, account))
+        self._pace.count(account)
+        verdict = judge(context, reply)
+        record = Record(
+            doc_id=doc_id,
+            status="rejected",
+            reason=next(iter(verdict.problems), ""),
+            replies=account.replies,
+            prompt_tokens=account.prompt_tokens,
+            completion_tokens=account.completion_tokens,
+            cost=account.cost,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+        if reply is None or verdict.span is None or verdict.score < self._settings.threshold:
+            if account.failure is None:
+                return record
+            return replace(record, status="failed", reason=type(account.failure).__name__)
+        row = make_row(
+            document,
+            tidy(reply.question),
+            (start + verdict.span[0], start + verdict.span[1]),
+            main_topic=tidy(reply.main_topic or ""),
+            summary=tidy(reply.summary or ""),
+            score=verdict.score,
+            model=str(self._lm.model),
+            prompt_hash=self._prompt_hash,
+        )
+        return replace(record, status="accepted", reason="", row=row)
+
+
+def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: QuestionSettings) -> RecordMaker:
+    """Try each question on the index: what finds its document too late is rejected, what else it finds is kept."""
+    lock = threading.Lock()
+    depth = max(settings.must_retrieve, settings.hard_negatives + 1)
+
+    def made(doc_id: str) -> Record:
+        record = make(doc_id)
+        if record.row is None:
+            return record
+        with lock:  # the encoder takes all cores as it is
+            hits = retriever.search(record.row["question"], depth, by_document=True)
+        found = [hit.doc_id for hit in hits]
+        if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
+            return replace(record, status="rejected", reason="not_retrieved", row=None)
+        if settings.hard_negatives:
+            negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
+            return replace(record, row={**record.row, "hard_negatives": negatives})
+        return record
+
+    return made
+
+
+def _sampling_seed(seed: str) -> int:
+    return int.from_bytes(sha256(seed.encode()).digest()[:3], "big")

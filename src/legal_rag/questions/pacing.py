@@ -1,0 +1,238 @@
+"""Pacing: how fast a model's server is asked, what is tried again, and when to give up.
+
+In: a DSPy language model. Out: a copy of it whose calls wait for a free slot, are tried again after a failure that may
+pass, and are counted in an account. A call that waits before it is tried again holds no slot: others go on meanwhile.
+"""
+
+import contextlib
+import functools
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+from dspy.clients import costs
+from dspy.utils.exceptions import (
+    LMAuthError,
+    LMBillingError,
+    LMConfigurationError,
+    LMInvalidRequestError,
+    LMTransportError,
+    LMUnsupportedModelError,
+)
+from tenacity import RetryCallState, Retrying, retry_if_exception
+from tenacity.wait import wait_random_exponential
+
+ATTEMPTS = 8  # of one request, while others succeed
+FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
+PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
+MOST_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
+SWITCH_INTERVAL = 0.0005  # seconds that a thread computes while others wait for their turn
+
+HOPELESS = (LMAuthError, LMBillingError, LMUnsupportedModelError, LMConfigurationError)  # for every document alike
+BUSY = {502, 503, 504}  # HTTP: the server behind the address is away, not at odds with what it was asked
+
+
+class CutOffError(Exception):
+    """A reply ended where the model ran out of tokens: what it says may be half of something."""
+
+
+@dataclass
+class Account:
+    """What one document's requests came to."""
+
+    seed: int | None = None  # of the model's sampling: sent along, one higher for each reply
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None once a reply's price is not known
+    failure: Exception | None = None  # after which the document's further requests fail at once
+    last_entry: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Count a reply, as DSPy describes it in a history."""
+        usage, cost = entry.get("usage") or {}, entry.get("cost")
+        self.replies += 1
+        self.prompt_tokens += usage.get("prompt_tokens") or 0
+        self.completion_tokens += usage.get("completion_tokens") or 0
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+        self.last_entry = entry
+
+
+class Pace:
+    """What all requests share: slots, the rate, and whether to go on at all."""
+
+    def __init__(
+        self,
+        slots: int,
+        requests_per_minute: float | None = None,
+        *,
+        attempts: int = ATTEMPTS,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Set the pace.
+
+        Args:
+            slots: Requests under way at once.
+            requests_per_minute: At most; None sets no limit.
+            attempts: Of one request, while others succeed.
+            patience: Seconds that a server which nobody reaches is waited for.
+        """
+        if slots < 1:
+            raise ValueError(f"at least 1 request at once is needed, got {slots}")
+        if requests_per_minute is not None and requests_per_minute <= 0:
+            raise ValueError(f"requests_per_minute must be above 0, got {requests_per_minute}")
+        self.error: Exception | None = None  # why all was stopped
+        self._slots, self._stop = threading.Semaphore(slots), threading.Event()
+        self._interval = 60 / requests_per_minute if requests_per_minute else 0.0
+        self._attempts, self._patience = attempts, patience
+        self._lock = threading.Lock()
+        self._next_turn = self._last_success = time.monotonic()
+        self._failures = 0  # documents in a row
+
+    @property
+    def stopped(self) -> bool:
+        """Tell whether no further request will be made."""
+        return self._stop.is_set()
+
+    def stop(self, error: Exception | None = None) -> None:
+        """Make no further request; the first error given is kept."""
+        with self._lock:
+            self.error = self.error or error
+        self._stop.set()
+
+    def ask(self, call: Callable[[], Any], account: Account) -> Any:
+        """Make a request, and make it again where that may help.
+
+        Raises:
+            Exception: The last error, which is then the account's failure.
+        """
+        if account.failure is not None:
+            raise account.failure
+        retrying = Retrying(
+            retry=retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, sleep=self._sleep, reraise=True
+        )
+        try:
+            reply = retrying(self._in_turn, call)
+        except Exception as error:
+            account.failure = error
+            if isinstance(error, HOPELESS):
+                self.stop(error)
+            raise
+        self._last_success = time.monotonic()
+        return reply
+
+    def count(self, account: Account) -> None:
+        """Take note of how a document ended, and stop all when too many in a row failed."""
+        with self._lock:
+            self._failures = self._failures + 1 if account.failure is not None else 0
+            too_many = self._failures >= MOST_FAILURES
+        if too_many:
+            self.stop(account.failure)
+
+    def _sleep(self, seconds: float) -> None:
+        self._stop.wait(seconds)
+
+    def _in_turn(self, call: Callable[[], Any]) -> Any:
+        with self._slots:
+            self._wait_for_turn()
+            if self.stopped:
+                raise LMTransportError("stopped")
+            return call()
+
+    def _wait_for_turn(self) -> None:
+        if not self._interval:
+            return
+        with self._lock:
+            turn = max(self._next_turn, time.monotonic())
+            self._next_turn = turn + self._interval
+        self._stop.wait(max(0.0, turn - time.monotonic()))
+
+    def _gives_up(self, state: RetryCallState) -> bool:
+        error = state.outcome.exception() if state.outcome else None
+        started, waited = state.start_time, state.seconds_since_start or 0.0
+        if self.stopped or waited >= self._patience:
+            return True
+        if _is_away(error) and self._last_success < started:
+            return False  # nobody reaches the server: it may come back
+        return state.attempt_number >= self._attempts
+
+
+def paced(lm: "dspy.BaseLM", pace: Pace, account: Account) -> "dspy.BaseLM":
+    """Return a copy of a language model that keeps a pace and an account; DSPy's own cache and retries are off."""
+    copied = lm.copy(cache=False, num_retries=0)
+    lm_class: Any = type(lm)
+    copied.__class__ = _paced_class(lm_class)
+    copied.pace, copied.account = pace, account
+    return copied
+
+
+@contextlib.contextmanager
+def tuned_for_waiting() -> Iterator[None]:
+    """Tune this process for many threads that mostly wait for a server, and leave it as it was."""
+    interval, truncated = sys.getswitchinterval(), logging.getLogger("dspy.clients.lm")
+    level, look_up = truncated.level, costs.model_info
+    truncated.setLevel(logging.ERROR)  # it warns of each reply that was cut off: those are counted
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    # DSPy looks for the price of each reply's model anew, all through its list where the model is not on it.
+    costs.model_info = functools.cache(look_up)
+    try:
+        yield
+    finally:
+        truncated.setLevel(level)
+        sys.setswitchinterval(interval)
+        costs.model_info = look_up
+
+
+class _Paced:
+    """What `paced` puts before a language model's own class, so that DSPy still meets that class."""
+
+    pace: Pace
+    account: Account
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.account.seed is not None:
+            kwargs["seed"] = self.account.seed + self.account.replies
+        outputs = self.pace.ask(lambda: super(_Paced, self).__call__(*args, **kwargs), self.account)  # type: ignore[misc]
+        if _is_cut_off(self.account.last_entry):
+            raise CutOffError
+        return outputs
+
+    def update_history(self, entry: dict[str, Any]) -> None:
+        """Count the reply, and keep nothing of it: a history of every prompt would fill the memory."""
+        self.account.add(entry)
+
+
+@functools.cache
+def _paced_class(lm_class: type) -> type:
+    return type(f"Paced{lm_class.__name__}", (_Paced, lm_class), {})
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Tell whether the same request may succeed later: what was wrong with the request itself stays wrong."""
+    return isinstance(error, dspy.LMError) and not isinstance(error, (*HOPELESS, LMInvalidRequestError))
+
+
+def _is_away(error: BaseException | None) -> bool:
+    return isinstance(error, LMTransportError) or getattr(error, "status", None) in BUSY
+
+
+_exponential = wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)
+
+
+def _wait(state: RetryCallState) -> float:
+    """Wait as long as the server asks, else at random up to a limit that doubles (full jitter)."""
+    asked = getattr(state.outcome.exception() if state.outcome else None, "retry_after", None)
+    return min(float(asked), PATIENCE) if asked is not None else _exponential(state)
+
+
+def _is_cut_off(entry: dict[str, Any]) -> bool:
+    response = entry.get("response")
+    if isinstance(response, list | tuple):  # DSPy's own form
+        return any(getattr(one, "finish_reason", None) == "length" for one in response)
+    choices = getattr(response, "choices", None) or []
+    return any(getattr(choice, "finish_reason", None) == "length" for choice in choices)

@@ -1,0 +1,80 @@
+"""Questions without a model: what a court's own summary or title says, taken as the query that should find it.
+
+In: a document. Out: its row, whose answer is the sentence of the text that the query's words stand in most. Such
+queries are easier than those that people ask; they serve to try an evaluation with no key.
+"""
+
+import re
+
+from legal_rag.corpus import Document
+from legal_rag.languages import is_french
+from legal_rag.lexical import words_of
+from legal_rag.library import Library
+from legal_rag.questions.checkpoint import Record
+from legal_rag.questions.checks import tidy
+from legal_rag.questions.rows import make_row
+from legal_rag.sentences import split_sentences
+
+MODEL_NAME = "aucun (sommaires et titres)"
+QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
+ANSWER_CHARS = 400
+MIN_WORDS = 3  # content words, for a query to say anything
+BRACKETED = re.compile(r"[\[\]]")
+
+
+class Summaries:
+    """Makes records of documents, by their ids."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def __call__(self, doc_id: str) -> Record:
+        """Make a document's record."""
+        return record_of(self._library.document(doc_id))
+
+
+def record_of(document: Document) -> Record:
+    """Make a document's row of its official summary, or else of its title."""
+    query = _query(document.summary, QUERY_CHARS) or tidy(BRACKETED.sub(" ", document.title))[:QUERY_CHARS]
+    words = set(words_of(query))
+    if not query:
+        return Record(doc_id=document.id, status="rejected", reason="no_summary")
+    if len(words) < MIN_WORDS:
+        return Record(doc_id=document.id, status="rejected", reason="names_no_matter")
+    if not is_french(query):
+        return Record(doc_id=document.id, status="rejected", reason="not_french")
+    start, end = max(_sentences(document.content), key=lambda span: _shared(document.content, span, words))
+    score = _shared(document.content, (start, end), words) / len(words)
+    if not score:
+        return Record(doc_id=document.id, status="rejected", reason="ungrounded")
+    row = make_row(
+        document,
+        query,
+        (start, end),
+        main_topic=tidy(document.title),
+        summary=document.summary,
+        score=round(score, 4),
+        model=MODEL_NAME,
+        prompt_hash="",
+    )
+    return Record(doc_id=document.id, status="accepted", row=row)
+
+
+def _query(summary: str, most: int) -> str:
+    """Return the first sentences of a summary, as many as fit, or the beginning of the first."""
+    text = tidy(summary)
+    ends = [end for _, end in split_sentences(text) if end <= most]
+    return text[: ends[-1]].strip() if ends else text[:most].rpartition(" ")[0] or text[:most]
+
+
+def _sentences(content: str) -> list[tuple[int, int]]:
+    spans = []
+    for start, end in split_sentences(content):
+        piece = content[start : min(end, start + ANSWER_CHARS)]
+        if piece.strip():
+            spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
+    return spans
+
+
+def _shared(content: str, span: tuple[int, int], words: set[str]) -> int:
+    return len(words & set(words_of(content[slice(*span)])))

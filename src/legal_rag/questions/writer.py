@@ -1,0 +1,87 @@
+"""The writer: a model asked, in French, for a question and its answer, as often as it takes.
+
+In: a text. Out: the best of its replies, or none that could be read. It is apart because importing DSPy takes a second.
+"""
+
+import copy
+import hashlib
+from typing import Literal
+
+import dspy
+
+from legal_rag.question_settings import QuestionSettings
+from legal_rag.questions.checks import qa_reward, span_grounding_reward
+
+GROUNDED = 0.8  # of `span_grounding_reward`: the answer stands in the text, but for what folding evens out
+
+
+class FullQAExtraction(dspy.Signature):
+    """Analyse un texte juridique français et génère une question-réponse fondée.
+
+    La question porte sur un point de droit ou de fait précis, que seul ce texte permet de trancher. Elle nomme la
+    matière dont il s'agit, de sorte qu'on la comprenne sans avoir le texte sous les yeux : n'écris ni « selon le
+    texte » ni « cette décision ». La réponse est copiée du texte, mot pour mot, et ne figure pas dans la question.
+    """
+
+    context: str = dspy.InputField(desc="Texte d'une décision juridique en français")
+    summary: str = dspy.OutputField(desc="Résumé concis en 2-3 phrases, en français")
+    main_topic: str = dspy.OutputField(desc="Sujet principal en quelques mots, en français")
+    question: str = dspy.OutputField(desc="Question courte (max 15 mots) sur le sujet principal, en français")
+    answer: str = dspy.OutputField(
+        desc="Citation EXACTE du texte (max 10 mots), doit apparaître verbatim dans le contexte"
+    )
+    # With a default: a weak model that leaves it out is not asked again for that.
+    language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
+
+
+class Writer:
+    """A strategy of asking, shared by threads: each call works on copies."""
+
+    def __init__(self, settings: QuestionSettings) -> None:
+        """Choose a strategy.
+
+        Args:
+            settings: `strategy`: 'refine' tells the model after each try what to do better (`dspy.Refine`), which takes
+                a request of its own; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
+                of several tries by grounding. `tries` of each of the two, `threshold` of `qa_reward`.
+        """
+        module: dspy.Module = dspy.Predict(FullQAExtraction)
+        tries = settings.tries
+        wanted = {"N": tries, "threshold": settings.threshold, "fail_count": tries}
+        if settings.strategy == "best-of-n":
+            module = dspy.BestOfN(module=module, reward_fn=qa_reward, **wanted)
+        else:
+            if settings.strategy == "refine+best-of-n":
+                module = dspy.BestOfN(module, tries, span_grounding_reward, threshold=GROUNDED, fail_count=tries)
+            module = dspy.Refine(module=module, reward_fn=qa_reward, **wanted)
+        self._module = module
+
+    def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
+        """Return the best reply, good or not; None if none could be read, or the model failed."""
+        module = copy.copy(self._module)  # `fail_count` is counted down in the module itself
+        adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+        with dspy.context(lm=lm, adapter=adapter, warn_on_type_mismatch=False):
+            try:
+                return module(context=context)
+            # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
+            except Exception:
+                return None
+
+
+def prompt_hash() -> str:
+    """Return 16 hexadecimal digits that tell whether two prompts are the same, documents apart (SHA-256)."""
+    return hashlib.sha256(prompt_text("").encode()).hexdigest()[:16]
+
+
+def prompt_text(context: str) -> str:
+    """Return what a first request says, all messages together."""
+    messages = dspy.ChatAdapter().format(FullQAExtraction, [], {"context": context})
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
+    """Return how often, at most, a model is asked about a document, and for advice on how to do better."""
+    tries = settings.tries
+    if settings.strategy == "best-of-n":
+        return tries, 0
+    return (tries if settings.strategy == "refine" else tries * tries), tries - 1
