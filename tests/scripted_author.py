@@ -51,8 +51,15 @@ def context_of(prompt: str) -> str | None:
     return AFTER_CONTEXT.split(rest)[0] if is_shown and "[[ ## advice ## ]]" not in prompt else None
 
 
-def author(seconds: float = 0.0, slow_seconds: float | None = None, with_mischief: bool = True):
-    """Return the script of a model that takes so long for each reply."""
+def author(seconds: float = 0.0, slow_seconds: float | None = None, with_mischief: bool = True, stubborn: bool = False):
+    """Return the script of a model.
+
+    Args:
+        seconds: That each reply takes.
+        slow_seconds: That a slow one takes; None: five times as long.
+        with_mischief: Whether anything goes wrong.
+        stubborn: Whether the same reply is given again until the prompt holds advice.
+    """
 
     def script(prompt: str, attempt: int) -> Reply:
         context = context_of(prompt)
@@ -62,7 +69,8 @@ def author(seconds: float = 0.0, slow_seconds: float | None = None, with_mischie
         reply = good_reply(context)
         if kind == "slow":
             return reply._replace(seconds=slow_seconds if slow_seconds is not None else 5 * seconds)
-        if kind.endswith("_always") or attempt == 0:
+        first = "[[ ## hint_ ## ]]" not in prompt if stubborn and kind not in PASSING else attempt == 0
+        if kind.endswith("_always") or first:
             reply = _spoilt(kind.removesuffix("_always"), reply, context)
         return reply._replace(seconds=seconds)
 
@@ -106,7 +114,7 @@ def _spoilt(kind: str, reply: Reply, context: str) -> Reply:
 
 
 if __name__ == "__main__":
-    with ScriptedServer(author(float(sys.argv[1]))) as server:
+    with ScriptedServer(author(float(sys.argv[1]), stubborn=sys.argv[2:] == ["stubborn"])) as server:
         print(server.api_base, flush=True)
         sys.stdin.read()
         print(json.dumps({"requests": len(server.prompts), "slept": server.slept}), flush=True)

@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = ["demo.py", "notebooks/evaluer_la_recherche.py"]
+SCRIPTS = ["demo.py", "notebooks/evaluer_la_recherche.py", "notebooks/generer_des_questions.py"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -63,3 +63,18 @@ def test_the_notebook_on_evaluation_runs_from_top_to_bottom_on_the_sample(tmp_pa
         assert re.search(rf"^{re.escape(mode)} +RR +[01]\.\d+ ", printed, re.MULTILINE)
     assert (tmp_path / "evaluation_output" / "rappel.png").read_bytes().startswith(b"\x89PNG")
     assert any("image/png" in output.get("data", {}) for output in outputs)
+
+
+@pytest.mark.slow
+def test_the_notebook_on_questions_runs_from_top_to_bottom_on_the_sample(tmp_path, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    notebook = nbformat.read(ROOT / "notebooks" / "generer_des_questions.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+    assert "60 questions pour 60 décisions" in printed
+    assert "60 réponses sur 60 sont le texte même de leur décision" in printed
+    assert re.search(r"^RR +[01]\.\d+ ", printed, re.MULTILINE)
+    assert any("text/markdown" in output.get("data", {}) for output in outputs)
+    assert (tmp_path / "questions_output" / "questions" / "dataset_dict.json").is_file()

@@ -33,6 +33,7 @@ PENALTIES: Final[dict[Problem, int]] = {
     "refers_to_text": 10,
     "names_no_matter": 10,
 }
+MARGIN: Final = " \t\n\u00a0\u202f«»“”\"'"  # around an answer, where models put it
 
 _THING = (
     r"(?:textes?|documents?|extraits?|passages?|décisions?|arrêts?|jugements?|ordonnances?|avis|affaires?|litiges?)"
@@ -92,9 +93,9 @@ class Verdict(NamedTuple):
 
 
 def find_span(context: str, answer: str) -> tuple[int, int] | None:
-    """Find an answer in a text: letter for letter, else with all that `legal_rag.folding` evens out.
+    """Find an answer in a text: letter for letter, else but for what `legal_rag.folding` evens out.
 
-    Whole words are preferred to parts of words, then the exact to the folded, then the first place to later ones.
+    Of several places the first is taken where it neither begins nor ends within a word, else the first of all.
 
     Args:
         context: The text.
@@ -103,17 +104,12 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
     Returns:
         Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
     """
-    for wanted in dict.fromkeys((answer, answer.strip(), answer.strip(" \t\n\u00a0\u202f«»“”\"'"))):
+    for wanted in dict.fromkeys((answer, answer.strip(), answer.strip(MARGIN))):
         if not wanted.strip():
             return None
         exact = [match.span() for match in re.finditer(re.escape(wanted), context)]
-        if whole := next((span for span in exact if _is_whole(context, span)), None):
-            return whole
-        folded = find_folded(wanted, context)
-        if whole := next((span for span in folded if _is_whole(context, span)), None):
-            return whole
-        if exact or folded:
-            return (exact or folded)[0]
+        if spans := exact or find_folded(wanted, context):
+            return next((span for span in spans if _is_whole(context, span)), spans[0])
     return None
 
 

@@ -7,6 +7,7 @@ Rows stream through: no more than a batch is in memory.
 import functools
 import hashlib
 import os
+import re
 import shutil
 import sqlite3
 from collections import Counter
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
 BATCH_ROWS: Final = 1000  # held in memory
 SHINGLE_CHARS: Final = 5
-NEAR: Final = 0.85  # share of shingles that two questions have in common (Jaccard), from which they are one
-N_PERMUTATIONS, BANDS = 128, 16  # MinHash: pairs as alike as that share a band of 8 values with a chance of 0.99
+NEAR: Final = 0.8  # share of shingles that two questions have in common (Jaccard), from which they are one
+N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band of 6 values with a chance of 0.998
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 
 
@@ -92,7 +93,7 @@ def write_dataset(folder: Path, records: Iterable[Record], seed: int, *, hard_ne
                 _write_batch(writers[split], batches[split])
         for split, batch in batches.items():
             _write_batch(writers[split], batch)
-    _save(files, scratch, features)
+    _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
     _put_in_place(scratch, folder)
     return Written(dict(counts), seen.n_repeated)
 
@@ -110,8 +111,9 @@ def split_of(doc_id: str, seed: int) -> str:
 class SeenQuestions:
     """The questions met so far, on the disk, to tell those that nearly repeat one of them.
 
-    Two questions are one when they name the same numbers and share most of their runs of letters (Jaccard). Which pairs
-    are compared at all is told by MinHash in bands (Broder, 1997; Leskovec et al., Mining of Massive Datasets, 3.4).
+    Two questions are one when they share most of their runs of letters (Jaccard) and all their numbers and names. Which
+    pairs are compared at all is told by MinHash in bands (Broder, 1997; Leskovec et al., Mining of Massive Datasets,
+    3.4).
     """
 
     def __init__(self) -> None:
@@ -132,8 +134,7 @@ class SeenQuestions:
 
     def is_new(self, question: str) -> bool:
         """Tell whether no question so far is nearly this one, and remember it if so."""
-        text = fold(question).text
-        shingles, numbers = _shingles(text), _numbers(text)
+        shingles, named = _shingles(question), _named(question)
         bands = _bands(shingles)
         marks = ",".join("?" * len(bands))
         near = self._connection.execute(
@@ -141,9 +142,9 @@ class SeenQuestions:
             bands,
         )
         for (other,) in near:
-            if numbers == _numbers(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
+            if named == _named(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
                 return False
-        number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (text,)).lastrowid
+        number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (question,)).lastrowid
         self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
         return True
 
@@ -152,12 +153,14 @@ class SeenQuestions:
         self._connection.close()
 
 
-def _shingles(text: str) -> set[str]:
+def _shingles(question: str) -> set[str]:
+    text = fold(question).text
     return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
 
 
-def _numbers(text: str) -> list[str]:
-    return "".join(letter if letter.isdecimal() else " " for letter in text).split()
+def _named(question: str) -> list[str]:
+    """Return the numbers and the words with a capital, in order, but for the first word."""
+    return [word for word in re.findall(r"\w+", question)[1:] if word[0].isupper() or word[0].isdecimal()]
 
 
 def _jaccard(some: set[str], others: set[str]) -> float:
@@ -188,8 +191,8 @@ def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
         batch.clear()
 
 
-def _save(files: dict[str, Path], scratch: Path, features: Any) -> None:
-    """Save what the Parquet files hold as `datasets` does it; its own bars for each step are left out."""
+def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
+    """Save splits, read from Parquet files where they have rows, as `datasets` does it, without its bars."""
     import datasets
 
     had_bars = not datasets.are_progress_bars_disabled()
@@ -197,9 +200,12 @@ def _save(files: dict[str, Path], scratch: Path, features: Any) -> None:
     try:
         read = {
             split: datasets.Dataset.from_parquet(str(path), features=features, cache_dir=str(scratch / "cache"))
+            if path  # it cannot read a file without rows
+            else datasets.Dataset.from_dict({name: [] for name in features}, features=features)
             for split, path in files.items()
         }
-        datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"))
+        one_file = dict.fromkeys(files, 1)  # else none is written of a split without rows, and nothing reads that
+        datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"), num_shards=one_file)
     finally:
         if had_bars:
             datasets.enable_progress_bars()

@@ -214,9 +214,7 @@ def _told(error: Exception) -> Exception:
         return error
     kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
     text = " ".join(str(error).split())[:200]
-    return ConnectionError(
-        f"the model does not answer ({kind}: {text}); what is done is kept: the same command goes on"
-    )
+    return ConnectionError(f"the model does not answer ({kind}: {text}); what is done is kept, run it again to go on")
 
 
 def _finish(

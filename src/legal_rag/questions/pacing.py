@@ -231,8 +231,6 @@ def _wait(state: RetryCallState) -> float:
 
 
 def _is_cut_off(entry: dict[str, Any]) -> bool:
-    response = entry.get("response")
-    if isinstance(response, list | tuple):  # DSPy's own form
-        return any(getattr(one, "finish_reason", None) == "length" for one in response)
-    choices = getattr(response, "choices", None) or []
-    return any(getattr(choice, "finish_reason", None) == "length" for choice in choices)
+    response = entry.get("response")  # in DSPy's own form, several of them, or in the form of OpenAI's API
+    several = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
+    return any(getattr(one, "finish_reason", None) == "length" for one in several)

@@ -34,6 +34,32 @@ class FullQAExtraction(dspy.Signature):
     language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
 
 
+class GroundedPredict(dspy.Module):
+    """The best of several tries by grounding, as one step, which `dspy.Refine` can give advice on.
+
+    Refine looks for each step of a trace among the module's own predictors; BestOfN runs copies of them.
+    """
+
+    def __init__(self, tries: int) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(FullQAExtraction)
+        self.tries = tries
+
+    def forward(self, context: str) -> dspy.Prediction:
+        """Ask until an answer stands in the text.
+
+        Raises:
+            ValueError: If no reply could be read.
+        """
+        best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=self.tries)
+        with dspy.context(trace=[]):
+            reply = best(context=context)
+        if reply is None:
+            raise ValueError("no reply could be read")
+        dspy.settings.trace.append((self.predict, {"context": context}, reply))
+        return reply
+
+
 class Writer:
     """A strategy of asking, shared by threads: each call works on copies."""
 
@@ -45,16 +71,11 @@ class Writer:
                 a request of its own; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
                 of several tries by grounding. `tries` of each of the two, `threshold` of `qa_reward`.
         """
-        module: dspy.Module = dspy.Predict(FullQAExtraction)
         tries = settings.tries
-        wanted = {"N": tries, "threshold": settings.threshold, "fail_count": tries}
-        if settings.strategy == "best-of-n":
-            module = dspy.BestOfN(module=module, reward_fn=qa_reward, **wanted)
-        else:
-            if settings.strategy == "refine+best-of-n":
-                module = dspy.BestOfN(module, tries, span_grounding_reward, threshold=GROUNDED, fail_count=tries)
-            module = dspy.Refine(module=module, reward_fn=qa_reward, **wanted)
-        self._module = module
+        nested = settings.strategy == "refine+best-of-n"
+        module: dspy.Module = GroundedPredict(tries) if nested else dspy.Predict(FullQAExtraction)
+        repeat = dspy.BestOfN if settings.strategy == "best-of-n" else dspy.Refine
+        self._module = repeat(module, tries, qa_reward, threshold=settings.threshold, fail_count=tries)
 
     def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
