@@ -6,7 +6,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dspy
@@ -334,15 +336,27 @@ def test_requests_keep_the_rate():
         assert time.monotonic() - started >= 0.5
 
 
-def test_a_request_that_fails_on_and_on_is_given_up_and_the_next_not_even_tried():
-    with ScriptedServer(lambda *_: Reply(status=500, raw_body="{}")) as server:
-        pace, account = Pace(1, attempts=3), Account()
+def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_even_tried():
+    server_error = Reply(status=500, raw_body="{}")
+    with ScriptedServer(lambda prompt, _: server_error if "Bonjour" in prompt else Reply("oui")) as server:
+        pace, account = Pace(2, attempts=3), Account()
         lm = paced(model_at(server), pace, account)
-        for _ in range(2):
-            with pytest.raises(dspy.LMError):
-                lm("Bonjour")
-        assert len(server.prompts) == 3
+        with ThreadPoolExecutor() as others:
+            running = threading.Event()
+            others.submit(lambda: [ask(server, pace, f"Question {n}") for n in range(10**6) if not running.is_set()])
+            for _ in range(2):
+                with pytest.raises(dspy.LMError):
+                    lm("Bonjour")
+            running.set()
+        assert sum("Bonjour" in prompt for prompt in server.prompts) == 3
         assert not pace.stopped
+
+
+def test_a_server_that_answers_nobody_is_given_some_time():
+    with ScriptedServer(lambda _, attempt: Reply("oui") if attempt > 4 else Reply(status=500, raw_body="{}")) as server:
+        assert ask(server, Pace(1, attempts=1))[0] == ["oui"]
+    with ScriptedServer(lambda *_: Reply(status=500, raw_body="{}")) as server, pytest.raises(dspy.LMError):
+        ask(server, Pace(1, attempts=1, patience=0.5))
 
 
 def test_a_server_that_nobody_reaches_is_waited_for_as_long_as_patience_lasts():

@@ -73,12 +73,16 @@ def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
         text: Where; folded already if it is searched more than once.
     """
     folded = text if isinstance(text, Folded) else fold(text)
-    wanted = fold(passage).text.strip()
+    return [folded.original_span(*span) for span in find_exact(fold(passage).text.strip(), folded.text)]
+
+
+def find_exact(passage: str, text: str) -> list[tuple[int, int]]:
+    """Return the spans of `text` that are `passage` letter for letter, in order; they may overlap."""
     spans: list[tuple[int, int]] = []
-    at = folded.text.find(wanted) if wanted else -1
+    at = text.find(passage) if passage else -1
     while at >= 0:
-        spans.append(folded.original_span(at, at + len(wanted)))
-        at = folded.text.find(wanted, at + 1)
+        spans.append((at, at + len(passage)))
+        at = text.find(passage, at + 1)
     return spans
 
 

@@ -18,6 +18,7 @@ from legal_rag.corpus import Document
 from legal_rag.names import cited_by, own_names
 
 PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
+READ_CACHE_KB = 512  # of each thread's connection: few pages are read twice, and the system keeps those as well
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -101,7 +102,9 @@ def holds_documents(path: Path) -> bool:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri() + "?mode=ro"
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
+    connection = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
+    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")
+    return connection
 
 
 class StoreWriter:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from legal_rag.folding import find_folded, fold
+from legal_rag.folding import find_exact, find_folded, fold
 from legal_rag.languages import is_french
 from legal_rag.lexical import words_of
 
@@ -107,8 +107,7 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
     for wanted in dict.fromkeys((answer, answer.strip(), answer.strip(MARGIN))):
         if not wanted.strip():
             return None
-        exact = [match.span() for match in re.finditer(re.escape(wanted), context)]
-        if spans := exact or find_folded(wanted, context):
+        if spans := find_exact(wanted, context) or find_folded(wanted, context):
             return next((span for span in spans if _is_whole(context, span)), spans[0])
     return None
 

@@ -21,15 +21,17 @@ from dspy.utils.exceptions import (
     LMBillingError,
     LMConfigurationError,
     LMInvalidRequestError,
+    LMRateLimitError,
     LMTransportError,
     LMUnsupportedModelError,
 )
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-ATTEMPTS = 8  # of one request, while others succeed
+ATTEMPTS = 4  # of one request, while others succeed; twice as many where the server asks to wait
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
 PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
+GRACE = 20.0  # seconds that one which answers nobody as it should is
 MOST_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
 SWITCH_INTERVAL = 0.0005  # seconds that a thread computes while others wait for their turn
 
@@ -79,8 +81,8 @@ class Pace:
         Args:
             slots: Requests under way at once.
             requests_per_minute: At most; None sets no limit.
-            attempts: Of one request, while others succeed.
-            patience: Seconds that a server which nobody reaches is waited for.
+            attempts: See `ATTEMPTS`.
+            patience: See `PATIENCE`.
         """
         if slots < 1:
             raise ValueError(f"at least 1 request at once is needed, got {slots}")
@@ -154,12 +156,13 @@ class Pace:
 
     def _gives_up(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
-        started, waited = state.start_time, state.seconds_since_start or 0.0
-        if self.stopped or waited >= self._patience:
+        waited = state.seconds_since_start or 0.0
+        if self.stopped:
             return True
-        if _is_away(error) and self._last_success < started:
-            return False  # nobody reaches the server: it may come back
-        return state.attempt_number >= self._attempts
+        if self._last_success < state.start_time:  # nobody's requests succeed: it is not this one's fault
+            return waited >= (self._patience if _is_away(error) else min(GRACE, self._patience))
+        asked_to_wait = isinstance(error, LMRateLimitError) or _is_away(error)
+        return state.attempt_number >= (2 * self._attempts if asked_to_wait else self._attempts)
 
 
 def paced(lm: "dspy.BaseLM", pace: Pace, account: Account) -> "dspy.BaseLM":

@@ -81,7 +81,8 @@ class Writer:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
         module = copy.copy(self._module)  # `fail_count` is counted down in the module itself
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-        with dspy.context(lm=lm, adapter=adapter, warn_on_type_mismatch=False):
+        # A trace of its own, which goes when it is done: DSPy's would hold every text that was shown.
+        with dspy.context(lm=lm, adapter=adapter, trace=[], warn_on_type_mismatch=False):
             try:
                 return module(context=context)
             # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
