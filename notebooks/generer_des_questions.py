@@ -20,7 +20,8 @@
 # ## Réglages
 #
 # Laissez tout vide pour essayer sans clé ni réseau : les sommaires des décisions fictives livrées avec le projet
-# deviennent alors des questions. Avec un modèle, `LIMIT` décisions sont tirées au sort.
+# deviennent alors des questions. Un modèle est interrogé dès qu'une clé ou une adresse est donnée, ici ou dans
+# l'environnement (`HF_TOKEN`) ; `LIMIT` décisions sont tirées au sort.
 
 # %%
 INSTALL = False  # @param {type:"boolean"}
@@ -99,7 +100,7 @@ print("Écartées :", report.rejected, "- échecs :", report.failed, "- presque 
 from datasets import load_from_disk
 
 saved = load_from_disk(str(folder))
-for row in saved["train"].select(range(3)):
+for row in saved["train"].select(range(min(3, len(saved["train"])))):
     print("\n".join([row["question"], f"-> {row['answer']}", f"   {row['document_title']}", ""]))
 
 # %%

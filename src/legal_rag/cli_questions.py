@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli_options import model_options, open_library, place_options, print_json
+from legal_rag.cli_options import model_options, open_library, place_options, print_json, trust_option
 from legal_rag.question_settings import STRATEGIES, QuestionSettings
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ DEFAULTS = QuestionSettings()
 @click.option("--must-retrieve", default=0, metavar="K", help="Keep what finds its own document within rank K.")
 @click.option("--hard-negatives", default=0, metavar="N", help="Store the first N other documents that it finds.")
 @click.option("--requests-per-minute", type=float, help="At most.")
+@trust_option
 @click.option("--dry-run", is_flag=True, help="Estimate requests, tokens and cost, and ask nothing.")
 @click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
 def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
@@ -51,6 +52,7 @@ def questions_command(index_folder: str, index_name: str, as_json: bool, **optio
         workers=options["workers"],
         output=options["output"],
         requests_per_minute=options["requests_per_minute"],
+        trust_remote_code=options["trust_remote_code"],
         **asdict(settings),
     )
     _print_report(report, as_json)

@@ -111,6 +111,11 @@ class Library:
         query = f"SELECT id FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
         return (row[0] for row in self._connection.execute(query))
 
+    def content_hashes(self) -> Iterator[tuple[str, str]]:
+        """Stream the ids of all documents, each with its `Document.content_hash`, in the order they were indexed."""
+        query = f"SELECT id, content_hash FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        yield from self._connection.execute(query)
+
     def document(self, doc_id: str) -> Document:
         """Return a document by its id.
 

@@ -80,6 +80,7 @@ def write_card(report: QuestionReport) -> None:
 def _figures(report: QuestionReport) -> list[tuple[str, object]]:
     return [
         ("modèle", report.model),
+        ("corpus", report.corpus),
         ("date", datetime.now(UTC).date().isoformat()),
         ("documents", report.documents),
         ("questions gardées", report.accepted),

@@ -1,14 +1,15 @@
 """The checkpoint: what became of each document, one line of JSON each, on the disk before the next one is begun.
 
 In: records, from any number of threads. Out: the same records, by document, in this run or a later one. A kill loses at
-most the documents under way; a line that it cut off is cut away when the file is opened again.
+most the documents under way; a line that it cut off is cut away when the file is opened again. A record counts for the
+very text that it was made of: a document that has changed since is not finished.
 """
 
 import json
 import os
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ class Record:
     """What became of one document."""
 
     doc_id: str
+    content_hash: str  # of the document
     status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
     reason: str = ""  # why not accepted
     row: dict[str, Any] | None = None  # of the dataset, where accepted
@@ -31,7 +33,7 @@ class Record:
 
 
 class Checkpoint:
-    """A file of records, open for appending; in memory there is one number for each document."""
+    """A file of records, open for appending; in memory are each document's id, hash, and where its record stands."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         """Open a file, or begin it.
@@ -41,11 +43,10 @@ class Checkpoint:
             settings: What decides the records. Those of a file begun before must be the same.
 
         Raises:
-            ValueError: If the file was begun with other settings, or is none of ours.
+            ValueError: If the file was begun with other settings, or is no checkpoint.
         """
         self._path, self._settings = path, json.loads(json.dumps(settings))
-        self._places: dict[str, int] = {}  # document id: where its last record begins
-        self._failed: set[str] = set()
+        self._last: dict[str, tuple[int, str]] = {}  # document id: where its last record begins, hash if finished
         self._lock = threading.Lock()
         self._file = path.open("a+b")
         try:
@@ -54,9 +55,9 @@ class Checkpoint:
             self._file.close()
             raise
 
-    def __contains__(self, doc_id: str) -> bool:
-        """Tell whether a document is finished: accepted or rejected."""
-        return doc_id in self._places and doc_id not in self._failed
+    def is_finished(self, doc_id: str, content_hash: str) -> bool:
+        """Tell whether a document, as it is now, was accepted or rejected."""
+        return self._last.get(doc_id, (0, ""))[1] == content_hash
 
     def record(self, doc_id: str) -> Record:
         """Return what became of a document.
@@ -65,19 +66,18 @@ class Checkpoint:
             KeyError: If nothing has yet.
         """
         with self._lock:
-            self._file.seek(self._places[doc_id])
-            return Record(**json.loads(self._file.readline()))
+            return self._record(doc_id)
 
     def add(self, record: Record) -> None:
-        """Write a record to the disk itself."""
-        line = _line(asdict(record))
+        """Write a record to the disk itself; what a failure before had cost is added to what it costs."""
         with self._lock:
+            if record.doc_id in self._last:
+                record = _with_spent(record, self._record(record.doc_id))
+            line = _line(asdict(record))
             self._file.seek(0, os.SEEK_END)
             place = self._file.tell()
-            self._file.write(line)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._remember(record.doc_id, record.status, place)
+            self._write(line)
+            self._remember(record.doc_id, record.status, record.content_hash, place)
 
     def close(self) -> None:
         """Close the file."""
@@ -86,11 +86,10 @@ class Checkpoint:
     def _read(self) -> None:
         self._file.seek(0)
         first = self._file.readline()
-        if not first.endswith(b"\n"):  # new, or killed while it was begun
+        header = _line({"settings": self._settings})
+        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while it was begun
             self._file.truncate(0)
-            self._file.write(_line({"settings": self._settings}))
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._write(header)
             sync(self._path.parent)
             return
         self._check_settings(first)
@@ -105,23 +104,43 @@ class Checkpoint:
     def _check_settings(self, first: bytes) -> None:
         try:
             found = json.loads(first)["settings"]
-        except (ValueError, KeyError, TypeError) as error:
+            found.items()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self._path} does not begin with settings: {first[:60]!r}") from error
         for name, wanted in self._settings.items():
             if found.get(name) != wanted:
                 begun = f"{self._path.parent} was begun with {name} {found.get(name)!r}"
                 raise ValueError(f"{begun}, now {wanted!r}: choose another folder")
 
-    def _ending(self, line: bytes) -> tuple[str, str]:
+    def _record(self, doc_id: str) -> Record:
+        self._file.seek(self._last[doc_id][0])
+        return Record(**json.loads(self._file.readline()))
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _ending(self, line: bytes) -> tuple[str, str, str]:
         try:
             record = json.loads(line)
-            return str(record["doc_id"]), str(record["status"])
+            return str(record["doc_id"]), str(record["status"]), str(record["content_hash"])
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
 
-    def _remember(self, doc_id: str, status: str, place: int) -> None:
-        self._places[doc_id] = place
-        self._failed.add(doc_id) if status == "failed" else self._failed.discard(doc_id)
+    def _remember(self, doc_id: str, status: str, content_hash: str, place: int) -> None:
+        self._last[doc_id] = (place, "" if status == "failed" else content_hash)
+
+
+def _with_spent(record: Record, before: Record) -> Record:
+    return replace(
+        record,
+        replies=record.replies + before.replies,
+        prompt_tokens=record.prompt_tokens + before.prompt_tokens,
+        completion_tokens=record.completion_tokens + before.completion_tokens,
+        cost=None if record.cost is None or before.cost is None else record.cost + before.cost,
+        seconds=record.seconds + before.seconds,
+    )
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

@@ -7,12 +7,13 @@ Nothing here asks a model: a check that holds today holds tomorrow.
 import functools
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from legal_rag.cleaning import storable
 from legal_rag.folding import find_exact, find_folded, fold
 from legal_rag.languages import is_french
 from legal_rag.lexical import words_of
@@ -35,17 +36,16 @@ PENALTIES: Final[dict[Problem, int]] = {
 }
 MARGIN: Final = " \t\n\u00a0\u202f«»“”\"'"  # around an answer, where models put it
 
-_THING = (
-    r"(?:textes?|documents?|extraits?|passages?|décisions?|arrêts?|jugements?|ordonnances?|avis|affaires?|litiges?)"
-)
-# Folded text. A decision that is named ("dans l'arrêt du 12 mai 2010") may be asked about.
+# Folded text. A decision that is named ("l'arrêt du 12 mai 2010", "l'arrêt Blanco") may be asked about; one that is
+# only pointed at ("cet arrêt", "l'arrêt attaqué", "que dit l'arrêt ?") cannot be found by its question.
+_TEXT = r"(?:texte|document|extrait|passage|décision|arrêt|jugement|ordonnance)"
+_THESE = rf"(?:{_TEXT}s?|affaires?|litiges?|avis)"
+_END = r"(?=\s*(?:[,;:?.!)]|$))"
+_ASKS = r"(?= (?:quel|qui|que|quoi|comment|pourquoi|combien|où|quand|est-ce|à|de quel)\w*\b)"
+_SAYS = r"(?= (?:mentionne|indique|précise|dit|retient|prévoit|énonce|sur|\w+-(?:t-)?(?:il|elle)\b))"
 REFERENCE_TO_TEXT = re.compile(
-    rf"\b(?:selon|d'après|suivant|dans|par|au vu de|à la lecture de) (?:l[ea] |les |l'){_THING}\b"
-    r"(?! (?:d[eu]|des|n[°o]|rendue?s?|attaquée?s?)\b| d')"
-    r"|\b(?:selon|d'après|à la lecture|au vu) (?:du|de) (?:texte|document|extrait|passage)\b"
-    rf"|\b(?:ce|cet|cette|ces|(?:l[ea] |les )?présente?s?|du présent) {_THING}\b"
-    r"|\b(?:le|du|ce) (?:texte|document|extrait|passage|contexte)(?: ci-dessus| fourni| donné)?"
-    r" (?:mentionne|indique|précise|dit|parle|évoque|cite)"
+    rf"\b(?:ce|cet|cette|ces|l[ea] présente?|les présente?s|du présent|de la présente) {_THESE}\b"
+    rf"|\b(?:l[ea] |l'|du |au ){_TEXT}(?:{_END}|{_ASKS}|{_SAYS}| (?:attaquée?|commentée?|examinée?)\b)"
     r"|\b(?:texte|document|extrait|passage|contexte) (?:ci-dessus|fourni|donné|suivant)\b"
     r"|\ben l'espèce\b|\bci-dessus\b|\bsusvisée?s?\b|\bsusmentionnée?s?\b"
 )
@@ -54,12 +54,18 @@ COMMON_WORDS: Final = frozenset(
     words_of(
         "décision arrêt jugement ordonnance avis texte document extrait passage contexte affaire litige procédure "
         "cour cours tribunal conseil constitutionnel juge juges juridiction chambre cassation appel instance état "
-        "question réponse demande demandeur défendeur requérant requête pourvoi moyen partie parties motif "
-        "solution objet sujet date principal principale statuer décider juger rejeter rendre dire quel quelle quels "
-        "quelles comment pourquoi combien quand où qui que quoi lequel laquelle est sont était a ont avait fait être "
-        "avoir présent présente rendu rendue pris prise jugé décidé statué"
+        "question réponse demande demandeur défendeur requérant requête pourvoi moyen partie parties motif motifs "
+        "solution objet sujet date nom principal principale unique statuer décider juger rejeter rendre dire fonder "
+        "casser cassé annuler annulé violer violé viser visé allouer allouée condamner condamné somme montant "
+        "condamnation dépens article loi s'élève attaqué attaquée "
+        "quel quelle quelles comment pourquoi combien quand où qui que quoi lequel laquelle est sont était été a ont "
+        "avait fait être avoir présent présente rendu rendue pris prise jugé décidé statué retient retenu mentionne"
     )
 )
+NEGATIONS: Final = re.compile(r"\b(?:ne|n|pas|non|sans|aucune?|ni)\b(?!-)")  # "non-concurrence" denies nothing
+# A number with its groups of three and its decimals: part of it is another number.
+NUMBER: Final = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
+SHORTEST_PIECE: Final = 12  # characters of an answer that may end within a word
 
 
 class QAPair(BaseModel):
@@ -150,24 +156,24 @@ def judge(context: str, pred: Any) -> Verdict:
 def _judge(context: str, question: str, answer: str, summary: str, topic: str) -> Verdict:
     if not question or not answer:
         return Verdict(None, ("unreadable",), 0.0)
-    span = find_span(context, answer)
+    span = _grounded(context, answer)
     asked = set(words_of(question))
     found: dict[Problem, bool] = {
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
         "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
-        "given_away": set(words_of(answer)) <= asked,
+        "given_away": _is_given_away(question, answer),
         "refers_to_text": bool(REFERENCE_TO_TEXT.search(fold(question).text)),
         "names_no_matter": not (asked - COMMON_WORDS) & set(words_of(context)),
     }
     problems = tuple(problem for problem, is_so in found.items() if is_so)
     score = max(0, 100 - sum(PENALTIES[problem] for problem in problems)) / 100
-    return Verdict(span and _widened(context, *span), problems, score)
+    return Verdict(span, problems, score)
 
 
 def tidy(text: str) -> str:
     """Write a reply's text in NFC, on one line, its blanks single and plain."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(unicodedata.normalize("NFC", storable(text)).split())
 
 
 def _faults(question: str, answer: str, topic: str) -> set[str]:
@@ -178,15 +184,46 @@ def _faults(question: str, answer: str, topic: str) -> set[str]:
     return set()
 
 
+def _grounded(context: str, answer: str) -> tuple[int, int] | None:
+    """Find an answer's span, widened to whole words where a model cut a long one; part of a number is no answer."""
+    span = find_span(context, answer)
+    if span is None or any(_cuts(span, number) for number in _numbers_around(context, span)):
+        return None
+    start, end = _widened(context, *span)
+    added = context[start : span[0]] + context[span[1] : end]
+    return (start, end) if not added or (added.isalpha() and len(answer) >= SHORTEST_PIECE) else None
+
+
+def _numbers_around(text: str, span: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in NUMBER.finditer(text, max(0, span[0] - 20), span[1] + 20))
+
+
+def _cuts(span: tuple[int, int], piece: tuple[int, int]) -> bool:
+    return any(piece[0] < end < piece[1] for end in span)
+
+
+def _is_given_away(question: str, answer: str) -> bool:
+    """Tell whether an answer says nothing but words of its question; to deny them, or to choose, says something."""
+    denies = NEGATIONS.search(fold(answer).text) and not NEGATIONS.search(fold(question).text)
+    if words_of(answer) and (denies or " ou " in fold(question).text):
+        return False
+    return set(words_of(answer)) <= set(words_of(question))
+
+
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span to whole words: a model that miscounts cuts them."""
-    while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
+    """Widen a span to whole words."""
+    while _is_within_word(text, start):
         start -= 1
-    while end < len(text) and text[end - 1].isalnum() and text[end].isalnum():
+    while _is_within_word(text, end):
         end += 1
     return start, end
 
 
 def _is_whole(text: str, span: tuple[int, int]) -> bool:
-    """Tell whether a span neither begins nor ends within a word."""
-    return _widened(text, *span) == span
+    """Tell whether a span neither begins nor ends within a word or a number."""
+    return _widened(text, *span) == span and not any(_cuts(span, number) for number in _numbers_around(text, span))
+
+
+def _is_within_word(text: str, at: int) -> bool:
+    """Tell whether what stands before and after a place belongs to one word; a separate accent is part of it."""
+    return 0 < at < len(text) and all(one.isalnum() or unicodedata.combining(one) for one in text[at - 1 : at + 1])

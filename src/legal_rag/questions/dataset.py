@@ -20,6 +20,7 @@ import numpy as np
 
 from legal_rag.folders import sync
 from legal_rag.folding import fold
+from legal_rag.lexical import words_of
 from legal_rag.questions.checkpoint import Record
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ BATCH_ROWS: Final = 1000  # held in memory
 SHINGLE_CHARS: Final = 5
 NEAR: Final = 0.8  # share of shingles that two questions have in common (Jaccard), from which they are one
 N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band of 6 values with a chance of 0.998
+NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 
 
@@ -64,7 +66,7 @@ def schema(*, hard_negatives: bool = False) -> Any:
 
 
 def write_dataset(folder: Path, records: Iterable[Record], seed: int, *, hard_negatives: bool = False) -> Written:
-    """Write the rows of accepted records, all anew; a reader meets no half of it.
+    """Write the rows of accepted records, all anew; `datasets.load_from_disk` meets no half of it.
 
     Args:
         folder: Where; other files in it stay.
@@ -111,9 +113,9 @@ def split_of(doc_id: str, seed: int) -> str:
 class SeenQuestions:
     """The questions met so far, on the disk, to tell those that nearly repeat one of them.
 
-    Two questions are one when they share most of their runs of letters (Jaccard) and all their numbers and names. Which
-    pairs are compared at all is told by MinHash in bands (Broder, 1997; Leskovec et al., Mining of Massive Datasets,
-    3.4).
+    Two questions are one when they share most of their runs of letters (Jaccard) and all the words that count: one
+    number, name or negation more makes another. Which pairs are compared at all is told by MinHash in bands (Broder,
+    1997; Leskovec et al., Mining of Massive Datasets, 3.4).
     """
 
     def __init__(self) -> None:
@@ -134,7 +136,7 @@ class SeenQuestions:
 
     def is_new(self, question: str) -> bool:
         """Tell whether no question so far is nearly this one, and remember it if so."""
-        shingles, named = _shingles(question), _named(question)
+        shingles, words = _shingles(question), _words(question)
         bands = _bands(shingles)
         marks = ",".join("?" * len(bands))
         near = self._connection.execute(
@@ -142,7 +144,7 @@ class SeenQuestions:
             bands,
         )
         for (other,) in near:
-            if named == _named(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
+            if words == _words(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
                 return False
         number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (question,)).lastrowid
         self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
@@ -158,9 +160,9 @@ def _shingles(question: str) -> set[str]:
     return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
 
 
-def _named(question: str) -> list[str]:
-    """Return the numbers and the words with a capital, in order, but for the first word."""
-    return [word for word in re.findall(r"\w+", question)[1:] if word[0].isupper() or word[0].isdecimal()]
+def _words(question: str) -> set[str]:
+    """Return the stems of the words that count, and negations, which are no such words to a search engine."""
+    return {*words_of(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
 
 
 def _jaccard(some: set[str], others: set[str]) -> float:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
-from legal_rag.questions.generate import chosen_ids
+from legal_rag.questions.generate import check_limit, chosen
 from legal_rag.questions.windows import choose_window
 
 SAMPLED = 100  # documents read for the estimate
@@ -54,9 +54,10 @@ def estimate(
     from legal_rag.questions.writer import prompt_text, requests_at_most
 
     settings = settings or QuestionSettings()
+    check_limit(limit)
     n = min(limit or len(library), len(library))
     tokens = []
-    for doc_id in chosen_ids(library, min(n, SAMPLED), settings.seed):
+    for doc_id, _ in chosen(library, min(n, SAMPLED), settings.seed):
         content = library.document(doc_id).content
         start, end = choose_window(content, f"{settings.seed}:{doc_id}", settings.context_chars)
         tokens.append(_count(prompt_text(content[start:end])))

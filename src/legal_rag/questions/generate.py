@@ -35,6 +35,8 @@ CHECKPOINT: Final = "progress.jsonl"
 WORKERS: Final = 8  # requests under way at once
 THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
 
+RecordMaker = Callable[[str], Record]  # of a document's id
+
 logger = logging.getLogger(__name__)
 
 
@@ -48,6 +50,7 @@ def generate_questions(
     output: str | Path,
     requests_per_minute: float | None = None,
     retriever: "Retriever | None" = None,
+    trust_remote_code: bool = False,
     **settings: Any,
 ) -> QuestionReport:
     """Make questions and answers of a Library's documents, one of each, and save those that pass every check.
@@ -58,43 +61,63 @@ def generate_questions(
         limit: How many documents, drawn at random; None takes all.
         seed: See `QuestionSettings`.
         workers: Requests to the model under way at once.
-        output: The dataset's folder; one begun before is gone on with.
+        output: The dataset's folder: one begun before, which is gone on with, or an empty or new one.
         requests_per_minute: To the model, at most.
         retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
+        trust_remote_code: See `legal_rag.retriever.build_retriever`.
         settings: Further ones of `QuestionSettings`.
 
     Raises:
-        ValueError: If a setting is out of range, the folder was begun with others, or another process works on it.
+        ValueError: If a setting is out of range, the folder was begun with others or holds something else, or another
+            process works on it.
         ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
             is kept: the same call goes on with the rest.
     """
     library = library if isinstance(library, Library) else Library(Path(library).expanduser())
-    chosen = QuestionSettings(seed=seed, **settings)
-    for name, value in (("limit", limit), ("workers", workers)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    wanted = QuestionSettings(seed=seed, **settings)
+    check_limit(limit)
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
     folder = Path(output).expanduser()
     with locked(folder):
+        _require_own(folder)
         folder.mkdir(exist_ok=True)
-        with contextlib.closing(Checkpoint(folder / CHECKPOINT, _identity(library, lm, chosen))) as checkpoint:
-            unfinished = [doc_id not in checkpoint for doc_id in chosen_ids(library, limit, seed)].count(True)
-            todo = (doc_id for doc_id in chosen_ids(library, limit, seed) if doc_id not in checkpoint)
-            with progress("Generating questions", unit=" documents", total=unfinished) as bar:
-                run = _Run(todo, checkpoint, bar)
+        with contextlib.closing(Checkpoint(folder / CHECKPOINT, _identity(library, lm, wanted))) as checkpoint:
+
+            def todo() -> Iterator[str]:
+                return (one for one, text in chosen(library, limit, seed) if not checkpoint.is_finished(one, text))
+
+            def tried(make: RecordMaker) -> RecordMaker:
+                return _with_round_trip(make, library, retriever, wanted, trust_remote_code)
+
+            with progress("Generating questions", unit=" documents", total=sum(1 for _ in todo())) as bar:
+                run = _Run(todo(), checkpoint, bar)
                 if lm is None:
-                    run.make_all(_with_round_trip(summaries.Summaries(library), library, retriever, chosen))
+                    run.make_all(tried(summaries.Summaries(library)))
                 else:
-                    _ask_model(run, library, lm, chosen, workers, requests_per_minute, retriever)
-            return _finish(folder, checkpoint, chosen_ids(library, limit, seed), chosen, model_name(lm))
+                    _ask_model(run, library, lm, wanted, tried, workers, requests_per_minute)
+            doc_ids = (doc_id for doc_id, _ in chosen(library, limit, seed))
+            return _finish(folder, checkpoint, doc_ids, wanted, model_name(lm), library.manifest["source"]["name"])
 
 
-def chosen_ids(library: Library, limit: int | None, seed: int) -> Iterator[str]:
-    """Return the ids of the documents drawn, in the Library's order; a lower limit draws some of the same."""
+def check_limit(limit: int | None) -> None:
+    """Check a number of documents; None stands for all.
+
+    Raises:
+        ValueError: If it is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
+
+
+def chosen(library: Library, limit: int | None, seed: int) -> Iterator[tuple[str, str]]:
+    """Yield ids and hashes of the documents drawn, in the Library's order; a lower limit draws some of the same."""
     if limit is None or limit >= len(library):
-        return iter(library)
+        yield from library.content_hashes()
+        return
     drawn = heapq.nsmallest(limit, ((sha256(f"{seed}:{doc_id}".encode()).digest(), doc_id) for doc_id in library))
     ids = {doc_id for _, doc_id in drawn}
-    return (doc_id for doc_id in library if doc_id in ids)
+    yield from (pair for pair in library.content_hashes() if pair[0] in ids)
 
 
 def model_name(lm: "dspy.LM | None") -> str:
@@ -109,7 +132,7 @@ class _Run:
         self._todo, self._checkpoint, self._bar = todo, checkpoint, bar
         self._lock, self._totals = threading.Lock(), Totals()
 
-    def make_all(self, make: Callable[[str], Record], stopped: Callable[[], bool] = lambda: False) -> None:
+    def make_all(self, make: RecordMaker, stopped: Callable[[], bool] = lambda: False) -> None:
         """Make and keep records until no document is left, or all is stopped."""
         while not stopped():
             with self._lock:
@@ -117,8 +140,8 @@ class _Run:
             if doc_id is None:
                 return
             record = make(doc_id)
-            if stopped() and record.status != "accepted":
-                return  # it may have been stopped in the midst: it is not finished
+            if stopped() and record.status == "failed":
+                return  # for want of time, perhaps
             self._checkpoint.add(record)
             with self._lock:
                 self._totals.add(record)
@@ -126,9 +149,17 @@ class _Run:
                 self._bar.update()
 
 
+def _require_own(folder: Path) -> None:
+    """Refuse a folder with anything else in it: what a dataset consists of is replaced."""
+    if folder.is_dir() and not (folder / CHECKPOINT).is_file() and (found := next(folder.iterdir(), None)):
+        raise ValueError(f"{folder} holds other things, e.g. {found.name} (expected none, or questions begun before)")
+
+
 def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
     """Return what must be the same for a run to go on with another's records."""
-    identity = {"model": model_name(lm), "lineage": library.manifest["lineage"], **asdict(settings)}
+    identity = {"model": model_name(lm), **asdict(settings)}
+    if settings.must_retrieve or settings.hard_negatives:
+        identity["lineage"] = library.manifest["lineage"]
     if lm is None:
         return identity
     from legal_rag.questions.writer import prompt_hash
@@ -141,54 +172,67 @@ def _ask_model(
     library: Library,
     lm: "dspy.LM",
     settings: QuestionSettings,
+    tried: Callable[[RecordMaker], RecordMaker],
     workers: int,
     requests_per_minute: float | None,
-    retriever: "Retriever | None",
 ) -> None:
     from legal_rag.questions.making import ModelQuestions
-    from legal_rag.questions.pacing import Pace
+    from legal_rag.questions.pacing import Pace, tuned_for_waiting
 
     pace = Pace(workers, requests_per_minute)
-    make = _with_round_trip(ModelQuestions(library, lm, settings, pace), library, retriever, settings)
+    make = tried(ModelQuestions(library, lm, settings, pace))
+    active, changed = 0, threading.Condition()
 
     def work() -> None:
+        nonlocal active
+        with changed:
+            active += 1
         try:
             run.make_all(make, lambda: pace.stopped)
         # Whatever it is, it stops the other threads too, and is raised where this was called from.
         except Exception as error:
             pace.stop(error)
+        finally:
+            with changed:
+                active -= 1
+                changed.notify_all()
 
     threading.Thread(target=_load_ahead, daemon=True).start()
-    try:
-        _in_parallel(work, THREADS_EACH * workers)
-    finally:
-        pace.stop()  # for threads that an interruption leaves behind
+    # Refine and BestOfN print each reply that they could not read.
+    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting():
+        try:
+            _in_parallel(work, THREADS_EACH * workers)
+        finally:
+            pace.stop()
+            with changed:  # after an interruption, what is under way is paid for: it is kept
+                changed.wait_for(lambda: not active)
     if pace.error is not None:
-        raise _told(pace.error)
+        raise _told(pace.error, lm)
 
 
 def _with_round_trip(
-    make: Callable[[str], Record], library: Library, retriever: "Retriever | None", settings: QuestionSettings
-) -> Callable[[str], Record]:
+    make: RecordMaker,
+    library: Library,
+    retriever: "Retriever | None",
+    settings: QuestionSettings,
+    trust_remote_code: bool,
+) -> RecordMaker:
     if not settings.must_retrieve and not settings.hard_negatives:
         return make
     from legal_rag.questions.making import with_round_trip
     from legal_rag.retriever import build_retriever
 
-    return with_round_trip(make, retriever or build_retriever(library), settings)
+    retriever = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
+    return with_round_trip(make, retriever, settings)
 
 
 def _in_parallel(work: Callable[[], None], n_threads: int) -> None:
     """Run a worker in several threads, in DSPy's own way, which hands its settings on to them."""
     import dspy
 
-    from legal_rag.questions.pacing import tuned_for_waiting
-
     # No document is given out twice: the executor's own second start of what takes long is off.
     parallel = dspy.Parallel(num_threads=n_threads, max_errors=1, disable_progress_bar=True, timeout=0)
-    # Refine and BestOfN print each reply that they could not read.
-    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting():
-        parallel([(work, {})] * n_threads)
+    parallel([(work, {})] * n_threads)
 
 
 class _LogOut(io.TextIOBase):
@@ -206,19 +250,22 @@ def _load_ahead() -> None:
     import datasketch  # noqa: F401
 
 
-def _told(error: Exception) -> Exception:
+def _told(error: Exception, lm: "dspy.LM") -> Exception:
     """Say what stopped a run; an error of ours, not of the model's, is raised as it is."""
     import dspy
 
     if not isinstance(error, dspy.LMError):
         return error
     kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())
+    if key := lm.kwargs.get("api_key"):
+        text = text.replace(str(key), "***")  # some servers repeat it
+    text = text[:200]
     return ConnectionError(f"the model does not answer ({kind}: {text}); what is done is kept, run it again to go on")
 
 
 def _finish(
-    folder: Path, checkpoint: Checkpoint, doc_ids: Iterable[str], settings: QuestionSettings, model: str
+    folder: Path, checkpoint: Checkpoint, doc_ids: Iterable[str], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
     """Write dataset and card from the records of all documents."""
     totals = Totals()
@@ -234,6 +281,7 @@ def _finish(
     report = QuestionReport(
         folder=folder,
         model=model,
+        corpus=corpus,
         settings=settings,
         documents=totals.statuses.total(),
         accepted=sum(written.rows.values()),

@@ -21,8 +21,6 @@ from legal_rag.questions.writer import Writer, prompt_hash
 if TYPE_CHECKING:
     from legal_rag.retriever import Retriever
 
-RecordMaker = Callable[[str], Record]
-
 
 class ModelQuestions:
     """Asks a model about documents, by their ids; threads may share it."""
@@ -45,6 +43,7 @@ class ModelQuestions:
         verdict = judge(context, reply)
         record = Record(
             doc_id=doc_id,
+            content_hash=document.content_hash,
             status="rejected",
             reason=next(iter(verdict.problems), ""),
             replies=account.replies,
@@ -70,7 +69,9 @@ class ModelQuestions:
         return replace(record, status="accepted", reason="", row=row)
 
 
-def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: QuestionSettings) -> RecordMaker:
+def with_round_trip(
+    make: Callable[[str], Record], retriever: "Retriever", settings: QuestionSettings
+) -> Callable[[str], Record]:
     """Try each question on the index: what finds its document too late is rejected, what else it finds is kept."""
     lock = threading.Lock()
     depth = max(settings.must_retrieve, settings.hard_negatives + 1)
@@ -79,9 +80,11 @@ def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: Questio
         record = make(doc_id)
         if record.row is None:
             return record
-        with lock:  # the encoder takes all cores as it is
-            hits = retriever.search(record.row["question"], depth, by_document=True)
-        found = [hit.doc_id for hit in hits]
+        try:
+            with lock:  # the encoder takes all cores as it is
+                found = [hit.doc_id for hit in retriever.search(record.row["question"], depth, by_document=True)]
+        except ValueError:  # longer than the encoder reads
+            return replace(record, status="rejected", reason="not_retrieved", row=None)
         if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
             return replace(record, status="rejected", reason="not_retrieved", row=None)
         if settings.hard_negatives:

@@ -31,7 +31,7 @@ from tenacity.wait import wait_random_exponential
 ATTEMPTS = 4  # of one request, while others succeed; twice as many where the server asks to wait
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
 PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
-GRACE = 20.0  # seconds that one which answers nobody as it should is
+GRACE = 20.0  # seconds that one which gives nobody a good answer is, and as many attempts at least
 MOST_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
 SWITCH_INTERVAL = 0.0005  # seconds that a thread computes while others wait for their turn
 
@@ -89,6 +89,7 @@ class Pace:
         if requests_per_minute is not None and requests_per_minute <= 0:
             raise ValueError(f"requests_per_minute must be above 0, got {requests_per_minute}")
         self.error: Exception | None = None  # why all was stopped
+        self.sends_seed = True  # until the server refuses one
         self._slots, self._stop = threading.Semaphore(slots), threading.Event()
         self._interval = 60 / requests_per_minute if requests_per_minute else 0.0
         self._attempts, self._patience = attempts, patience
@@ -159,10 +160,11 @@ class Pace:
         waited = state.seconds_since_start or 0.0
         if self.stopped:
             return True
-        if self._last_success < state.start_time:  # nobody's requests succeed: it is not this one's fault
-            return waited >= (self._patience if _is_away(error) else min(GRACE, self._patience))
-        asked_to_wait = isinstance(error, LMRateLimitError) or _is_away(error)
-        return state.attempt_number >= (2 * self._attempts if asked_to_wait else self._attempts)
+        away = _is_away(error)
+        enough = state.attempt_number >= (2 * self._attempts if away else self._attempts)
+        if self._last_success >= state.start_time:  # others succeed: it is this request's own fault
+            return enough
+        return enough and waited >= (self._patience if away else min(GRACE, self._patience))
 
 
 def paced(lm: "dspy.BaseLM", pace: Pace, account: Account) -> "dspy.BaseLM":
@@ -174,21 +176,40 @@ def paced(lm: "dspy.BaseLM", pace: Pace, account: Account) -> "dspy.BaseLM":
     return copied
 
 
+_tuning, _restorers = threading.Lock(), list[Callable[[], None]]()  # one for each run under way
+
+
 @contextlib.contextmanager
 def tuned_for_waiting() -> Iterator[None]:
-    """Tune this process for many threads that mostly wait for a server, and leave it as it was."""
-    interval, truncated = sys.getswitchinterval(), logging.getLogger("dspy.clients.lm")
-    level, look_up = truncated.level, costs.model_info
-    truncated.setLevel(logging.ERROR)  # it warns of each reply that was cut off: those are counted
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    # DSPy looks for the price of each reply's model anew, all through its list where the model is not on it.
-    costs.model_info = functools.cache(look_up)
+    """Tune this process for many threads that mostly wait for a server; the last run to end leaves it as it was."""
+    with _tuning:
+        _restorers.append(_restorers[0] if _restorers else _tune())
     try:
         yield
     finally:
-        truncated.setLevel(level)
+        with _tuning:
+            restore = _restorers.pop()
+            if not _restorers:
+                restore()
+
+
+def _tune() -> Callable[[], None]:
+    interval, look_up = sys.getswitchinterval(), costs.model_info
+    # They warn of each reply that was cut off, which is counted, and of an interruption, which is told elsewhere.
+    levels = {name: logging.getLogger(name).level for name in ("dspy.clients.lm", "dspy.utils.parallelizer")}
+
+    def restore() -> None:
         sys.setswitchinterval(interval)
         costs.model_info = look_up
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
+
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    # DSPy looks for the price of each reply's model anew, all through its list where the model is not on it.
+    costs.model_info = functools.cache(look_up)
+    for name in levels:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return restore
 
 
 class _Paced:
@@ -198,12 +219,22 @@ class _Paced:
     account: Account
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.account.seed is not None:
-            kwargs["seed"] = self.account.seed + self.account.replies
-        outputs = self.pace.ask(lambda: super(_Paced, self).__call__(*args, **kwargs), self.account)  # type: ignore[misc]
+        outputs = self.pace.ask(lambda: self._ask(*args, **kwargs), self.account)
         if _is_cut_off(self.account.last_entry):
             raise CutOffError
         return outputs
+
+    def _ask(self, *args: Any, **kwargs: Any) -> Any:
+        ask = super().__call__  # type: ignore[misc]
+        if self.account.seed is None or not self.pace.sends_seed:
+            return ask(*args, **kwargs)
+        try:
+            return ask(*args, seed=self.account.seed + self.account.replies, **kwargs)
+        except LMInvalidRequestError as error:
+            if "seed" not in str(error):
+                raise
+            self.pace.sends_seed = False  # some servers refuse what they do not know
+            return ask(*args, **kwargs)
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Count the reply, and keep nothing of it: a history of every prompt would fill the memory."""
@@ -221,7 +252,8 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _is_away(error: BaseException | None) -> bool:
-    return isinstance(error, LMTransportError) or getattr(error, "status", None) in BUSY
+    """Tell whether a server is out of reach or asks to wait, whatever the request."""
+    return isinstance(error, LMTransportError | LMRateLimitError) or getattr(error, "status", None) in BUSY
 
 
 _exponential = wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)

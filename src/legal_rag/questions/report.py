@@ -46,6 +46,7 @@ class QuestionReport:
 
     folder: Path
     model: str
+    corpus: str  # the source that the index names
     settings: QuestionSettings
     documents: int  # accepted, duplicates, rejected and failed add up to it
     accepted: int  # rows

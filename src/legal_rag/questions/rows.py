@@ -9,6 +9,7 @@ from legal_rag.legal_patterns import find_dates, find_identifiers
 # What ids are derived from: the same document, span and question have the same id, whenever and wherever.
 ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
 ENTITY_CHARS: Final = 400  # either side of the answer, in which names and dates are looked for
+MARGIN_CHARS: Final = 60  # beyond that, so that what begins or ends there is read whole
 MOST_ENTITIES: Final = 10
 
 
@@ -42,8 +43,10 @@ def question_id(doc_id: str, span: tuple[int, int], question: str) -> str:
 
 def key_entities(content: str, span: tuple[int, int]) -> list[str]:
     """Return the decisions, articles and dates named around an answer, as the text writes them, in its order."""
-    first = max(0, span[0] - ENTITY_CHARS)
-    around = content[first : span[1] + ENTITY_CHARS]
-    found = [(one.start, one.end) for one in find_identifiers(around)]
-    found += [(one.start, one.end) for one in find_dates(around)]
-    return list(dict.fromkeys(around[start:end] for start, end in sorted(found)))[:MOST_ENTITIES]
+    start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
+    first = max(0, start - MARGIN_CHARS)
+    text = content[first : end + MARGIN_CHARS]
+    found = [(one.start, one.end) for one in find_identifiers(text)]
+    found += [(one.start, one.end) for one in find_dates(text)]
+    around = sorted(place for place in found if start - first <= place[0] and place[1] <= end - first)
+    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MOST_ENTITIES]

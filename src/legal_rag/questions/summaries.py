@@ -5,6 +5,7 @@ queries are easier than those that people ask; they serve to try an evaluation w
 """
 
 import re
+from dataclasses import replace
 
 from legal_rag.corpus import Document
 from legal_rag.languages import is_french
@@ -37,16 +38,17 @@ def record_of(document: Document) -> Record:
     """Make a document's row of its official summary, or else of its title."""
     query = _query(document.summary, QUERY_CHARS) or tidy(BRACKETED.sub(" ", document.title))[:QUERY_CHARS]
     words = set(words_of(query))
+    rejected = Record(doc_id=document.id, content_hash=document.content_hash, status="rejected")
     if not query:
-        return Record(doc_id=document.id, status="rejected", reason="no_summary")
+        return replace(rejected, reason="no_summary")
     if len(words) < MIN_WORDS:
-        return Record(doc_id=document.id, status="rejected", reason="names_no_matter")
+        return replace(rejected, reason="names_no_matter")
     if not is_french(query):
-        return Record(doc_id=document.id, status="rejected", reason="not_french")
+        return replace(rejected, reason="not_french")
     start, end = max(_sentences(document.content), key=lambda span: _shared(document.content, span, words))
     score = _shared(document.content, (start, end), words) / len(words)
     if not score:
-        return Record(doc_id=document.id, status="rejected", reason="ungrounded")
+        return replace(rejected, reason="ungrounded")
     row = make_row(
         document,
         query,
@@ -57,7 +59,7 @@ def record_of(document: Document) -> Record:
         model=MODEL_NAME,
         prompt_hash="",
     )
-    return Record(doc_id=document.id, status="accepted", row=row)
+    return replace(rejected, status="accepted", row=row)
 
 
 def _query(summary: str, most: int) -> str:

@@ -51,7 +51,7 @@ class GroundedPredict(dspy.Module):
         Raises:
             ValueError: If no reply could be read.
         """
-        best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=self.tries)
+        best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=2 * self.tries)
         with dspy.context(trace=[]):
             reply = best(context=context)
         if reply is None:
@@ -75,11 +75,12 @@ class Writer:
         nested = settings.strategy == "refine+best-of-n"
         module: dspy.Module = GroundedPredict(tries) if nested else dspy.Predict(FullQAExtraction)
         repeat = dspy.BestOfN if settings.strategy == "best-of-n" else dspy.Refine
-        self._module = repeat(module, tries, qa_reward, threshold=settings.threshold, fail_count=tries)
+        self._module = repeat(module, tries, qa_reward, threshold=settings.threshold, fail_count=2 * tries)
 
     def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
-        module = copy.copy(self._module)  # `fail_count` is counted down in the module itself
+        # The module itself counts `fail_count` down, and raises when it falls below the number of tries made.
+        module = copy.copy(self._module)
         adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
         # A trace of its own, which goes when it is done: DSPy's would hold every text that was shown.
         with dspy.context(lm=lm, adapter=adapter, trace=[], warn_on_type_mismatch=False):
