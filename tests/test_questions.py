@@ -275,13 +275,16 @@ def replies_until_told(prompt, attempt):
 @pytest.mark.parametrize(
     ("strategy", "requests", "accepted"), [("refine", 3, 1), ("best-of-n", 3, 0), ("refine+best-of-n", 5, 1)]
 )
-def test_a_strategy_that_refines_tells_the_model_what_was_wrong(small_library, tmp_path, strategy, requests, accepted):
+def test_a_strategy_that_refines_tells_the_model_what_was_wrong(
+    small_library, tmp_path, caplog, strategy, requests, accepted
+):
     with ScriptedServer(replies_until_told) as server:
         report = generate_questions(
             small_library, model_at(server), limit=1, strategy=strategy, output=tmp_path / "set"
         )
         assert (len(server.prompts), report.accepted) == (requests, accepted)
     assert report.rejected == ({} if accepted else {"ungrounded": 1})
+    assert [record.message for record in caplog.records if record.name == "root"] == []
 
 
 def test_a_lower_threshold_keeps_what_only_speaks_of_the_text(small_library, tmp_path):

@@ -6,8 +6,6 @@ goes on where it was: no model is asked again about a document that is finished.
 
 import contextlib
 import heapq
-import io
-import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
@@ -29,6 +27,7 @@ from legal_rag.questions.report import QuestionReport, Totals
 if TYPE_CHECKING:
     import dspy
 
+    from legal_rag.questions.pacing import Pace
     from legal_rag.retriever import Retriever
 
 CHECKPOINT: Final = "progress.jsonl"
@@ -36,8 +35,6 @@ WORKERS: Final = 8  # requests under way at once
 THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
 
 RecordMaker = Callable[[str], Record]  # of a document's id
-
-logger = logging.getLogger(__name__)
 
 
 def generate_questions(
@@ -87,15 +84,15 @@ def generate_questions(
             def todo() -> Iterator[str]:
                 return (one for one, text in chosen(library, limit, seed) if not checkpoint.is_finished(one, text))
 
-            def tried(make: RecordMaker) -> RecordMaker:
-                return _with_round_trip(make, library, retriever, wanted, trust_remote_code)
-
             with progress("Generating questions", unit=" documents", total=sum(1 for _ in todo())) as bar:
                 run = _Run(todo(), checkpoint, bar)
                 if lm is None:
-                    run.make_all(tried(summaries.Summaries(library)))
+                    make: RecordMaker = summaries.Summaries(library)
+                    run.make_all(_with_round_trip(make, library, retriever, wanted, trust_remote_code))
                 else:
-                    _ask_model(run, library, lm, wanted, tried, workers, requests_per_minute)
+                    pace, make = _model_questions(library, lm, wanted, workers, requests_per_minute)
+                    make = _with_round_trip(make, library, retriever, wanted, trust_remote_code)
+                    _run_in_threads(run, make, pace, THREADS_EACH * workers, lm)
             doc_ids = (doc_id for doc_id, _ in chosen(library, limit, seed))
             return _finish(folder, checkpoint, doc_ids, wanted, model_name(lm), library.manifest["source"]["name"])
 
@@ -167,47 +164,26 @@ def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings
     return {**identity, "prompt_hash": prompt_hash()}
 
 
-def _ask_model(
-    run: _Run,
-    library: Library,
-    lm: "dspy.LM",
-    settings: QuestionSettings,
-    tried: Callable[[RecordMaker], RecordMaker],
-    workers: int,
-    requests_per_minute: float | None,
-) -> None:
+def _model_questions(
+    library: Library, lm: "dspy.LM", settings: QuestionSettings, workers: int, requests_per_minute: float | None
+) -> "tuple[Pace, RecordMaker]":
     from legal_rag.questions.making import ModelQuestions
-    from legal_rag.questions.pacing import Pace, tuned_for_waiting
+    from legal_rag.questions.pacing import Pace
 
     pace = Pace(workers, requests_per_minute)
-    make = tried(ModelQuestions(library, lm, settings, pace))
-    active, changed = 0, threading.Condition()
+    return pace, ModelQuestions(library, lm, settings, pace)
 
-    def work() -> None:
-        nonlocal active
-        with changed:
-            active += 1
-        try:
-            run.make_all(make, lambda: pace.stopped)
-        # Whatever it is, it stops the other threads too, and is raised where this was called from.
-        except Exception as error:
-            pace.stop(error)
-        finally:
-            with changed:
-                active -= 1
-                changed.notify_all()
+
+def _run_in_threads(run: _Run, make: RecordMaker, pace: "Pace", n_threads: int, lm: "dspy.LM") -> None:
+    import dspy
+
+    from legal_rag.questions.threads import run_in_threads
 
     threading.Thread(target=_load_ahead, daemon=True).start()
-    # Refine and BestOfN print each reply that they could not read.
-    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting():
-        try:
-            _in_parallel(work, THREADS_EACH * workers)
-        finally:
-            pace.stop()
-            with changed:  # after an interruption, what is under way is paid for: it is kept
-                changed.wait_for(lambda: not active)
-    if pace.error is not None:
-        raise _told(pace.error, lm)
+    try:
+        run_in_threads(lambda: run.make_all(make, lambda: pace.stopped), n_threads, pace)
+    except dspy.LMError as error:
+        raise _told(error, lm) from error
 
 
 def _with_round_trip(
@@ -226,23 +202,6 @@ def _with_round_trip(
     return with_round_trip(make, retriever, settings)
 
 
-def _in_parallel(work: Callable[[], None], n_threads: int) -> None:
-    """Run a worker in several threads, in DSPy's own way, which hands its settings on to them."""
-    import dspy
-
-    # No document is given out twice: the executor's own second start of what takes long is off.
-    parallel = dspy.Parallel(num_threads=n_threads, max_errors=1, disable_progress_bar=True, timeout=0)
-    parallel([(work, {})] * n_threads)
-
-
-class _LogOut(io.TextIOBase):
-    """What is written to it goes to the log, for whoever looks there."""
-
-    def write(self, text: str) -> int:
-        logger.debug("%s", text)
-        return len(text)
-
-
 def _load_ahead() -> None:
     """Load, while the first requests are under way, what judging replies and writing the dataset will take."""
     is_french("")  # first: every reply waits for it
@@ -250,18 +209,15 @@ def _load_ahead() -> None:
     import datasketch  # noqa: F401
 
 
-def _told(error: Exception, lm: "dspy.LM") -> Exception:
-    """Say what stopped a run; an error of ours, not of the model's, is raised as it is."""
-    import dspy
-
-    if not isinstance(error, dspy.LMError):
-        return error
+def _told(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
+    """Say in one line what stopped a run."""
     kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
     text = " ".join(str(error).split())
     if key := lm.kwargs.get("api_key"):
         text = text.replace(str(key), "***")  # some servers repeat it
-    text = text[:200]
-    return ConnectionError(f"the model does not answer ({kind}: {text}); what is done is kept, run it again to go on")
+    return ConnectionError(
+        f"the model does not answer ({kind}: {text[:200]}); what is done is kept, run it again to go on"
+    )
 
 
 def _finish(

@@ -224,6 +224,9 @@ class _Paced:
             raise CutOffError
         return outputs
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Paced":
+        return self  # DSPy copies modules with all that they hold; a pace and an account are there once
+
     def _ask(self, *args: Any, **kwargs: Any) -> Any:
         ask = super().__call__  # type: ignore[misc]
         if self.account.seed is None or not self.pace.sends_seed:
