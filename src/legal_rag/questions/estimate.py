@@ -14,7 +14,7 @@ from legal_rag.questions.windows import choose_window
 
 SAMPLED = 100  # documents read for the estimate
 REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
-ADVICE_TOKENS = 3500  # assumed of `dspy.Refine`'s own request, context apart: code, trajectory, advice
+ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first one: code, trajectory (mean of 13 seen)
 
 
 class Price(NamedTuple):
