@@ -253,6 +253,21 @@ def test_a_document_that_changed_since_is_asked_about_anew(sample_rows, tiny_enc
     check_rows(rows_of(tmp_path / "set"), library)
 
 
+def test_documents_may_be_added_while_questions_are_made(sample_rows, tiny_encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.store.PATIENCE_SECONDS", 0.5)
+    rows = list(made_up(sample_rows, 6))
+    library = library_of(rows[:5], tmp_path, tiny_encoder)
+
+    def adds_at_first(prompt, attempt):
+        if len(library.reload()) == 5:
+            library_of(rows[5:], tmp_path, tiny_encoder, fill=add_documents)
+        return good_reply(context_of(prompt))
+
+    with ScriptedServer(adds_at_first) as server:
+        report = generate_questions(library, model_at(server), workers=1, output=tmp_path / "set")
+    assert (report.documents, len(library.reload())) == (5, 6)
+
+
 @pytest.mark.parametrize("name", ["data", "progress.txt"])
 def test_a_folder_that_holds_something_else_is_left_alone(small_library, tmp_path, name):
     (tmp_path / name).mkdir()
