@@ -596,11 +596,19 @@ def test_the_command_prints_what_it_made(small_library, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["queries"] == value["accepted"]
 
 
+def test_the_command_without_a_model_says_so_and_makes_do_with_summaries(small_library, tmp_path, capsys, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["questions", *place(small_library), "--output", str(tmp_path / "set"), "--json"]) == 0
+    told = capsys.readouterr()
+    assert "no model to ask" in told.err
+    assert json.loads(told.out)["accepted"] == len(rows_of(tmp_path / "set")) > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "no model to ask (expected --api-base or --api-key; --no-model makes do with summaries)"),
-        (["--no-model", "--dry-run"], "--no-model asks nothing: there is nothing to estimate"),
+        (["--no-model", "--dry-run"], "without a model nothing is asked: there is nothing to estimate"),
         (["--no-model", "--limit", "-1"], "limit must be at least 1, got -1"),
         (["--no-model", "--index-name", "absent"], "no index at"),
     ],

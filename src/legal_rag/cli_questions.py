@@ -65,7 +65,8 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
         return None
     endpoint = options["api_key"], options["api_base"]
     if not has_endpoint(*endpoint, options["model"]):
-        raise ValueError("no model to ask (expected --api-base or --api-key; --no-model makes do with summaries)")
+        click.echo("no model to ask (--api-base or --api-key): questions are made of summaries and titles", err=True)
+        return None
     return build_language_model(options["model"], *endpoint)
 
 
@@ -73,7 +74,7 @@ def _estimate(library: Any, lm: "dspy.LM | None", options: dict[str, Any], setti
     from legal_rag.questions.estimate import Price, estimate
 
     if lm is None:
-        raise ValueError("--no-model asks nothing: there is nothing to estimate")
+        raise ValueError("without a model nothing is asked: there is nothing to estimate")
     price = Price(*options["prices"]) if options["prices"] else None
     return estimate(library, lm, limit=options["limit"], settings=settings, price=price)
 
