@@ -86,6 +86,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
             writer.execute("SELECT 1 FROM documents LIMIT 1")
         writer.close()
         connection = _read_only(path)
+    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")  # only now: it reads the store
     return connection
 
 
@@ -102,9 +103,7 @@ def holds_documents(path: Path) -> bool:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri() + "?mode=ro"
-    connection = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
-    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")
-    return connection
+    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
 
 
 class StoreWriter:
