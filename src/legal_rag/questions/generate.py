@@ -19,9 +19,9 @@ from legal_rag.library import Library
 from legal_rag.progress import progress
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions import summaries
-from legal_rag.questions.card import write_card
+from legal_rag.questions.card import CARD, write_card
 from legal_rag.questions.checkpoint import Checkpoint, Record
-from legal_rag.questions.dataset import write_dataset
+from legal_rag.questions.dataset import DATASET_NAMES, write_dataset
 from legal_rag.questions.report import QuestionReport, Totals
 
 if TYPE_CHECKING:
@@ -58,15 +58,15 @@ def generate_questions(
         limit: How many documents, drawn at random; None takes all.
         seed: See `QuestionSettings`.
         workers: Requests to the model under way at once.
-        output: The dataset's folder: one begun before, which is gone on with, or an empty or new one.
+        output: The dataset's folder; one begun before is gone on with.
         requests_per_minute: To the model, at most.
         retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         settings: Further ones of `QuestionSettings`.
 
     Raises:
-        ValueError: If a setting is out of range, the folder was begun with others or holds something else, or another
-            process works on it.
+        ValueError: If a setting is out of range, the folder was begun with others or holds something else where a
+            dataset's files go, or another process works on it.
         ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
             is kept: the same call goes on with the rest.
     """
@@ -147,9 +147,11 @@ class _Run:
 
 
 def _require_own(folder: Path) -> None:
-    """Refuse a folder with anything else in it: what a dataset consists of is replaced."""
-    if folder.is_dir() and not (folder / CHECKPOINT).is_file() and (found := next(folder.iterdir(), None)):
-        raise ValueError(f"{folder} holds other things, e.g. {found.name} (expected none, or questions begun before)")
+    """Refuse a folder with somebody else's things in the places of a dataset's, which are replaced."""
+    if (folder / CHECKPOINT).is_file():
+        return
+    if taken := [name for name in (*DATASET_NAMES, CARD) if (folder / name).exists()]:
+        raise ValueError(f"{folder} holds other things: {', '.join(taken)} (expected none, or questions begun before)")
 
 
 def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
