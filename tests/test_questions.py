@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -663,6 +664,18 @@ def finished_in(path):
         return set()
     lines = path.read_bytes().split(b"\n")[1:-1]
     return {record["doc_id"] for record in map(json.loads, lines) if record["status"] != "failed"}
+
+
+def test_a_reply_in_json_is_read_too(small_library, tmp_path):
+    def replies_in_json(prompt, attempt):
+        parts = re.split(r"\[\[ ## (\w+) ## \]\]\n", good_reply(context_of(prompt) or "rien du tout").content)
+        values = {name: value.strip() for name, value in zip(parts[1:-2:2], parts[2:-2:2], strict=True)}
+        return Reply("Voici :\n```json\n" + json.dumps(values, ensure_ascii=False) + "\n```")
+
+    with ScriptedServer(replies_in_json) as server:
+        report = generate_questions(small_library, model_at(server), limit=3, output=tmp_path / "set")
+        assert len(server.prompts) == 3
+    assert report.rejected == {}
 
 
 def test_fields_of_a_reply_that_no_one_asked_for_do_no_harm(small_library, tmp_path):

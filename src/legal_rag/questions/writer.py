@@ -5,9 +5,10 @@ In: a text. Out: the best of its replies, or none that could be read. It is apar
 
 import copy
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checks import qa_reward, span_grounding_reward
@@ -32,6 +33,24 @@ class FullQAExtraction(dspy.Signature):
     )
     # With a default: a weak model that leaves it out is not asked again for that.
     language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
+
+
+class LenientAdapter(dspy.ChatAdapter):
+    """Reads a reply in DSPy's form with field marks, or as a JSON object, which some models write whatever is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Return the fields of a reply.
+
+        Raises:
+            AdapterParseError: If it has neither form.
+        """
+        try:
+            return super().parse(signature, completion)
+        except AdapterParseError:
+            return dspy.JSONAdapter().parse(signature, completion)
 
 
 class GroundedPredict(dspy.Module):
@@ -81,9 +100,8 @@ class Writer:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
         # The module itself counts `fail_count` down, and raises when it falls below the number of tries made.
         module = copy.copy(self._module)
-        adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
         # A trace of its own, which goes when it is done: DSPy's would hold every text that was shown.
-        with dspy.context(lm=lm, adapter=adapter, trace=[], warn_on_type_mismatch=False):
+        with dspy.context(lm=lm, adapter=LenientAdapter(), trace=[], warn_on_type_mismatch=False):
             try:
                 return module(context=context)
             # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
