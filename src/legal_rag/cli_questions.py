@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.cli_options import model_options, open_library, place_options, print_json, trust_option
-from legal_rag.question_settings import STRATEGIES, QuestionSettings
+from legal_rag.question_settings import STRATEGIES, WORKERS, QuestionSettings
 
 if TYPE_CHECKING:
     import dspy
@@ -14,23 +14,30 @@ if TYPE_CHECKING:
     from legal_rag.questions import QuestionReport
     from legal_rag.questions.estimate import Estimate
 
-DEFAULTS = QuestionSettings()
+DEFAULT = QuestionSettings()
 
 
 @click.command("questions")
 @place_options
 @click.option("--output", required=True, help="The dataset's folder; one begun before is gone on with.")
 @click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
-@click.option("--workers", type=int, default=8, show_default=True, help="Requests to the model under way at once.")
-@click.option("--seed", default=DEFAULTS.seed, show_default=True)
+@click.option("--workers", default=WORKERS, show_default=True, help="Requests to the model under way at once.")
+@click.option("--seed", default=DEFAULT.seed, show_default=True)
 @model_options
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries and titles.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULTS.strategy, show_default=True)
-@click.option("--tries", default=DEFAULTS.tries, show_default=True, help="For each document, at most.")
-@click.option("--threshold", default=DEFAULTS.threshold, show_default=True, help="Score from which a pair is kept.")
-@click.option("--context-chars", default=DEFAULTS.context_chars, show_default=True, help="Shown of a document.")
-@click.option("--must-retrieve", default=0, metavar="K", help="Keep what finds its own document within rank K.")
-@click.option("--hard-negatives", default=0, metavar="N", help="Store the first N other documents that it finds.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy, show_default=True)
+@click.option("--tries", default=DEFAULT.tries, show_default=True, help="For each document, at most.")
+@click.option("--threshold", default=DEFAULT.threshold, show_default=True, help="Score from which a pair is kept.")
+@click.option("--context-chars", default=DEFAULT.context_chars, show_default=True, help="Shown of a document.")
+@click.option(
+    "--must-retrieve",
+    default=DEFAULT.must_retrieve,
+    metavar="K",
+    help="Keep what finds its document within rank K.",
+)
+@click.option(
+    "--hard-negatives", default=DEFAULT.hard_negatives, metavar="N", help="Store the first N others that it finds."
+)
 @click.option("--requests-per-minute", type=float, help="At most.")
 @trust_option
 @click.option("--dry-run", is_flag=True, help="Estimate requests, tokens and cost, and ask nothing.")

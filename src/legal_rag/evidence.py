@@ -14,7 +14,7 @@ from legal_rag.prediction import Mode, Prediction
 from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
 from legal_rag.run_log import RunLog
-from legal_rag.sentences import split_sentences
+from legal_rag.sentences import split_sentences, without_blanks
 
 QUOTE_CHARS = 500  # of a passage quoted in the answer, about three sentences
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
@@ -118,18 +118,13 @@ def _sentence_runs(text: str) -> list[tuple[int, int]]:
     for first, (start, _) in enumerate(spans):
         ends = [end for _, end in spans[first:] if end - start <= QUOTE_CHARS]
         end = ends[-1] if ends else _cut_at_word(text, start)
-        runs.append(_narrow(text, start, end))
+        runs.append((start, end))
         if ends and ends[-1] == len(text):
             break  # the runs after this one are parts of it
-    return [run for run in runs if run[0] < run[1]]
+    return without_blanks(text, runs)
 
 
 def _cut_at_word(text: str, start: int) -> int:
     limit = start + QUOTE_CHARS
     cut = max(text.rfind(" ", start, limit), text.rfind("\n", start, limit))
     return cut if cut > start else min(limit, len(text))
-
-
-def _narrow(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())

@@ -31,7 +31,6 @@ INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a n
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
-PAGE_DOCUMENTS = 1000  # read at a time where all are
 NEAR_IDS = 500  # ids compared when an unknown one is asked for
 
 
@@ -113,16 +112,9 @@ class Library:
         return (row[0] for row in self._connection.execute(query))
 
     def content_hashes(self) -> Iterator[tuple[str, str]]:
-        """Stream the ids of all documents, each with its `Document.content_hash`, in the order they were indexed.
-
-        Whoever takes hours over them keeps no commit waiting meanwhile.
-        """
-        condition = f"document_key > ? AND {self._present} ORDER BY document_key LIMIT {PAGE_DOCUMENTS}"
-        query = f"SELECT document_key, id, content_hash FROM documents WHERE {condition}"  # noqa: S608
-        last = 0
-        while rows := self._connection.execute(query, (last,)).fetchall():
-            yield from ((doc_id, content_hash) for _, doc_id, content_hash in rows)
-            last = rows[-1][0]
+        """Stream the ids of all documents, each with its `Document.content_hash`, in the order they were indexed."""
+        query = f"SELECT id, content_hash FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        yield from self._connection.execute(query)
 
     def document(self, doc_id: str) -> Document:
         """Return a document by its id.

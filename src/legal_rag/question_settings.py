@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 STRATEGIES: Final = ("refine", "best-of-n", "refine+best-of-n")
+WORKERS: Final = 8  # requests to a model under way at once; changes nothing in what is kept
 LOWEST_THRESHOLD: Final = 0.5  # exclusive: what is not grounded, not French or out of form is never kept
 
 

@@ -15,7 +15,7 @@ def first_of_each(texts: Sequence[str]) -> list[int]:
     kept: list[tuple[int, set[str]]] = []
     for number, text in enumerate(texts):
         runs = _runs(text)
-        if not any(_overlap(runs, others) >= NEAR for _, others in kept):
+        if not any(jaccard(runs, others) >= NEAR for _, others in kept):
             kept.append((number, runs))
     return [number for number, _ in kept]
 
@@ -25,5 +25,6 @@ def _runs(text: str) -> set[str]:
     return {" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(len(words) - SHINGLE_WORDS + 1, 1))}
 
 
-def _overlap(some: set[str], others: set[str]) -> float:
+def jaccard(some: set[str], others: set[str]) -> float:
+    """Return the share of what is in either set that is in both, 0 to 1; 0 for two empty sets."""
     return len(some & others) / (len(some | others) or 1)

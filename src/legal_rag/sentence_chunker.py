@@ -13,7 +13,7 @@ from chonkie.tokenizer import Tokenizer
 from chonkie.types import Chunk as ChonkieChunk
 from chonkie.types import Sentence
 
-from legal_rag.sentences import sentence_texts
+from legal_rag.sentences import sentence_texts, without_blanks
 
 
 class EncoderTokenCount(Tokenizer):
@@ -68,13 +68,13 @@ class LegalSentenceChunker(SentenceChunker):
         """
         self._header_tokens, self._header_on_every_chunk = header_tokens, on_every_chunk
         self.chunk_size = self.limit - self.overhead - (header_tokens if on_every_chunk else 0)
-        merged = _without_blanks(text, [(chunk.start_index, chunk.end_index) for chunk in self.chunk(text)])
+        merged = without_blanks(text, [(chunk.start_index, chunk.end_index) for chunk in self.chunk(text)])
         counts = self._counter.count_tokens_batch([text[start:end] for start, end in merged])
         spans: list[tuple[int, int]] = []
         for (start, end), count in zip(merged, counts, strict=True):
             room = self.chunk_size - (header_tokens if not spans and not on_every_chunk else 0)
             spans += [(start, end)] if count <= room else self._split_to_fit(text, start, end, room)
-        return _without_repeats(_without_blanks(text, spans))
+        return _without_repeats(without_blanks(text, spans))
 
     def _split_text(self, text: str) -> list[str]:
         room = self.limit - self.overhead - self._header_tokens
@@ -107,16 +107,6 @@ class LegalSentenceChunker(SentenceChunker):
             return [(start, end)]
         middle = _blank_near_middle(text, start, end)
         return [*self._split_to_fit(text, start, middle, room), *self._split_to_fit(text, middle, end, room)]
-
-
-def _without_blanks(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Narrow spans to their text, and drop those that are blank."""
-    pieces = [(start, text[start:end]) for start, end in spans]
-    return [
-        (start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))
-        for start, piece in pieces
-        if piece.strip()
-    ]
 
 
 def _without_repeats(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

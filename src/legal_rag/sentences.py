@@ -5,7 +5,7 @@ In: the text of a decision. Out: offsets where a reader may pause. A full stop a
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # Lower case, without the last full stop; "c. civ" is caught by "c" and "civ".
 ABBREVIATIONS = frozenset(
@@ -43,6 +43,16 @@ def sentence_texts(text: str) -> Iterator[str]:
     """Yield the sentences of `text` as texts that join to the whole."""
     for start, end in split_sentences(text):
         yield text[start:end]
+
+
+def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Narrow spans to their text, and drop those that are blank."""
+    pieces = [(start, text[start:end]) for start, end in spans]
+    return [
+        (start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))
+        for start, piece in pieces
+        if piece.strip()
+    ]
 
 
 def _is_boundary(text: str, pause: re.Match[str]) -> bool:

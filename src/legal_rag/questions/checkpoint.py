@@ -8,7 +8,7 @@ very text that it was made of: a document that has changed since is not finished
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +30,9 @@ class Record:
     completion_tokens: int = 0
     cost: float | None = 0.0  # in dollars; None where the price is not known
     seconds: float = 0.0
+
+
+RecordMaker = Callable[[str], Record]  # of a document's id
 
 
 class Checkpoint:

@@ -157,13 +157,13 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
     if not question or not answer:
         return Verdict(None, ("unreadable",), 0.0)
     span = _grounded(context, answer)
-    asked = set(words_of(question))
+    asked, folded = set(words_of(question)), fold(question).text
     found: dict[Problem, bool] = {
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
         "wrong_form": bool(_faults(question, answer, topic) - {"not_french"}),
-        "given_away": _is_given_away(question, answer),
-        "refers_to_text": bool(REFERENCE_TO_TEXT.search(fold(question).text)),
+        "given_away": _is_given_away(folded, asked, answer),
+        "refers_to_text": bool(REFERENCE_TO_TEXT.search(folded)),
         "names_no_matter": not (asked - COMMON_WORDS) & set(words_of(context)),
     }
     problems = tuple(problem for problem, is_so in found.items() if is_so)
@@ -202,12 +202,11 @@ def _cuts(span: tuple[int, int], piece: tuple[int, int]) -> bool:
     return any(piece[0] < end < piece[1] for end in span)
 
 
-def _is_given_away(question: str, answer: str) -> bool:
-    """Tell whether an answer says nothing but words of its question; to deny them, or to choose, says something."""
-    denies = NEGATIONS.search(fold(answer).text) and not NEGATIONS.search(fold(question).text)
-    if words_of(answer) and (denies or " ou " in fold(question).text):
-        return False
-    return set(words_of(answer)) <= set(words_of(question))
+def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
+    """Tell whether an answer says nothing but words asked; to deny them, or to choose, says something."""
+    said = set(words_of(answer))
+    denies = NEGATIONS.search(fold(answer).text) and not NEGATIONS.search(question)
+    return said <= asked and not (said and (denies or " ou " in question))
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:

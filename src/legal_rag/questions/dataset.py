@@ -22,6 +22,7 @@ from legal_rag.folders import sync
 from legal_rag.folding import fold
 from legal_rag.lexical import words_of
 from legal_rag.questions.checkpoint import Record
+from legal_rag.repeats import jaccard
 
 if TYPE_CHECKING:
     from datasketch import MinHash
@@ -145,7 +146,7 @@ class SeenQuestions:
             bands,
         )
         for (other,) in near:
-            if words == _words(other) and _jaccard(shingles, _shingles(other)) >= NEAR:
+            if words == _words(other) and jaccard(shingles, _shingles(other)) >= NEAR:
                 return False
         number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (question,)).lastrowid
         self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
@@ -164,10 +165,6 @@ def _shingles(question: str) -> set[str]:
 def _words(question: str) -> set[str]:
     """Return the stems of the words that count, and negations, which are no such words to a search engine."""
     return {*words_of(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
-
-
-def _jaccard(some: set[str], others: set[str]) -> float:
-    return len(some & others) / len(some | others)
 
 
 def _bands(shingles: set[str]) -> list[bytes]:

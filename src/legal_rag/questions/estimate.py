@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
-from legal_rag.questions.generate import check_limit, chosen
-from legal_rag.questions.windows import choose_window
+from legal_rag.questions.generate import check_limit, draw
+from legal_rag.questions.windows import window_of
 
 SAMPLED = 100  # documents read for the estimate
 REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
@@ -57,10 +57,10 @@ def estimate(
     check_limit(limit)
     n = min(limit or len(library), len(library))
     tokens = []
-    for doc_id, _ in chosen(library, min(n, SAMPLED), settings.seed):
-        content = library.document(doc_id).content
-        start, end = choose_window(content, f"{settings.seed}:{doc_id}", settings.context_chars)
-        tokens.append(_count(prompt_text(content[start:end])))
+    for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
+        document = library.document(doc_id)
+        shown = document.content[slice(*window_of(document, settings))]
+        tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
     mean = sum(tokens) / (len(tokens) or 1)
     asks, advice = requests_at_most(settings)
     prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
@@ -77,17 +77,15 @@ def price_of(lm: Any) -> Price | None:
     """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
     if lm.kwargs.get("api_base"):
         return None
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    import litellm
-
-    entry = litellm.model_cost.get(lm.model) or litellm.model_cost.get(lm.model.split("/", 1)[-1]) or {}
+    costs = _litellm().model_cost
+    entry = costs.get(lm.model) or costs.get(lm.model.split("/", 1)[-1]) or {}
     if "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
         return None
     return Price(1e6 * entry["input_cost_per_token"], 1e6 * entry["output_cost_per_token"])
 
 
-def _count(text: str) -> int:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+def _litellm() -> Any:
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches a price list at import
     import litellm
 
-    return int(litellm.token_counter(model="gpt-4", text=text))
+    return litellm

@@ -5,6 +5,7 @@ goes on where it was: no model is asked again about a document that is finished.
 """
 
 import contextlib
+import functools
 import heapq
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +18,10 @@ from legal_rag.folders import locked
 from legal_rag.languages import is_french
 from legal_rag.library import Library
 from legal_rag.progress import progress
-from legal_rag.question_settings import QuestionSettings
+from legal_rag.question_settings import WORKERS, QuestionSettings
 from legal_rag.questions import summaries
 from legal_rag.questions.card import CARD, write_card
-from legal_rag.questions.checkpoint import Checkpoint, Record
+from legal_rag.questions.checkpoint import Checkpoint, Record, RecordMaker
 from legal_rag.questions.dataset import DATASET_NAMES, write_dataset
 from legal_rag.questions.report import QuestionReport, Totals
 
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
     from legal_rag.retriever import Retriever
 
 CHECKPOINT: Final = "progress.jsonl"
-WORKERS: Final = 8  # requests under way at once
 THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
-
-RecordMaker = Callable[[str], Record]  # of a document's id
 
 
 def generate_questions(
@@ -80,21 +78,19 @@ def generate_questions(
         _require_own(folder)
         folder.mkdir(exist_ok=True)
         with contextlib.closing(Checkpoint(folder / CHECKPOINT, _identity(library, lm, wanted))) as checkpoint:
-
-            def todo() -> Iterator[str]:
-                return (one for one, text in chosen(library, limit, seed) if not checkpoint.is_finished(one, text))
-
-            with progress("Generating questions", unit=" documents", total=sum(1 for _ in todo())) as bar:
-                run = _Run(todo(), checkpoint, bar)
+            drawn = draw(library, limit, seed)
+            todo = [doc_id for doc_id, content_hash in drawn if not checkpoint.is_finished(doc_id, content_hash)]
+            with progress("Generating questions", unit=" documents", total=len(todo)) as bar:
+                run = _Run(iter(todo), checkpoint, bar)
                 if lm is None:
-                    make: RecordMaker = summaries.Summaries(library)
+                    make: RecordMaker = functools.partial(summaries.record_of, library)
                     run.make_all(_with_round_trip(make, library, retriever, wanted, trust_remote_code))
                 else:
                     pace, make = _model_questions(library, lm, wanted, workers, requests_per_minute)
                     make = _with_round_trip(make, library, retriever, wanted, trust_remote_code)
                     _run_in_threads(run, make, pace, THREADS_EACH * workers, lm)
-            doc_ids = (doc_id for doc_id, _ in chosen(library, limit, seed))
-            return _finish(folder, checkpoint, doc_ids, wanted, model_name(lm), library.manifest["source"]["name"])
+            records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
+            return _finish(folder, records, wanted, model_name(lm), library.manifest["source"]["name"])
 
 
 def check_limit(limit: int | None) -> None:
@@ -107,14 +103,16 @@ def check_limit(limit: int | None) -> None:
         raise ValueError(f"limit must be at least 1, got {limit}")
 
 
-def chosen(library: Library, limit: int | None, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield ids and hashes of the documents drawn, in the Library's order; a lower limit draws some of the same."""
+def draw(library: Library, limit: int | None, seed: int) -> list[tuple[str, str]]:
+    """Return ids and hashes of documents drawn at random, in the Library's order; a lower limit draws some of the same.
+
+    All at once: a query left open for hours would keep every commit on the Library waiting.
+    """
+    pairs = library.content_hashes()
     if limit is None or limit >= len(library):
-        yield from library.content_hashes()
-        return
-    drawn = heapq.nsmallest(limit, ((sha256(f"{seed}:{doc_id}".encode()).digest(), doc_id) for doc_id in library))
-    ids = {doc_id for _, doc_id in drawn}
-    yield from (pair for pair in library.content_hashes() if pair[0] in ids)
+        return list(pairs)
+    lots = ((sha256(f"{seed}:{pair[0]}".encode()).digest(), number, pair) for number, pair in enumerate(pairs))
+    return [pair for _, _, pair in sorted(heapq.nsmallest(limit, lots), key=lambda lot: lot[1])]
 
 
 def model_name(lm: "dspy.LM | None") -> str:
@@ -223,14 +221,13 @@ def _told(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
 
 
 def _finish(
-    folder: Path, checkpoint: Checkpoint, doc_ids: Iterable[str], settings: QuestionSettings, model: str, corpus: str
+    folder: Path, records: Iterable[Record], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
     """Write dataset and card from the records of all documents."""
     totals = Totals()
 
     def added() -> Iterator[Record]:
-        for doc_id in doc_ids:
-            record = checkpoint.record(doc_id)
+        for record in records:
             totals.add(record)
             yield record
 

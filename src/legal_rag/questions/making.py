@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -11,11 +10,11 @@ import dspy
 
 from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
-from legal_rag.questions.checkpoint import Record
+from legal_rag.questions.checkpoint import Record, RecordMaker
 from legal_rag.questions.checks import judge, tidy
 from legal_rag.questions.pacing import Account, Pace, paced
 from legal_rag.questions.rows import make_row
-from legal_rag.questions.windows import choose_window
+from legal_rag.questions.windows import window_of
 from legal_rag.questions.writer import Writer, prompt_hash
 
 if TYPE_CHECKING:
@@ -34,10 +33,9 @@ class ModelQuestions:
         """Ask about a document until a pair passes, or tries are used up."""
         started = time.perf_counter()
         document = self._library.document(doc_id)
-        seed = f"{self._settings.seed}:{doc_id}"
-        start, end = choose_window(document.content, seed, self._settings.context_chars)
+        start, end = window_of(document, self._settings)
         context = document.content[start:end]
-        account = Account(seed=_sampling_seed(seed) if str(self._lm.model).startswith("openai/") else None)
+        account = Account(seed=self._sampling_seed(doc_id))
         reply = self._writer(context, paced(self._lm, self._pace, account))
         self._pace.count(account)
         verdict = judge(context, reply)
@@ -68,10 +66,13 @@ class ModelQuestions:
         )
         return replace(record, status="accepted", reason="", row=row)
 
+    def _sampling_seed(self, doc_id: str) -> int | None:
+        if not str(self._lm.model).startswith("openai/"):
+            return None  # whoever else may not know what it is
+        return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
 
-def with_round_trip(
-    make: Callable[[str], Record], retriever: "Retriever", settings: QuestionSettings
-) -> Callable[[str], Record]:
+
+def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: QuestionSettings) -> RecordMaker:
     """Try each question on the index: what finds its document too late is rejected, what else it finds is kept."""
     lock = threading.Lock()
     depth = max(settings.must_retrieve, settings.hard_negatives + 1)
@@ -80,20 +81,18 @@ def with_round_trip(
         record = make(doc_id)
         if record.row is None:
             return record
+        lost, question = replace(record, status="rejected", reason="not_retrieved", row=None), record.row["question"]
         try:
-            with lock:  # the encoder takes all cores as it is
-                found = [hit.doc_id for hit in retriever.search(record.row["question"], depth, by_document=True)]
+            retriever.encoder.check_query(question)
         except ValueError:  # longer than the encoder reads
-            return replace(record, status="rejected", reason="not_retrieved", row=None)
+            return lost
+        with lock:  # the encoder takes all cores as it is
+            found = [hit.doc_id for hit in retriever.search(question, depth, by_document=True)]
         if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
-            return replace(record, status="rejected", reason="not_retrieved", row=None)
+            return lost
         if settings.hard_negatives:
             negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
             return replace(record, row={**record.row, "hard_negatives": negatives})
         return record
 
     return made
-
-
-def _sampling_seed(seed: str) -> int:
-    return int.from_bytes(sha256(seed.encode()).digest()[:3], "big")

@@ -7,14 +7,13 @@ queries are easier than those that people ask; they serve to try an evaluation w
 import re
 from dataclasses import replace
 
-from legal_rag.corpus import Document
 from legal_rag.languages import is_french
 from legal_rag.lexical import words_of
 from legal_rag.library import Library
 from legal_rag.questions.checkpoint import Record
 from legal_rag.questions.checks import tidy
 from legal_rag.questions.rows import make_row
-from legal_rag.sentences import split_sentences
+from legal_rag.sentences import split_sentences, without_blanks
 
 MODEL_NAME = "aucun (sommaires et titres)"
 QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
@@ -23,19 +22,9 @@ MIN_WORDS = 3  # content words, for a query to say anything
 BRACKETED = re.compile(r"[\[\]]")
 
 
-class Summaries:
-    """Makes records of documents, by their ids."""
-
-    def __init__(self, library: Library) -> None:
-        self._library = library
-
-    def __call__(self, doc_id: str) -> Record:
-        """Make a document's record."""
-        return record_of(self._library.document(doc_id))
-
-
-def record_of(document: Document) -> Record:
+def record_of(library: Library, doc_id: str) -> Record:
     """Make a document's row of its official summary, or else of its title."""
+    document = library.document(doc_id)
     query = _query(document.summary, QUERY_CHARS) or tidy(BRACKETED.sub(" ", document.title))[:QUERY_CHARS]
     words = set(words_of(query))
     rejected = Record(doc_id=document.id, content_hash=document.content_hash, status="rejected")
@@ -70,12 +59,7 @@ def _query(summary: str, most: int) -> str:
 
 
 def _sentences(content: str) -> list[tuple[int, int]]:
-    spans = []
-    for start, end in split_sentences(content):
-        piece = content[start : min(end, start + ANSWER_CHARS)]
-        if piece.strip():
-            spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
-    return spans
+    return without_blanks(content, ((start, min(end, start + ANSWER_CHARS)) for start, end in split_sentences(content)))
 
 
 def _shared(content: str, span: tuple[int, int], words: set[str]) -> int:

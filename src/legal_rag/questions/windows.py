@@ -9,7 +9,9 @@ import random
 import re
 from collections.abc import Iterator
 
-from legal_rag.sentences import split_sentences
+from legal_rag.corpus import Document
+from legal_rag.question_settings import QuestionSettings
+from legal_rag.sentences import split_sentences, without_blanks
 
 # Where a court reasons or decides; each adds to the chance of the window that it stands in.
 REASONS = re.compile(
@@ -19,6 +21,11 @@ REASONS = re.compile(
     re.IGNORECASE,
 )
 MOST_REASONS = 8  # counted in a window: beyond, more say nothing more
+
+
+def window_of(document: Document, settings: QuestionSettings) -> tuple[int, int]:
+    """Return the span of a document that a model is shown in a run; see `choose_window`."""
+    return choose_window(document.content, f"{settings.seed}:{document.id}", settings.context_chars)
 
 
 def choose_window(content: str, seed: str, max_chars: int) -> tuple[int, int]:
@@ -33,7 +40,7 @@ def choose_window(content: str, seed: str, max_chars: int) -> tuple[int, int]:
         Start and end in `content`, end exclusive, blanks at either end left out.
     """
     if len(content) <= max_chars:
-        return _trimmed(content, 0, len(content))
+        return without_blanks(content, [(0, len(content))])[0]
     windows = cut_windows(content, max_chars)
     weights = [1 + min(len(REASONS.findall(content, start, end)), MOST_REASONS) for start, end in windows]
     return random.Random(seed).choices(windows, weights)[0]  # noqa: S311
@@ -56,8 +63,7 @@ def cut_windows(content: str, max_chars: int) -> list[tuple[int, int]]:
             windows.append((start, end))
             start = end
         end = stop
-    trimmed = [_trimmed(content, *window) for window in [*windows, (start, end)]]
-    return [(start, end) for start, end in trimmed if start < end]
+    return without_blanks(content, [*windows, (start, end)])
 
 
 def _pieces(content: str, max_chars: int) -> Iterator[tuple[int, int]]:
@@ -69,8 +75,3 @@ def _pieces(content: str, max_chars: int) -> Iterator[tuple[int, int]]:
             yield start, cut
             start = cut
         yield start, end
-
-
-def _trimmed(content: str, start: int, end: int) -> tuple[int, int]:
-    piece = content[start:end]
-    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
