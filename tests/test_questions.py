@@ -278,6 +278,13 @@ def test_a_folder_that_holds_something_else_in_those_places_is_left_alone(small_
     assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} == {name, "notes"}
 
 
+def test_a_file_in_the_place_of_the_folder_is_told(small_library, tmp_path):
+    (tmp_path / "set").write_text("x")
+    with pytest.raises(NotADirectoryError, match="set is a file"):
+        generate_questions(small_library, None, output=tmp_path / "set")
+    assert (tmp_path / "set").read_text() == "x"
+
+
 # --- strategies -----------------------------------------------------------------------------------------------------
 
 

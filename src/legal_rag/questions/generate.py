@@ -146,6 +146,8 @@ class _Run:
 
 def _require_own(folder: Path) -> None:
     """Refuse a folder with somebody else's things in the places of a dataset's, which are replaced."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file (expected a folder, or nothing yet)")
     if (folder / CHECKPOINT).is_file():
         return
     if taken := [name for name in (*DATASET_NAMES, CARD) if (folder / name).exists()]:
