@@ -12,9 +12,11 @@ ids, is left out of training; both parts are measured before and after. Needs th
 """
 
 import argparse
+import atexit
 import hashlib
 import random
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -123,6 +125,7 @@ def left_out(doc_id: str) -> bool:
 def unprojected_encoder() -> Encoder:
     """Load the bundled encoder as it comes."""
     folder = Path(tempfile.mkdtemp(prefix="unprojected-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the encoder reads its files while it lives
     convert(packed_file(), folder)
     return build_encoder(EncoderConfig(name=str(folder)))
 
