@@ -1,0 +1,51 @@
+"""An entity as a value, and what became of one document's extraction."""
+
+from dataclasses import dataclass, field
+from typing import Literal, NotRequired, TypedDict
+
+OCCURRENCE = "legal_rag_occurrence"  # attribute on the way through LangExtract: which one, from 0, of equal texts
+
+# How an entity came to its place: as the model gave it, found again over folded text, or by rules.
+Alignment = Literal["exact", "folded", "rules"]
+
+
+class Entity(TypedDict):
+    """A passage of a document and what it is: `content[char_start:char_end] == extraction_text`, always."""
+
+    extraction_class: str  # one of `legal_rag.extraction.classes`, or of the caller's own
+    extraction_text: str
+    char_start: int  # characters of the document's content
+    char_end: int
+    attributes: dict[str, str]  # e.g. {"role": "demandeur"}
+    alignment: NotRequired[Alignment]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractionResult:
+    """What was extracted of one document, and what was lost on the way."""
+
+    doc_name: str
+    extractions: list[Entity] = field(default_factory=list)  # by where they begin, the longer first
+    raw_jsonl_path: str | None = None  # of the LangExtract file it was saved to, if it was
+    schema_name: str = "general"
+    model_id: str = ""
+    chunks: int = 0  # pieces that the document was read in
+    dropped_chunks: int = 0  # of them, those with no usable reply: what they hold is not among the extractions
+    ungrounded: int = 0  # extractions left out: their text stands nowhere in the document
+    echoed: int = 0  # left out: copies of the prompt's own examples
+    wrong_class: int = 0  # left out: of a class that the schema does not have
+    error: str | None = None  # why the document was given up, if it was
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether every piece of the document was read."""
+        return not self.dropped_chunks and self.error is None
+
+
+def in_order(entities: list[Entity]) -> list[Entity]:
+    """Return entities by where they begin, the longer first, each once."""
+    ordered = sorted(entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
+    kept: dict[tuple[int, int, str], Entity] = {}
+    for one in ordered:
+        kept.setdefault((one["char_start"], one["char_end"], one["extraction_class"]), one)
+    return list(kept.values())
