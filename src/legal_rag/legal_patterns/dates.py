@@ -1,0 +1,128 @@
+"""Full dates in French text, in figures and in words."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import NamedTuple
+
+from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, NOT_INSIDE, SPACE
+
+
+class LegalDate(NamedTuple):
+    """A day, as one text writes it."""
+
+    value: date
+    start: int  # characters
+    end: int
+
+
+MONTHS = (
+    "janvier", "février", "mars", "avril", "mai", "juin",
+    "juillet", "août", "septembre", "octobre", "novembre", "décembre",
+)  # fmt: skip
+_MONTH_FORMS = {month: number for number, month in enumerate(MONTHS, start=1)} | {
+    "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "sept": 9,
+    "oct": 10, "nov": 11, "déc": 12,
+}  # fmt: skip
+_MONTH = "|".join(sorted(_MONTH_FORMS, key=len, reverse=True))
+_UNITS = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize",
+          "quatorze", "quinze", "seize", "dix sept", "dix huit", "dix neuf")  # fmt: skip
+_TENS = {20: "vingt", 30: "trente", 40: "quarante", 50: "cinquante", 60: "soixante", 80: "quatre vingt"}
+
+
+def _below_hundred(number: int) -> str:
+    """Write a number from 1 to 99 in French words, without hyphens."""
+    if number < 20:
+        return _UNITS[number - 1]
+    base = max(ten for ten in _TENS if ten <= number)
+    rest = number - base
+    if not rest:
+        return _TENS[base]
+    joined = " et " if rest in (1, 11) and base != 80 else " "
+    return f"{_TENS[base]}{joined}{_UNITS[rest - 1]}"
+
+
+_DAYS = {"premier": 1} | {_below_hundred(day): day for day in range(1, 32)}
+_CENTURIES = {"mille neuf cent": 1900, "mil neuf cent": 1900, "deux mille": 2000, "deux mil": 2000}
+_RESTS = {_below_hundred(rest): rest for rest in range(1, 100)}
+_YEARS = _CENTURIES | {
+    f"{century} {rest}": start + number for century, start in _CENTURIES.items() for rest, number in _RESTS.items()
+}
+_BETWEEN = rf"(?:s?{SPACE}|s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Make a pattern for number words, the plural's last s left out."""
+    return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
+
+
+_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_any_of(_DAYS)})s?"
+# Not one alternative for each year: four hundred of them take half a second to compile.
+_YEAR_IN_WORDS = rf"(?:{_any_of(_CENTURIES)})(?:{_BETWEEN}(?:{_any_of(_RESTS)}))?s?"
+_DATES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("iso", re.compile(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])")),
+    (
+        "figures",
+        re.compile(rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])"),
+    ),
+    (
+        "month",
+        re.compile(rf"(?<!\w)(?P<d>\d{{1,2}}|1{BLANK}?er){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}})(?!\w)", re.I),
+    ),
+    (
+        "words",
+        re.compile(
+            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+            re.I,
+        ),
+    ),
+    (
+        "words",
+        re.compile(
+            rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
+            rf"(?P<m>{_MONTH})(?!\w)",
+            re.I,
+        ),
+    ),
+)
+
+
+def find_dates(text: str) -> list[LegalDate]:
+    """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in the order of the text.
+
+    Years of two figures are of the years 1930 to 2029. Days that are not in the calendar are left out.
+    """
+    found = []
+    for form, pattern in _DATES:
+        for match in pattern.finditer(text):
+            if (value := _date(form, match)) is not None:
+                found.append(LegalDate(value, match.start(), match.end()))
+    found.sort(key=lambda one: (one.start, -one.end))
+    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+
+
+def _date(form: str, match: re.Match[str]) -> date | None:
+    day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
+    try:
+        return date(_year(year), _MONTH_FORMS.get(month) or int(month), _day(day))
+    except (ValueError, KeyError):  # the 31st of a shorter month, a number that is no date, a word spelt otherwise
+        return None
+
+
+def _day(text: str) -> int:
+    figures = re.match(r"\d+", text)
+    return int(figures.group()) if figures else _DAYS[_plain_words(text, _DAYS)]
+
+
+def _year(text: str) -> int:
+    if not text.isdecimal():
+        return _YEARS[_plain_words(text, _YEARS)]
+    return int(text) if len(text) == 4 else (1900 if text >= "30" else 2000) + int(text)
+
+
+def _plain_words(text: str, known: dict[str, int]) -> str:
+    """Write number words as the tables do: 'quatre-vingts' as 'quatre vingt', 'trois' as it is."""
+    words = re.sub(rf"{SPACE}|{DASH}", " ", text).split()
+    singular = [word[:-1] if word in ("vingts", "cents") else word for word in words]
+    plain = " ".join(singular)
+    return plain if plain in known else plain.removesuffix("s")

@@ -1,0 +1,177 @@
+"""The names of decisions and articles in French text: case numbers, ECLI, articles; found and brought to one form.
+
+In: text. Out: `Identifier`s with character offsets. Sources of the forms: the Cour de cassation's and the Conseil
+constitutionnel's own published numbering; ECLI, Council conclusions 2011/C 127/01.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from legal_rag.legal_patterns.articles import find_article_numbers
+from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, NO_MORE, NOT_INSIDE, SPACE
+
+
+class Identifier(NamedTuple):
+    """The name of a decision or an article, as one text writes it."""
+
+    kind: str  # 'ecli', 'pourvoi', 'rg', 'article', a series of the Conseil constitutionnel ('qpc'), or 'number'
+    value: str  # in one form: '16-86735', '15/452', '2016-561', 'L1152-1', 'ECLI:FR:CCASS:2023:SO02020'
+    start: int  # characters
+    end: int
+    code: str = ""  # of an article: 'code du travail', where it is named
+
+
+SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "rip")  # of constitutional decisions
+_SERIES = "|".join(r"\.?".join(name) + r"\.?" for name in SERIES)
+_CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:/\d{{1,4}})*"
+_OF_SOMETHING_ELSE = re.compile(
+    r"(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
+    r"d[ée]lib[ée]rations?)"
+    rf"(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?{GAP}(?:(?:n{BLANK}?[°os.]*|num[ée]ros?){GAP})?"
+    rf"(?:[\d/-]+{GAP}(?:,|et){GAP})*$",
+    re.IGNORECASE,
+)
+_LOOK_BACK = 60  # characters in which it would be said that a number is a statute's
+
+# What stands for a chamber in the pourvoi's number: "n° X 22-18.784"; its letter is a check character.
+CASE_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("ecli", rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}"),
+    ("pourvoi", rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}"),
+    ("series", rf"{NOT_INSIDE}(?P<number>{_CONSTITUTIONAL}){BLANK}?(?P<after>{_SERIES}){NO_MORE}"),
+    (
+        "series",
+        rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]*(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
+        rf"(?P<told>{_CONSTITUTIONAL}){NO_MORE}",
+    ),
+    (
+        "rg",
+        rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?|r[ôo]le(?:{BLANK}g[ée]n[ée]ral)?){GAP}(?:n\w?|num[ée]ro)?{BLANK}?[°.]?"
+        rf"{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?(?:[A-Z]{BLANK})?(?P<role>(?:19|20)?\d\d/\d{{1,6}}){NO_MORE}",
+    ),
+    ("rg", rf"(?<!\w)n(?:um[ée]ros?|{BLANK}?[°o]s?\.?){GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}"),
+    ("rg", rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}"),
+    ("request", rf"(?<!\w)(?:n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)|requ[êe]te|affaire){GAP}(?P<told>\d{{6}}){NO_MORE}"),
+    # Of a cour administrative d'appel, 20LY01234; of other bodies, PS-2022-047.
+    ("request", rf"{NOT_INSIDE}(?P<bare>\d\d[A-Z]{{2}}\d{{5}}|[A-Z]{{1,5}}-(?:19|20)\d\d-\d{{1,4}}){NO_MORE}"),
+    ("number", rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}"),
+)
+_NUMBER = re.compile(_CONSTITUTIONAL)
+_ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
+_CASES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CASE_PATTERNS]
+
+
+def find_identifiers(text: str) -> list[Identifier]:
+    """Find the names of decisions and articles, in the order of the text; where two overlap the longer one counts.
+
+    A number of the Conseil constitutionnel's form that names no series has kind 'number'; the numbers of statutes and
+    decrees, which have that form too, are left out.
+    """
+    cases = list(_cases(text))
+    # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
+    certain = [case for case in cases if case.kind != "number"]
+    articles = [Identifier("article", *one) for one in find_article_numbers(text)]
+    articles = [one for one in articles if not any(_overlap(one, case) for case in certain)]
+    found = sorted([*cases, *articles], key=lambda one: (one.start, -one.end, not one.code))
+    kept: list[Identifier] = []
+    for one in found:
+        last = kept[-1] if kept else None
+        # Joined cases are several names in one place; an article found with its code and without is one.
+        if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in (o[:2] for o in kept)):
+            kept.append(one)
+    return kept
+
+
+def _overlap(one: Identifier, other: Identifier) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def decision_identifiers(number: str, nature: str) -> list[Identifier]:
+    """Read the column that holds a decision's own number or numbers, with the court's series in `nature`.
+
+    What has no known form keeps its own, under kind 'number'.
+    """
+    series = nature.replace(".", "").lower()
+    if series in SERIES:
+        named = [(kind, match) for kind, match in _matches(number) if kind in ("number", "series")]
+        return [
+            Identifier(series, value, match.start(), match.end())
+            for _, match in named
+            for value in _joined(_constitutional(_NUMBER.search(match.group()).group()))  # type: ignore[union-attr]
+        ]
+    found = [
+        one for one in find_identifiers(f"RG {number}" if _ROLE.match(number) else number) if one.kind != "article"
+    ]
+    if found or not (rest := number.strip()):
+        return found
+    parts = [" ".join(part.split()).upper() for part in re.split("[,;]", rest)]
+    return [Identifier("number", part, 0, len(number)) for part in parts if part]
+
+
+def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for kind, pattern in _CASES:
+        for match in pattern.finditer(text):
+            yield kind, match
+
+
+def _cases(text: str) -> Iterator[Identifier]:
+    taken = bytearray(len(text))  # characters that belong to a name already
+    for kind, match in _matches(text):
+        start, end = match.span()
+        if any(taken[start:end]):
+            continue
+        unmistakable = kind == "pourvoi" and "." in match.group()
+        if (
+            kind in ("number", "pourvoi")
+            and not unmistakable
+            and _OF_SOMETHING_ELSE.search(text[max(start - _LOOK_BACK, 0) : start])
+        ):
+            continue
+        if kind == "number" and _is_no_case(match.group()):
+            continue
+        taken[start:end] = b"\1" * (end - start)
+        for name, value in _READERS[kind](match):
+            yield Identifier(name, value, start, end)
+
+
+def _is_no_case(number: str) -> bool:
+    """Tell a range of years ('2019-2020') from a number."""
+    first, _, last = re.sub(DASH, "-", number).partition("-")
+    return len(first) == 4 and len(last) == 4 and 0 < int(last) - int(first) < 100 if last.isdecimal() else False
+
+
+def _constitutional(number: str) -> str:
+    year, _, rest = re.sub(DASH, "-", number).partition("-")
+    if len(year) == 2:
+        year = ("19" if year >= "58" else "20") + year  # the Conseil's first decisions are of 1958
+    return f"{year}-{rest}"
+
+
+def _joined(value: str) -> list[str]:
+    """Return the numbers of joined cases: '2007-3742/3947' stands for itself and for each of the two."""
+    year, _, rest = value.partition("-")
+    numbers = rest.split("/")
+    return [value, *(f"{year}-{number}" for number in numbers)] if len(numbers) > 1 else [value]
+
+
+def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    groups = match.groupdict()
+    series = (groups.get("after") or groups.get("before") or "").replace(".", "").lower()
+    for value in _joined(_constitutional(groups.get("number") or groups.get("told") or "")):
+        yield series, value
+
+
+def _read_role(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    groups = match.groupdict()
+    year, _, number = next(filter(None, groups.values())).partition("/")
+    yield "rg", f"{year[-2:]}/{int(number)}"
+
+
+_READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
+    "ecli": lambda match: iter([("ecli", match.group().upper().rstrip("."))]),
+    "pourvoi": lambda match: iter([("pourvoi", re.sub(DASH, "-", re.sub(r"[.\s]", "", match.group())))]),
+    "series": _read_series,
+    "rg": _read_role,
+    "request": lambda match: (("number", value.upper()) for value in match.groups() if value),
+    "number": lambda match: (("number", value) for value in _joined(_constitutional(match.group()))),
+}
