@@ -42,6 +42,18 @@ class ExtractionResult:
         return not self.dropped_chunks and self.error is None
 
 
+def rule_entity(extraction_class: str, text: str, start: int, end: int, **attributes: str) -> Entity:
+    """Make an entity of a passage that the rules found."""
+    return Entity(
+        extraction_class=extraction_class,
+        extraction_text=text[start:end],
+        char_start=start,
+        char_end=end,
+        attributes=attributes,
+        alignment="rules",
+    )
+
+
 def in_order(entities: list[Entity]) -> list[Entity]:
     """Return entities by where they begin, the longer first, each once."""
     ordered = sorted(entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))

@@ -17,36 +17,36 @@ class ArticleNumber(NamedTuple):
     code: str  # 'code du travail', where it is named; else empty
 
 
-_PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
-_ARTICLE_NUMBER = (
-    rf"(?:{_PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
+PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
+ARTICLE_NUMBER = (
+    rf"(?:{PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
 )
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 _AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE})"
-_LIST = rf"{_ARTICLE_NUMBER}(?:{_AND}{_ARTICLE_NUMBER})*"
+_LIST = rf"{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER})*"
 _PARAGRAPH = rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?"
 _OF_CODE = rf"(?:{_PARAGRAPH}{GAP},?{GAP}(?:du|dudit|de{SPACE}ce|au){SPACE}(?P<code>{CODE_NAME}))?"
 _ARTICLES = re.compile(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", re.IGNORECASE)
 _BARE_ARTICLE = re.compile(
-    rf"{NOT_INSIDE}(?P<list>(?:{_PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\.{BLANK}?\d+))"
+    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\.{BLANK}?\d+))"
     rf"(?![\w/]|{DASH}\d){_OF_CODE}"
 )
 _OF_NAMED_CODE = re.compile(rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{CODE_NAME})", re.I)
 # "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = re.compile(
     rf"(?<!\w)(?P<code>{CODE_NAME}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
-    rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{_PREFIX})\d))(?P<list>(?>{_LIST}))"
+    rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{PREFIX})\d))(?P<list>(?>{_LIST}))"
     rf"(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
     re.IGNORECASE,
 )
-_NUMBER_IN_LIST = re.compile(_ARTICLE_NUMBER, re.IGNORECASE)
+_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
 
 
 def article_value(number: str) -> str:
     """Bring an article's number to one form: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
     plain = re.sub(rf"{DASH}", "-", number)
     plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
-    parts = re.match(rf"(?P<prefix>{_PREFIX})?(?P<rest>.*)", plain, re.IGNORECASE)
+    parts = re.match(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", plain, re.IGNORECASE)
     assert parts is not None  # noqa: S101 - every part of the pattern is optional
     prefix = re.sub(r"[^A-Z]", "", (parts["prefix"] or "").upper())
     return prefix + " ".join(parts["rest"].split()).upper()

@@ -46,8 +46,9 @@ CASE_PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "rg",
-        rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?|r[ôo]le(?:{BLANK}g[ée]n[ée]ral)?){GAP}(?:n\w?|num[ée]ro)?{BLANK}?[°.]?"
-        rf"{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?(?:[A-Z]{BLANK})?(?P<role>(?:19|20)?\d\d/\d{{1,6}}){NO_MORE}",
+        rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?){GAP}(?:sous{SPACE}le{SPACE})?"
+        rf"(?:n\w?|num[ée]ro)?{BLANK}?[°.]?{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?(?:[A-Z]{BLANK})?"
+        rf"(?P<role>(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
     ),
     ("rg", rf"(?<!\w)n(?:um[ée]ros?|{BLANK}?[°o]s?\.?){GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}"),
     ("rg", rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}"),
@@ -164,7 +165,7 @@ def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
 def _read_role(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     groups = match.groupdict()
     year, _, number = next(filter(None, groups.values())).partition("/")
-    yield "rg", f"{year[-2:]}/{int(number)}"
+    yield "rg", f"{year.strip()[-2:]}/{int(number)}"
 
 
 _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {

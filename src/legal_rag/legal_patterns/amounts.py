@@ -1,0 +1,71 @@
+"""Sums of money in French text: '1 000 francs', '1.500,50 €', 'trois mille euros'."""
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.legal_patterns.parts import BLANK
+
+
+class LegalAmount(NamedTuple):
+    """A sum of money, as one text writes it."""
+
+    value: Decimal
+    currency: str  # ISO 4217 where there is a code: 'EUR', 'FRF', 'USD'…
+    start: int  # characters
+    end: int
+
+
+# How currencies (and, of the euro, what wrong encodings made of its sign) are written; the first group that a match fills tells which.
+CURRENCIES: tuple[tuple[str, str], ...] = (
+    ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
+    ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs pacifiques?|francs pacifique"),
+    ("CHF", r"francs suisses"),
+    ("BEF", r"francs belges"),
+    ("LUF", r"francs luxembourgeois"),
+    ("EUR", r"€(?:uros?)?|euros?\b|EUR\b|\x80|[äç](?!\w)|(?=[ \u00a0]\d\d c\.)"),
+    ("FRF", r"nouveaux francs\b|anciens francs\b|francs?\b|FRS?\b|frs?\b|FF\b|F(?![\w'’-])"),
+    ("USD", r"dollars(?: américains| US| des Etats-Unis)?\b|\$"),
+    ("GBP", r"livres sterling\b|£"),
+    ("DEM", r"deutsche?marks?\b|DM\b"),
+    ("ITL", r"lires\b"),
+)
+_CURRENCY = "|".join(f"(?P<{code}>{pattern})" for code, pattern in CURRENCIES)
+_SCALES = {"k": 1_000, "m": 1_000_000, "million": 1_000_000, "milliard": 1_000_000_000, "millier": 1_000}
+_SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u00a0]de[ \u00a0])|[kKM](?=€|F\b|EUR))"
+# Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
+_NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f]))"
+_FIGURES = re.compile(
+    rf"{_NOT_WITHIN}(?P<number>{FIGURES}){BLANK}{{0,3}}(?:{_SCALE})?{BLANK}{{0,3}}(?:{_CURRENCY})"
+    rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>\d{{1,2}}){BLANK}{{0,3}}(?:centimes?\b|cts?\b\.?|c\.))?",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(
+    rf"(?<![\w'’-])(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?(?:{_CURRENCY})"
+    rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?(?! de rente)",
+    re.IGNORECASE,
+)
+_MONEY = re.compile(r"franc|euro|dollar|livre|mark|lire|eur\b", re.IGNORECASE)
+
+
+def find_amounts(text: str) -> list[LegalAmount]:
+    """Find sums of money, in figures and in words, in the order of the text."""
+    found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
+    if _MONEY.search(text):
+        for match in _WORDS.finditer(text):
+            if (value := words_value(match["number"])) is not None:
+                found.append(_amount(match, value, match["cents"]))
+    return sorted(found, key=lambda one: one.start)
+
+
+def _amount(match: re.Match[str], value: Decimal, cents: str | None) -> LegalAmount:
+    scale = re.match(r"[a-z]*?(?=s?(?![a-z]))", (match.groupdict().get("scale") or "").lower())
+    currency = next(code for code, _ in CURRENCIES if match[code] is not None)
+    whole = value * _SCALES.get(scale.group() if scale else "", 1)
+    return LegalAmount(whole + _cents(cents), currency, match.start(), match.end())
+
+
+def _cents(text: str | None) -> Decimal:
+    value = Decimal(text) if text and text.isdecimal() else words_value(text) if text else None
+    return (value or Decimal(0)) / 100

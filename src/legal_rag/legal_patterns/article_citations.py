@@ -1,0 +1,87 @@
+"""Articles as texts cite them: from the word 'article' to the name of the text they are of, each of a list by itself."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from legal_rag.legal_patterns.articles import ARTICLE_NUMBER, PREFIX, article_value
+from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, SPACE
+from legal_rag.legal_patterns.texts import LegalText
+
+
+class ArticleCitation(NamedTuple):
+    """An article, as one text cites it."""
+
+    value: str  # its number in one form: 'L1152-1', '1', 'PREMIER'
+    start: int  # characters: where 'article' begins, or the number, of a list's further ones
+    end: int  # where the name of its text ends, or its number
+    text_start: int  # of the text that it is of; equal to text_end where none is named
+    text_end: int
+
+
+_ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
+# What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
+_PART = (
+    rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}{_ORDINAL})?)?"
+    rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
+)
+_OF = rf"{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau{SPACE})?code))"
+_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
+_LEAD = re.compile(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", re.IGNORECASE)
+_NUMBER = re.compile(rf"(?:{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
+_PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)
+_CONNECTOR = re.compile(_OF, re.IGNORECASE)
+_NEXT = re.compile(rf"{_AND}(?={PREFIX}\d|\d)", re.IGNORECASE)
+# "Article 2 :", "Article premier.-": the decision's own, in its operative part.
+_OWN = re.compile(
+    r"(?:\A|\n)[ \t\u00a0]*ARTICLE[ \u00a0]+(?:\d{1,2}(?:er)?|premier)[ \t\u00a0]*(?:[:.\n–—-]|\Z)", re.IGNORECASE
+)
+_BARE = re.compile(rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+")
+
+
+def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
+    """Find the articles that a text cites, in its order, each of a list by itself.
+
+    Args:
+        text: The document.
+        texts: What `find_texts` finds in it.
+    """
+    ends = {one.start: one.end for one in texts}
+    own = [match.span() for match in _OWN.finditer(text)]
+    found: list[ArticleCitation] = []
+    for match in _LEAD.finditer(text):
+        if (found and match.start() < found[-1].end) or any(start <= match.start() < end for start, end in own):
+            continue
+        found += _listed(text, match.start(), match.end(), ends)
+    cited = {one.start for one in found}
+    for match in _BARE.finditer(text):
+        (one,) = list(_listed(text, match.start(), match.start(), ends))[:1] or [None]
+        if (
+            one
+            and one.text_end > one.text_start
+            and not any(c.start <= one.start < c.end for c in found)
+            and one.start not in cited
+        ):
+            found.append(one)
+    return sorted(found, key=lambda one: one.start)
+
+
+def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
+    """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
+    while number := _NUMBER.match(text, at):
+        parts = _PARTS.match(text, number.end())
+        text_start, text_end = _text_after(text, [parts.end()] if parts else [], number.end(), ends)
+        end = text_end or number.end()
+        yield ArticleCitation(article_value(number.group()), start, end, text_start or end, text_end or end)
+        following = _NEXT.match(text, text_end or (parts.end() if parts else number.end()))
+        if following is None:
+            return
+        start = at = following.end()
+
+
+def _text_after(text: str, tries: list[int], last: int, ends: Mapping[int, int]) -> tuple[int, int]:
+    for at in (*tries, last):
+        connector = _CONNECTOR.match(text, at)
+        if connector and connector.end() in ends:
+            return connector.end(), ends[connector.end()]
+    return 0, 0

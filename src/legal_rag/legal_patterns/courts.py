@@ -1,0 +1,132 @@
+"""Courts and their formations, as French texts name them."""
+
+import re
+from typing import NamedTuple
+
+from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, SPACE
+
+
+class Court(NamedTuple):
+    """A court, named so that one knows which."""
+
+    start: int  # characters
+    end: int
+
+
+class Formation(NamedTuple):
+    """A chamber or another formation of a court."""
+
+    start: int  # characters
+    end: int
+
+
+# Courts that there are once.
+SINGLE_COURTS: tuple[str, ...] = (
+    "cour de cassation",
+    "conseil constitutionnel",
+    "conseil d~[eé]tat",
+    "cour européenne des droits de l['’]homme",
+    "cour de justice(?: de l['’]union européenne| des communautés européennes)?",
+    "tribunal de l['’]union européenne",
+    "tribunal de première instance des communautés européennes",
+    "tribunal des conflits",
+    "cour des comptes",
+    "cour de justice de la république",
+    "cour de discipline budgétaire et financière",
+    "cour nationale de l['’]incapacité et de la tarification de l['’]assurance des accidents du travail",
+    "cour supérieure d['’]arbitrage",
+)
+# Courts of a town.
+LOCAL_COURTS: tuple[str, ...] = (
+    "cours? d~appel",
+    "cours? administratives? d~appel",
+    "cours? d~assises",
+    "tribun(?:al|aux) de grande instance",
+    "tribun(?:al|aux) de première instance",
+    "tribun(?:al|aux) d~instance",
+    "tribun(?:al|aux) de commerce",
+    "tribun(?:al|aux) mixtes? de commerce",
+    "tribun(?:al|aux) administratifs?",
+    "tribun(?:al|aux) judiciaires?",
+    "tribun(?:al|aux) correctionnels?",
+    "tribun(?:al|aux) civils?",
+    "tribun(?:al|aux) supérieurs? d~appel",
+    "tribun(?:al|aux) paritaires? des baux ruraux",
+    "tribun(?:al|aux) des affaires de s[eé]curit[eé] sociale",
+    "tribun(?:al|aux) du contentieux de l~incapacité",
+    "tribun(?:al|aux) (?:de police|pour enfants|de proximité|maritime(?: commercial)?|du travail|d['’]application des peines)",
+    "conseils? de prud~hommes",
+    "juridictions? de proximité",
+    "commissions? d['’]indemnisation des victimes d['’]infractions",
+    "conseils? de discipline",
+    "cours? régionales? des pensions",
+    "chambres? régionales? des comptes",
+)
+# A town: a capital letter; hyphens, or the small words that join names, and those towns whose names have several words.
+_CAP = r"(?-i:[A-ZÀ-ÖØ-Þ])"
+_WORD = rf"{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*"
+_FIRST_OF_SEVERAL = (
+    "(?:aix|saint|sainte|st|ste|boulogne|chalons?|châlons?|fort|basse|pointe|clermont|mont|bourg|villefranche|salon|"
+    "charleville|thonon|lons|brive|nogent|le|la|les|l['’]|saintes?|bar|la roche|romans|montreuil|aulnay|asnières|"
+    "levallois|mantes|evry|vitry|sables|nouméa|mamoudzou|cayenne|château|chateau|tour|roche|neuilly|ivry|juvisy|lagny|"
+    "palais|pont|port|verdun|villeneuve|alès|mende|cagnes|bonneville|digne|grasse|tarascon|carpentras|bourgoin|corbeil)"
+)
+_JOINED = rf"(?:{BLANK}(?:(?:en|sur|sous|les|lès|le|la|de{BLANK}la|des|du|et|d['’]|de|l['’]|à){BLANK}?)?{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*)"
+_SMALL = rf"(?:{BLANK}(?:de{BLANK}la|de{BLANK}l['’]|sur|en|lès|les){BLANK}?{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*)"
+_TOWN = rf"(?:{_FIRST_OF_SEVERAL}(?:[-‐‑][\w'’]+)*{_JOINED}{{1,2}}(?!['’\w])|{_WORD}(?:{_SMALL}(?={BLANK}?[,;.:)\n(]|{BLANK}(?:du|en|le|qui|a|et|dans)\b))?)"
+_OF_TOWN = rf"(?:{SPACE}(?:spécial|départemental|militaire|maritime))?{SPACE}(?:(?:de|du|des|de{SPACE}la|de{SPACE}l['’]){SPACE}|d['’]{GAP}|de{SPACE}l['’]{GAP})(?:(?:la|le|les){SPACE}(?={_CAP}))?{_TOWN}"
+
+
+def _spaced(names: tuple[str, ...]) -> str:
+    """Make a pattern of names; a tilde stands for an apostrophe, which scanned texts lose."""
+    patterns = (
+        name.replace(" ", SPACE).replace("~", rf"['’]?{BLANK}?") for name in sorted(names, key=len, reverse=True)
+    )
+    return "|".join(patterns)
+
+
+_SINGLE = re.compile(rf"(?<![\w-])(?:{_spaced(SINGLE_COURTS)})(?!\w)", re.IGNORECASE)
+_LOCAL = re.compile(rf"(?<![\w-])(?:{_spaced(LOCAL_COURTS)}){_OF_TOWN}", re.IGNORECASE)
+
+_ORDINAL = (
+    rf"(?:premi[eè]re|deuxi[eè]me|seconde|troisi[eè]me|quatri[eè]me|cinqui[eè]me|sixi[eè]me|septi[eè]me|huiti[eè]me|neuvi[eè]me|"
+    rf"dixi[eè]me|onzi[eè]me|douzi[eè]me|[\dl]\d?{BLANK}?(?:[eè]re|re|nde|[eè]me|[eè]|o|°))"
+)
+_KINDS = (
+    "civiles?", "sociale", "commerciale", "criminelle", "correctionnelle", "mixte", "prud['’]homale", "sociales",
+    "financière", "économique", "rurale", "départementale", "spécialisée", "administrative", "détachée", "foraine",
+)  # fmt: skip
+_KIND = "(?:" + "|".join(_KINDS) + ")"
+_OBJECT = (
+    rf"(?:d['’]accusation|de{SPACE}l['’]instruction|des{SPACE}requêtes|des{SPACE}appels{SPACE}correctionnels|des{SPACE}mineurs|"
+    rf"de{SPACE}la{SPACE}famille|des{SPACE}urgences|des{SPACE}prud['’]hommes|de{SPACE}la{SPACE}sécurité{SPACE}sociale|"
+    rf"de{SPACE}la{SPACE}proximité|des{SPACE}référés|des{SPACE}affaires{SPACE}familiales|des{SPACE}vacations)"
+)
+_SECTION = rf"(?:{GAP}[,-]?{GAP}(?:section|sect\.?){SPACE}(?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w))"
+_TAIL = (
+    rf"(?:{SPACE}(?:{_KIND}|{_OBJECT}))?(?:{GAP},{GAP}{_KIND})*(?:{SPACE}et{SPACE}{_KIND})?"
+    rf"(?:{SPACE}(?-i:(?!(?:DE|DU|LA|LE|EN|ET|AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))(?![\w'’.°]))?"
+    rf"(?:{SPACE}\({_ORDINAL}{SPACE}chambre(?:{SPACE}[A-Z](?!\w))?\))?{_SECTION}?"
+)
+FORMATIONS: tuple[str, ...] = (
+    rf"pôle{SPACE}\d{{1,2}}(?:{GAP}[,–-]{GAP}chambre{SPACE}\d{{1,2}})?",
+    rf"{_ORDINAL}{SPACE}chambre{_TAIL}",
+    rf"chambre{SPACE}(?:{_KIND}|{_OBJECT})(?:{SPACE}{_ORDINAL}{SPACE}section)?"
+    + _TAIL.replace(rf"(?:{SPACE}(?:{_KIND}|{_OBJECT}))?", "", 1),
+    rf"chambre{SPACE}(?-i:\d{{1,2}}(?:{DASH}\d{{1,2}})?|[A-Z])(?![\w'’.°]){_SECTION}?",
+    rf"assemblée{SPACE}plénière",
+    rf"chambres{SPACE}réunies",
+    rf"chambre{SPACE}mixte",
+)
+_FORMATION = re.compile(rf"(?<![\w-])(?:{'|'.join(FORMATIONS)})(?!\w)", re.IGNORECASE)
+
+
+def find_courts(text: str) -> list[Court]:
+    """Find the courts that a text names, with their towns, in its order."""
+    found = [Court(*match.span()) for pattern in (_SINGLE, _LOCAL) for match in pattern.finditer(text)]
+    return sorted(found)
+
+
+def find_formations(text: str) -> list[Formation]:
+    """Find the chambers and other formations of courts that a text names, in its order."""
+    return [Formation(*match.span()) for match in _FORMATION.finditer(text)]

@@ -1,0 +1,117 @@
+"""Legal texts other than articles, by name: codes, statutes and decrees, treaties, the Constitution."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from legal_rag.legal_patterns.codes import CODE_NAME
+from legal_rag.legal_patterns.dates import LegalDate
+from legal_rag.legal_patterns.parts import DASH, GAP, SPACE
+
+TextKind = Literal["code", "statute", "treaty", "constitution"]
+
+
+class LegalText(NamedTuple):
+    """A legal text, as one document names it."""
+
+    kind: TextKind
+    start: int  # characters
+    end: int
+
+
+_NUMBER_SIGN = rf"(?:n{GAP}?[°ºo]s?\.?|num[ée]ro){GAP}"
+_STATUTE_NUMBER = rf"(?:(?:19|20)?\d\d{DASH}\d{{1,5}}(?:{DASH}\d{{1,3}})?|\d{{1,4}})(?![\w/])"
+_QUALIFIED = rf"(?:{GAP},?{GAP}(?:modifiée?|précitée?|susvisée?|susmentionnée?|susdite?|complétée?))?"
+_STATUTE = re.compile(
+    rf"(?<![\w-])(?P<kind>lois?|ordonnances?|décrets?{DASH}lois?|décrets?|arrêtés?|circulaires?)(?!\w)"
+    rf"(?:{SPACE}(?:organique|constitutionnelle|royal|impérial|(?:inter)?ministériel|préfectoral|municipal))?"
+    rf"(?:{SPACE}(?P<number>{_NUMBER_SIGN}{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?"
+    rf"(?P<qualified>{_QUALIFIED})(?P<of>{GAP},?{SPACE}(?:en{SPACE}date{SPACE})?(?:du|des|de)?{SPACE}|{GAP},?{SPACE})?",
+    re.IGNORECASE,
+)
+_EUROPEAN = re.compile(
+    rf"(?<!\w)(?:directives?|règlements?){SPACE}(?:\((?:CEE?|UE|Euratom)\){GAP})?(?:{_NUMBER_SIGN})?"
+    rf"(?:\d{{2,4}}/\d{{1,4}}(?:/(?:CEE?|UE|Euratom))?)(?:{SPACE}(?:\((?:CEE?|UE)\)))?(?!\w)"
+    rf"(?P<by>(?:{SPACE}du{SPACE}(?:Conseil|Parlement{SPACE}européen(?:{SPACE}et{SPACE}du{SPACE}Conseil)?))?{GAP},?{SPACE}du{SPACE})?",
+    re.IGNORECASE,
+)
+_S = rf"{SPACE}"
+_RIGHTS = (
+    rf"(?:de{_S}sauvegarde{_S})?(?:des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés{_S}fondamentales)?)"
+)
+# Names that are no pattern of words: treaties, declarations, rules of procedure.
+TREATIES: tuple[str, ...] = (
+    rf"convention{_S}européenne{_S}{_RIGHTS}",
+    rf"convention{_S}de{_S}sauvegarde{_S}des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés{_S}fondamentales)?",
+    rf"(?:premier{_S})?protocole{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?(?:additionnel{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?)?à{_S}(?:la|cette)"
+    rf"{_S}convention(?:{_S}européenne)?{_S}{_RIGHTS}",
+    rf"convention{_S}internationale{_S}(?:relative{_S}aux|des){_S}droits{_S}de{_S}l['’]enfant",
+    rf"pacte{_S}international{_S}(?:de{_S}New{DASH}York{_S})?relatif{_S}aux{_S}droits{_S}(?:civils{_S}et{_S}politiques|économiques,?"
+    rf"{_S}sociaux{_S}et{_S}culturels)",
+    rf"charte{_S}(?:des{_S}droits{_S}fondamentaux(?:{_S}de{_S}l['’]Union{_S}européenne)?|sociale{_S}européenne|de{_S}l['’]environnement)",
+    rf"déclaration{_S}(?:des{_S}droits{_S}de{_S}l['’]homme{_S}et{_S}du{_S}citoyen)(?:{_S}(?:de{_S}1789|du{_S}26{_S}août{_S}1789))?",
+    rf"déclaration{_S}de{_S}1789",
+    rf"traité{_S}(?:de{_S}Rome|de{_S}Maastricht|d['’]Amsterdam|de{_S}Nice|de{_S}Lisbonne|instituant{_S}la{_S}Communauté{_S}"
+    rf"(?:économique{_S})?européenne|CEE?|sur{_S}(?:le{_S}fonctionnement{_S}de{_S})?l['’]Union{_S}européenne)",
+    rf"règlement{_S}applicable{_S}à{_S}la{_S}procédure{_S}suivie{_S}devant{_S}le{_S}Conseil{_S}constitutionnel{_S}pour{_S}le"
+    rf"{_S}contentieux{_S}de{_S}l['’]élection{_S}des{_S}députés{_S}et{_S}des{_S}sénateurs",
+    rf"préambule{_S}de{_S}la{_S}constitution{_S}(?:de{_S}1946|du{_S}27{_S}octobre{_S}1946)",
+)
+_TREATY = re.compile(rf"(?<![\w-])(?:{'|'.join(TREATIES)})(?!\w)", re.IGNORECASE)
+# "Convention de New-York du 26 janvier 1990": a treaty where a date ends it; a collective agreement names no town.
+_TREATY_OF = re.compile(
+    rf"(?<!\w)[Cc]onvention(?:{_S}(?:franco{DASH}\w+|internationale|européenne|bilatérale))?{_S}(?:de|d['’]){GAP}"
+    rf"(?P<town>[A-ZÉ][\w-]+(?:{_S}[A-Z][\w-]+)?){_S}(?P<of>du{_S})"
+)
+_CONSTITUTION = re.compile(rf"(?<=\bla[ \u00a0])Constitution(?!\w)(?!{_S}de{_S}(?!1958))(?P<of>{_S}du{_S})?")
+_CODE = re.compile(rf"(?<![\w-])(?:(?:nouveau|ancien){_S})?{CODE_NAME}", re.IGNORECASE)
+
+
+def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
+    """Find legal texts by their names, in the order of the text; of overlapping ones the longest counts.
+
+    Args:
+        text: The document.
+        dates: What `find_dates` finds in it: a statute goes by its number, its date, or both.
+    """
+    ends = {one.start: one.end for one in dates}
+    found = [
+        *_statutes(text, ends),
+        *_with_date("treaty", _TREATY_OF, text, ends, needed=True),
+        *_with_date("constitution", _CONSTITUTION, text, ends),
+        *_with_date("statute", _EUROPEAN, text, ends, group="by"),
+        *(LegalText("treaty", *match.span()) for match in _TREATY.finditer(text)),
+        *(LegalText("code", *match.span()) for match in _CODE.finditer(text)),
+    ]
+    found.sort(key=lambda one: (one.start, -one.end))
+    return [one for i, one in enumerate(found) if not any(one.start < other.end for other in found[max(i - 3, 0) : i])]
+
+
+def _statutes(text: str, ends: Mapping[int, int]) -> list[LegalText]:
+    found = []
+    for match in _STATUTE.finditer(text):
+        if (end := ends.get(match.end())) is not None and match["of"]:
+            found.append(LegalText("statute", match.start(), end))
+        elif match["number"] and ("n" in match["number"].lower() or "-" in match["number"]):
+            found.append(LegalText("statute", match.start(), match.end("number")))
+    return found
+
+
+def _with_date(
+    kind: TextKind,
+    pattern: re.Pattern[str],
+    text: str,
+    ends: Mapping[int, int],
+    *,
+    needed: bool = False,
+    group: str = "of",
+) -> list[LegalText]:
+    """Return what a pattern finds, up to the date that follows its group; where none does, up to the group if not needed."""
+    found = []
+    for match in pattern.finditer(text):
+        end = ends.get(match.end()) if match[group] else None
+        if end is None and not needed:
+            end = match.start(group) if match[group] else match.end()
+        if end is not None:
+            found.append(LegalText(kind, match.start(), end))
+    return found
