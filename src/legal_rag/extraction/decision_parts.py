@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.parts import BLANK, SPACE
+from legal_rag.legal_patterns.scanning import Around
 
 Span = tuple[int, int]
 
@@ -17,9 +18,7 @@ _S = r"(?:S|C\.{3})"
 _REASONS = re.compile(
     rf"(?<!\w)P\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}(?!\w)|(?<=\n)Par{SPACE}ces{SPACE}motifs(?!\w)"
 )
-_DECIDES = re.compile(
-    rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)"
-)
+_DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
 # What closes it: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
 _END = re.compile(
     r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
@@ -154,10 +153,12 @@ _TAKEN = (
     rf"(?:,?\s(?:pris(?:e|es)?|pris\s(?:,\s)?)\s?(?:en|dans)\s(?:sa|ses|leurs?|chacune\sde\sses)\s(?:{_ORDINALS}\s|deux\s|trois\s|quatre\s|cinq\s|six\s|diverses\s)?"
     rf"branches?(?:\sréunies)?)"
 )
-_MOYEN = re.compile(
+_MOYEN = Around(
     rf"(?<!\w)(?:{_ORDINALS}\smoyens?(?:\sde\scassation)?(?:\sréunis)?{_TAKEN}?|moyens?\suniques?(?:\sde\scassation)?{_TAKEN}?"
     rf"|moyens?\sde\scassation\sunique{_TAKEN}?|moyens?(?:\sde\scassation)?{_TAKEN}|moyens?\s(?:de\spur\sdroit\s)?(?:,\s)?relevés?\sd['’]office|{_ORDINALS}\sbranches?(?:\sdu\smoyen)?)(?!\w)",
-    re.IGNORECASE,
+    ["moyen", "branche"],
+    80,
+    160,
 )
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 from legal_rag.legal_patterns.parts import BLANK
+from legal_rag.legal_patterns.scanning import Around
 
 
 class LegalAmount(NamedTuple):
@@ -25,7 +26,7 @@ CURRENCIES: tuple[tuple[str, str], ...] = (
     ("BEF", r"francs belges"),
     ("LUF", r"francs luxembourgeois"),
     ("EUR", r"€(?:uros?)?|euros?\b|EUR\b|\x80|[äç](?!\w)|(?=[ \u00a0]\d\d c\.)"),
-    ("FRF", r"nouveaux francs\b|anciens francs\b|francs?\b|FRS?\b|frs?\b|FF\b|F(?![\w'’-])"),
+    ("FRF", r"nouveaux francs\b|anciens francs\b|francs?\b|FRS?\b|frs?\b|(?-i:FF\b|F(?![\w'’-]))"),
     ("USD", r"dollars(?: américains| US| des Etats-Unis)?\b|\$"),
     ("GBP", r"livres sterling\b|£"),
     ("DEM", r"deutsche?marks?\b|DM\b"),
@@ -36,26 +37,30 @@ _SCALES = {"k": 1_000, "m": 1_000_000, "million": 1_000_000, "milliard": 1_000_0
 _SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u00a0]de[ \u00a0])|[kKM](?=€|F\b|EUR))"
 # Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
 _NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f]))"
-_FIGURES = re.compile(
+_MONEY = ("franc", "euro", "dollar", "livres s", "marks", "mark ", "lires")
+_SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
+_FIGURES = Around(
     rf"{_NOT_WITHIN}(?P<number>{FIGURES}){BLANK}{{0,3}}(?:{_SCALE})?{BLANK}{{0,3}}(?:{_CURRENCY})"
     rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>\d{{1,2}}){BLANK}{{0,3}}(?:centimes?\b|cts?\b\.?|c\.))?",
-    re.IGNORECASE,
+    [*_MONEY, *_SIGNS],
+    40,
+    80,
 )
-_WORDS = re.compile(
+_WORDS = Around(
     rf"(?<![\w'’-])(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?(?:{_CURRENCY})"
     rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?(?! de rente)",
-    re.IGNORECASE,
+    _MONEY,
+    200,
+    200,
 )
-_MONEY = re.compile(r"franc|euro|dollar|livre|mark|lire|eur\b", re.IGNORECASE)
 
 
 def find_amounts(text: str) -> list[LegalAmount]:
     """Find sums of money, in figures and in words, in the order of the text."""
     found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
-    if _MONEY.search(text):
-        for match in _WORDS.finditer(text):
-            if (value := words_value(match["number"])) is not None:
-                found.append(_amount(match, value, match["cents"]))
+    for match in _WORDS.finditer(text):
+        if (value := words_value(match["number"])) is not None:
+            found.append(_amount(match, value, match["cents"]))
     return sorted(found, key=lambda one: one.start)
 
 

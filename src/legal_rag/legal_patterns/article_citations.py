@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.legal_patterns.articles import ARTICLE_NUMBER, PREFIX, article_value
 from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, SPACE
+from legal_rag.legal_patterns.scanning import Around, Led
 from legal_rag.legal_patterns.texts import LegalText
 
 
@@ -27,16 +28,18 @@ _PART = (
 )
 _OF = rf"{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau{SPACE})?code))"
 _AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
-_LEAD = re.compile(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", re.IGNORECASE)
+_LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
 _NUMBER = re.compile(rf"(?:{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 _PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)
 _CONNECTOR = re.compile(_OF, re.IGNORECASE)
 _NEXT = re.compile(rf"{_AND}(?={PREFIX}\d|\d)", re.IGNORECASE)
 # "Article 2 :", "Article premier.-": the decision's own, in its operative part.
-_OWN = re.compile(
-    r"(?:\A|\n)[ \t\u00a0]*ARTICLE[ \u00a0]+(?:\d{1,2}(?:er)?|premier)[ \t\u00a0]*(?:[:.\n–—-]|\Z)", re.IGNORECASE
+_OWN = Around(
+    r"(?:\A|\n)[ \t\u00a0]*ARTICLE[ \u00a0]+(?:\d{1,2}(?:er)?|premier)[ \t\u00a0]*(?:[:.\n–—-]|\Z)", ["article"], 12, 40
 )
-_BARE = re.compile(rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+")
+_BARE = Led(
+    rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+", ["L.", "L O", "LO", "R.", "D."], 0
+)
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.legal_patterns.codes import CODE_NAME
 from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, NOT_INSIDE, SPACE
+from legal_rag.legal_patterns.scanning import Around, Led
 
 
 class ArticleNumber(NamedTuple):
@@ -26,18 +27,23 @@ _AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE})"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER})*"
 _PARAGRAPH = rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?"
 _OF_CODE = rf"(?:{_PARAGRAPH}{GAP},?{GAP}(?:du|dudit|de{SPACE}ce|au){SPACE}(?P<code>{CODE_NAME}))?"
-_ARTICLES = re.compile(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", re.IGNORECASE)
+_ARTICLES = Led(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
 _BARE_ARTICLE = re.compile(
     rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\.{BLANK}?\d+))"
     rf"(?![\w/]|{DASH}\d){_OF_CODE}"
 )
-_OF_NAMED_CODE = re.compile(rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{CODE_NAME})", re.I)
+_OF_NAMED_CODE = Around(
+    rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{CODE_NAME})",
+    ["du code", "du livre", "du  ", "du\u00a0"],
+    30,
+    200,
+)
 # "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
-_AFTER_CODE = re.compile(
+_AFTER_CODE = Led(
     rf"(?<!\w)(?P<code>{CODE_NAME}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
     rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{PREFIX})\d))(?P<list>(?>{_LIST}))"
     rf"(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
-    re.IGNORECASE,
+    ["code", "livre des proc"],
 )
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
 

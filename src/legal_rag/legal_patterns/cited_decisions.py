@@ -7,6 +7,7 @@ from typing import NamedTuple
 from legal_rag.legal_patterns.dates import LegalDate
 from legal_rag.legal_patterns.identifiers import Identifier
 from legal_rag.legal_patterns.parts import DASH, GAP, SPACE
+from legal_rag.legal_patterns.scanning import Led
 
 
 class CitedDecision(NamedTuple):
@@ -27,16 +28,16 @@ _ABBREVIATED = re.compile(
     rf"(?:(?:du|le|arrêt{SPACE}du){SPACE})?$"
 )
 _LOOK_BACK = 60  # characters before a date in which its court would stand
-_NAMED = re.compile(
+_NAMED = Led(
     rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}}){SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}))?"
     rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE})(?:Cour{SPACE}de{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de{SPACE}l['’]homme|"
     rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
     rf"(?:,?{SPACE}[\w’', -]{{1,40}}?)?{SPACE}(?:(?:en{SPACE}date{SPACE})?du|le){SPACE}",
-    re.IGNORECASE,
+    ["arrêt", "arret", "décision", "avis"],
 )
-_NUMBERED = re.compile(
+_NUMBERED = Led(
     rf"(?<!\w)(?:décisions?|arrêts?){SPACE}(?:du{SPACE}Conseil{SPACE}constitutionnel{SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?){GAP}",
-    re.IGNORECASE,
+    ["décision", "arrêt"],
 )
 _NUMBER_SIGN = re.compile(
     rf"{GAP},?{SPACE}?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt){SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?){GAP}(?:[A-Z]{SPACE})?",

@@ -1,9 +1,9 @@
 """Courts and their formations, as French texts name them."""
 
-import re
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, SPACE
+from legal_rag.legal_patterns.scanning import Around, Led
 
 
 class Court(NamedTuple):
@@ -85,8 +85,11 @@ def _spaced(names: tuple[str, ...]) -> str:
     return "|".join(patterns)
 
 
-_SINGLE = re.compile(rf"(?<![\w-])(?:{_spaced(SINGLE_COURTS)})(?!\w)", re.IGNORECASE)
-_LOCAL = re.compile(rf"(?<![\w-])(?:{_spaced(LOCAL_COURTS)}){_OF_TOWN}", re.IGNORECASE)
+_SINGLE = Led(rf"(?<![\w-])(?:{_spaced(SINGLE_COURTS)})(?!\w)", ["cour", "conseil", "tribunal"])
+_LOCAL = Led(
+    rf"(?<![\w-])(?:{_spaced(LOCAL_COURTS)}){_OF_TOWN}",
+    ["cour", "conseil", "tribun", "juridiction", "commission", "chambre"],
+)
 
 _ORDINAL = (
     rf"(?:premi[eè]re|deuxi[eè]me|seconde|troisi[eè]me|quatri[eè]me|cinqui[eè]me|sixi[eè]me|septi[eè]me|huiti[eè]me|neuvi[eè]me|"
@@ -118,7 +121,7 @@ FORMATIONS: tuple[str, ...] = (
     rf"chambres{SPACE}réunies",
     rf"chambre{SPACE}mixte",
 )
-_FORMATION = re.compile(rf"(?<![\w-])(?:{'|'.join(FORMATIONS)})(?!\w)", re.IGNORECASE)
+_FORMATION = Around(rf"(?<![\w-])(?:{'|'.join(FORMATIONS)})(?!\w)", ["chambre", "assemblée", "pôle"], 20, 160)
 
 
 def find_courts(text: str) -> list[Court]:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, NOT_INSIDE, SPACE
+from legal_rag.legal_patterns.scanning import Around, FiguresLed, Scan
 
 
 class LegalDate(NamedTuple):
@@ -59,29 +60,47 @@ def _any_of(words: Iterable[str]) -> str:
 _DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_any_of(_DAYS)})s?"
 # Not one alternative for each year: four hundred of them take half a second to compile.
 _YEAR_IN_WORDS = rf"(?:{_any_of(_CENTURIES)})(?:{_BETWEEN}(?:{_any_of(_RESTS)}))?s?"
-_DATES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("iso", re.compile(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])")),
+_MONTH_STEMS = (
+    "janv", "févr", "fevr", "fév", "mars ", "mars\u00a0", "mars\t", "mars\u202f", "avr", "mai ", "mai\u00a0", "mai\t",
+    "mai\u202f", "juin", "juil", "août", "aout", "sept", "oct", "nov", "déc", "dec",
+)  # fmt: skip
+_DATES: tuple[tuple[str, Scan], ...] = (
+    ("iso", FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])")),
     (
         "figures",
-        re.compile(rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])"),
+        Around(
+            rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
+            [f"{sign}{figure}" for sign in "/.-" for figure in "0123456789"],
+            3,
+            12,
+        ),
     ),
     (
         "month",
-        re.compile(rf"(?<!\w)(?P<d>\d{{1,2}}|1{BLANK}?er){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}})(?!\w)", re.I),
-    ),
-    (
-        "words",
-        re.compile(
-            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
-            re.I,
+        Around(
+            rf"(?<!\w)(?P<d>\d{{1,2}}|1{BLANK}?er){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}})(?!\w)",
+            _MONTH_STEMS,
+            10,
+            25,
         ),
     ),
     (
         "words",
-        re.compile(
+        Around(
+            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+            _MONTH_STEMS,
+            25,
+            90,
+        ),
+    ),
+    (
+        "words",
+        Around(
             rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
             rf"(?P<m>{_MONTH})(?!\w)",
-            re.I,
+            ["an ", "an\u00a0", "an\t", "an\u202f"],
+            1,
+            160,
         ),
     ),
 )

@@ -1,10 +1,10 @@
 """Time limits in French text: 'délai de deux mois', 'dans les trente jours', 'sous huitaine'."""
 
-import re
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.numbers import NUMBER_IN_WORDS
 from legal_rag.legal_patterns.parts import BLANK, SPACE
+from legal_rag.legal_patterns.scanning import Around, Led
 
 
 class TimeLimit(NamedTuple):
@@ -32,9 +32,27 @@ _LEADS = (
 )
 # What says it behind one.
 _TAIL = rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au{SPACE}moins{SPACE}avant){SPACE})"
-_NAMED_LIMIT = re.compile(rf"(?<!\w){_NAMED}(?:{_DURATION})", re.IGNORECASE)
-_LED = re.compile(rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})", re.IGNORECASE)
-_TAILED = re.compile(rf"(?<=\bles ){_DURATION}(?={_TAIL})", re.IGNORECASE)
+_NAMED_LIMIT = Led(rf"(?<!\w){_NAMED}(?:{_DURATION})", ["délai"])
+_LED = Led(
+    rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})",
+    [
+        "délai",
+        "dans",
+        "au plus",
+        "avant l",
+        "à l",
+        "au bout",
+        "préavis",
+        "prescription",
+        "forclusion",
+        "sursis",
+        "sous",
+        "se prescri",
+    ],
+)
+_TAILED = Around(
+    rf"(?<=\bles ){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
+)
 
 
 def find_time_limits(text: str) -> list[TimeLimit]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from legal_rag.legal_patterns.articles import find_article_numbers
 from legal_rag.legal_patterns.parts import BLANK, DASH, GAP, NO_MORE, NOT_INSIDE, SPACE
+from legal_rag.legal_patterns.scanning import Around, FiguresLed, Scan
 
 
 class Identifier(NamedTuple):
@@ -34,32 +35,53 @@ _OF_SOMETHING_ELSE = re.compile(
 )
 _LOOK_BACK = 60  # characters in which it would be said that a number is a statute's
 
-# What stands for a chamber in the pourvoi's number: "n° X 22-18.784"; its letter is a check character.
-CASE_PATTERNS: tuple[tuple[str, str], ...] = (
-    ("ecli", rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}"),
-    ("pourvoi", rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}"),
-    ("series", rf"{NOT_INSIDE}(?P<number>{_CONSTITUTIONAL}){BLANK}?(?P<after>{_SERIES}){NO_MORE}"),
+_NUMBER_SIGN = rf"n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)"
+_SIGNS = ("no ", "nos ", "no.", "no\u00a0", "n°", "n °", "n o ", "numéro", "numero")
+_ROLE_NUMBER = rf"(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}}"
+
+# The kinds of case numbers, the surer ones first. What stands for a chamber in the pourvoi's number: "n° X 22-18.784";
+# its letter is a check character.
+CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
+    ("ecli", Around(rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}", ["ecli:"], 1, 60)),
+    ("pourvoi", FiguresLed(rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}")),
+    ("series", FiguresLed(rf"{NOT_INSIDE}(?P<number>{_CONSTITUTIONAL}){BLANK}?(?P<after>{_SERIES}){NO_MORE}")),
     (
         "series",
-        rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]*(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
-        rf"(?P<told>{_CONSTITUTIONAL}){NO_MORE}",
+        FiguresLed(
+            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
+            rf"(?P<told>{_CONSTITUTIONAL}){NO_MORE}",
+            before=24,
+        ),
     ),
     (
         "rg",
-        rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?){GAP}(?:sous{SPACE}le{SPACE})?"
-        rf"(?:n\w?|num[ée]ro)?{BLANK}?[°.]?{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?(?:[A-Z]{BLANK})?"
-        rf"(?P<role>(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
+        Around(
+            rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?){GAP}"
+            rf"(?:sous{SPACE}le{SPACE})?(?:n\w?|num[ée]ro)?{BLANK}?[°.]?{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?"
+            rf"(?:[A-Z]{BLANK})?(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
+            ["rg", "r.g", "r. g", "r g", "rôle", "role", "répertoire", "repertoire"],
+            1,
+            100,
+        ),
     ),
-    ("rg", rf"(?<!\w)n(?:um[ée]ros?|{BLANK}?[°o]s?\.?){GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}"),
-    ("rg", rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}"),
-    ("request", rf"(?<!\w)(?:n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)|requ[êe]te|affaire){GAP}(?P<told>\d{{6}}){NO_MORE}"),
+    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}{GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
+    (
+        "request",
+        Around(
+            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire){GAP}(?P<told>\d{{6}}){NO_MORE}",
+            [*_SIGNS, "requête", "requete", "affaire"],
+            1,
+            30,
+        ),
+    ),
     # Of a cour administrative d'appel, 20LY01234; of other bodies, PS-2022-047.
-    ("request", rf"{NOT_INSIDE}(?P<bare>\d\d[A-Z]{{2}}\d{{5}}|[A-Z]{{1,5}}-(?:19|20)\d\d-\d{{1,4}}){NO_MORE}"),
-    ("number", rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}"),
+    ("request", FiguresLed(rf"{NOT_INSIDE}(?P<bare>\d\d[A-Z]{{2}}\d{{5}}){NO_MORE}")),
+    ("request", Around(rf"{NOT_INSIDE}(?P<bare>[A-Z]{{1,5}}-(?:19|20)\d\d-\d{{1,4}}){NO_MORE}", ["-19", "-20"], 6, 16)),
+    ("number", FiguresLed(rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}")),
 )
 _NUMBER = re.compile(_CONSTITUTIONAL)
 _ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
-_CASES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in CASE_PATTERNS]
 
 
 def find_identifiers(text: str) -> list[Identifier]:
@@ -110,7 +132,7 @@ def decision_identifiers(number: str, nature: str) -> list[Identifier]:
 
 
 def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for kind, pattern in _CASES:
+    for kind, pattern in CASE_PATTERNS:
         for match in pattern.finditer(text):
             yield kind, match
 
@@ -125,7 +147,7 @@ def _cases(text: str) -> Iterator[Identifier]:
         if (
             kind in ("number", "pourvoi")
             and not unmistakable
-            and _OF_SOMETHING_ELSE.search(text[max(start - _LOOK_BACK, 0) : start])
+            and _is_of_something_else(text[max(start - _LOOK_BACK, 0) : start])
         ):
             continue
         if kind == "number" and _is_no_case(match.group()):
@@ -133,6 +155,11 @@ def _cases(text: str) -> Iterator[Identifier]:
         taken[start:end] = b"\1" * (end - start)
         for name, value in _READERS[kind](match):
             yield Identifier(name, value, start, end)
+
+
+def _is_of_something_else(before: str) -> bool:
+    """Tell whether a number is a statute's, by what stands before it."""
+    return _OF_SOMETHING_ELSE.search(before) is not None
 
 
 def _is_no_case(number: str) -> bool:

@@ -1,12 +1,12 @@
 """Legal texts other than articles, by name: codes, statutes and decrees, treaties, the Constitution."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from legal_rag.legal_patterns.codes import CODE_NAME
 from legal_rag.legal_patterns.dates import LegalDate
 from legal_rag.legal_patterns.parts import DASH, GAP, SPACE
+from legal_rag.legal_patterns.scanning import Led
 
 TextKind = Literal["code", "statute", "treaty", "constitution"]
 
@@ -22,18 +22,18 @@ class LegalText(NamedTuple):
 _NUMBER_SIGN = rf"(?:n{GAP}?[°ºo]s?\.?|num[ée]ro){GAP}"
 _STATUTE_NUMBER = rf"(?:(?:19|20)?\d\d{DASH}\d{{1,5}}(?:{DASH}\d{{1,3}})?|\d{{1,4}})(?![\w/])"
 _QUALIFIED = rf"(?:{GAP},?{GAP}(?:modifiée?|précitée?|susvisée?|susmentionnée?|susdite?|complétée?))?"
-_STATUTE = re.compile(
+_STATUTE = Led(
     rf"(?<![\w-])(?P<kind>lois?|ordonnances?|décrets?{DASH}lois?|décrets?|arrêtés?|circulaires?)(?!\w)"
     rf"(?:{SPACE}(?:organique|constitutionnelle|royal|impérial|(?:inter)?ministériel|préfectoral|municipal))?"
     rf"(?:{SPACE}(?P<number>{_NUMBER_SIGN}{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?"
     rf"(?P<qualified>{_QUALIFIED})(?P<of>{GAP},?{SPACE}(?:en{SPACE}date{SPACE})?(?:du|des|de)?{SPACE}|{GAP},?{SPACE})?",
-    re.IGNORECASE,
+    ["loi", "ordonnance", "décret", "decret", "arrêté", "circulaire"],
 )
-_EUROPEAN = re.compile(
+_EUROPEAN = Led(
     rf"(?<!\w)(?:directives?|règlements?){SPACE}(?:\((?:CEE?|UE|Euratom)\){GAP})?(?:{_NUMBER_SIGN})?"
     rf"(?:\d{{2,4}}/\d{{1,4}}(?:/(?:CEE?|UE|Euratom))?)(?:{SPACE}(?:\((?:CEE?|UE)\)))?(?!\w)"
     rf"(?P<by>(?:{SPACE}du{SPACE}(?:Conseil|Parlement{SPACE}européen(?:{SPACE}et{SPACE}du{SPACE}Conseil)?))?{GAP},?{SPACE}du{SPACE})?",
-    re.IGNORECASE,
+    ["directive", "règlement"],
 )
 _S = rf"{SPACE}"
 _RIGHTS = (
@@ -57,14 +57,24 @@ TREATIES: tuple[str, ...] = (
     rf"{_S}contentieux{_S}de{_S}l['’]élection{_S}des{_S}députés{_S}et{_S}des{_S}sénateurs",
     rf"préambule{_S}de{_S}la{_S}constitution{_S}(?:de{_S}1946|du{_S}27{_S}octobre{_S}1946)",
 )
-_TREATY = re.compile(rf"(?<![\w-])(?:{'|'.join(TREATIES)})(?!\w)", re.IGNORECASE)
-# "Convention de New-York du 26 janvier 1990": a treaty where a date ends it; a collective agreement names no town.
-_TREATY_OF = re.compile(
-    rf"(?<!\w)[Cc]onvention(?:{_S}(?:franco{DASH}\w+|internationale|européenne|bilatérale))?{_S}(?:de|d['’]){GAP}"
-    rf"(?P<town>[A-ZÉ][\w-]+(?:{_S}[A-Z][\w-]+)?){_S}(?P<of>du{_S})"
+_TREATY = Led(
+    rf"(?<![\w-])(?:{'|'.join(TREATIES)})(?!\w)",
+    ["convention", "premier", "protocole", "pacte", "charte", "déclaration", "traité", "règlement", "préambule"],
 )
-_CONSTITUTION = re.compile(rf"(?<=\bla[ \u00a0])Constitution(?!\w)(?!{_S}de{_S}(?!1958))(?P<of>{_S}du{_S})?")
-_CODE = re.compile(rf"(?<![\w-])(?:(?:nouveau|ancien){_S})?{CODE_NAME}", re.IGNORECASE)
+# "Convention de New-York du 26 janvier 1990": a treaty where a date ends it; a collective agreement names no town.
+_TREATY_OF = Led(
+    rf"(?<!\w)[Cc]onvention(?:{_S}(?:franco{DASH}\w+|internationale|européenne|bilatérale))?{_S}(?:de|d['’]){GAP}"
+    rf"(?P<town>[A-ZÉ][\w-]+(?:{_S}[A-Z][\w-]+)?){_S}(?P<of>du{_S})",
+    ["convention"],
+    0,
+)
+_CONSTITUTION = Led(
+    rf"(?<=\bla[ \u00a0])Constitution(?!\w)(?!{_S}de{_S}(?!1958))(?P<of>{_S}du{_S})?", ["constitution"], 0
+)
+_CODE = Led(
+    rf"(?<![\w-])(?:(?:nouveau|ancien){_S})?{CODE_NAME}",
+    ["nouveau", "ancien", "code", "livre des proc", "livre  des", "livre\u00a0des"],
+)
 
 
 def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
@@ -99,7 +109,7 @@ def _statutes(text: str, ends: Mapping[int, int]) -> list[LegalText]:
 
 def _with_date(
     kind: TextKind,
-    pattern: re.Pattern[str],
+    pattern: Led,
     text: str,
     ends: Mapping[int, int],
     *,
