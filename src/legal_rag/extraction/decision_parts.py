@@ -4,7 +4,7 @@ In: a decision's text. Out: spans of it.
 """
 
 import re
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.parts import BLANK, SPACE
@@ -53,10 +53,12 @@ _BETWEEN = re.compile(
 _SENTENCE_END = re.compile(rf"{_STOP}(?=\s|\Z)\s*|\s*;\s*\n\s*|\n\s*\n\s*")
 # What leads over from one statement to the next.
 _TRANSITION = re.compile(
-    r"[,.;]?\s*(?:\bet\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant|\n\s*vu\s)", re.IGNORECASE
+    r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant|\n\s*vu\s"
+    r"|(?<!\w)(?:la|le)\s(?:réformant|infirmant|émendant)|\bet\sau\sfond\b)",
+    re.IGNORECASE,
 )
 _ARTICLE_HEAD = re.compile(
-    rf"\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier){BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
+    rf"(?:(?<=\n)|(?<=:\s))\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier){BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
 )
 
 
@@ -81,9 +83,10 @@ def operative_part(text: str) -> Operative | None:
 def statements(text: str, part: Operative) -> list[Span]:
     """Return the statements of an operative part, each with its own main verb, without the sign that ends it."""
     if part.in_articles:
-        return [span for span in _pieces(text, part, _SENTENCE_END) if span[1] - span[0] > 10]
+        bodies = _split(text, (part.start, part.end), _ARTICLE_HEAD)
+        return [span for body in bodies for span in _split(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
     found = []
-    for start, end in _pieces(text, part, _BETWEEN):
+    for start, end in _split(text, (part.start, part.end), _BETWEEN):
         head = _HEAD.match(text, start, end) or _LATER_HEAD.search(text, start, end)
         if head is not None:
             group = "head" if head.re is _LATER_HEAD else 0
@@ -92,16 +95,11 @@ def statements(text: str, part: Operative) -> list[Span]:
     return found
 
 
-def _pieces(text: str, part: Operative, between: re.Pattern[str]) -> Iterator[Span]:
-    start = part.start
-    for cut in (*between.finditer(text, part.start, part.end), None):
-        end = cut.start() if cut else part.end
-        if part.in_articles and (head := _ARTICLE_HEAD.match(text, start, end)):
-            start = head.end()
-        span = _trimmed(text, start, end)
-        if span[0] < span[1]:
-            yield span
-        start = cut.end() if cut else end
+def _split(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
+    """Return the pieces of a span between what separates them, without the signs at their ends."""
+    cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]
+    pieces = [_trimmed(text, before[1], after[0]) for before, after in pairwise(cuts)]
+    return [(start, end) for start, end in pieces if start < end]
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
@@ -118,11 +116,14 @@ _DECIDING = "casse(?:nt)? et annule|casse|annule|confirme|infirme|réforme|émen
 )
 _DECLARED = r"(?:irrecevables?|recevables?|bien fondée?s?|mal fondée?s?|nulle?s?|inopérante?s?|tardive?s?|prescrite?s?)"
 _DECIDED = re.compile(
-    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}(?P<verb>{_DECIDING})(?!\w)|(?P<declared>d[ée]clare{SPACE}{_DECLARED})(?!\w)|(?<=\bd)(?!)",
+    rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}(?P<verb>{_DECIDING})(?!\w)"
+    rf"|(?<!\w)(?P<declared>(?:d[ée]clare|dit){SPACE}{_DECLARED})(?!\w)"
+    rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))(?!\w)",
     re.IGNORECASE,
 )
 _PARTICIPLE = re.compile(
-    r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?|(?:contraires?|conformes?) à la Constitution)(?!\w)",
+    r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?"
+    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) statuer)(?!\w)",
     re.IGNORECASE,
 )
 _CAPTION = re.compile(

@@ -36,7 +36,7 @@ _CURRENCY = "|".join(f"(?P<{code}>{pattern})" for code, pattern in CURRENCIES)
 _SCALES = {"k": 1_000, "m": 1_000_000, "million": 1_000_000, "milliard": 1_000_000_000, "millier": 1_000}
 _SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u00a0]de[ \u00a0])|[kKM](?=€|F\b|EUR))"
 # Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
-_NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f]))"
+_NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f])(?<!\d\.[ \u00a0]))"
 _MONEY = ("franc", "euro", "dollar", "livres s", "marks", "mark ", "lires")
 _SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
 _FIGURES = Around(

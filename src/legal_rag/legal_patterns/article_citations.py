@@ -26,10 +26,18 @@ _PART = (
     rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}{_ORDINAL})?)?"
     rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
 )
-_OF = rf"{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau{SPACE})?code))"
+_OF = rf"(?:{SPACE}(?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau{SPACE})?code))"
 _AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
 _LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
-_NUMBER = re.compile(rf"(?:{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
+# Careless typing puts a blank beside the dash: "L 412- 10", "R 414-4 -1".
+_CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
+_NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
+# Of what is no law: agreements, contracts, a company's statutes.
+_OF_NO_LAW = re.compile(
+    rf"{GAP},?{SPACE}(?:du|de{SPACE}la|de{SPACE}l['’]|des|de{SPACE}cette?|dudit|de{SPACE}ladite|de{SPACE}cet){GAP}(?:même{SPACE}|présente?{SPACE})?"
+    rf"(?:accord|avenant|contrat|convention{SPACE}collective|statuts|bail|police|règlement{SPACE}intérieur|protocole{SPACE}d['’]accord|cahier)(?!\w)",
+    re.IGNORECASE,
+)
 _PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)
 _CONNECTOR = re.compile(_OF, re.IGNORECASE)
 _NEXT = re.compile(rf"{_AND}(?={PREFIX}\d|\d)", re.IGNORECASE)
@@ -56,16 +64,11 @@ def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[Articl
         if (found and match.start() < found[-1].end) or any(start <= match.start() < end for start, end in own):
             continue
         found += _listed(text, match.start(), match.end(), ends)
-    cited = {one.start for one in found}
+    taken = {place for one in found for place in range(one.start, one.end)}
     for match in _BARE.finditer(text):
-        (one,) = list(_listed(text, match.start(), match.start(), ends))[:1] or [None]
-        if (
-            one
-            and one.text_end > one.text_start
-            and not any(c.start <= one.start < c.end for c in found)
-            and one.start not in cited
-        ):
-            found.append(one)
+        bare = next(_listed(text, match.start(), match.start(), ends), None)
+        if bare is not None and bare.text_end > bare.text_start and bare.start not in taken:
+            found.append(bare)
     return sorted(found, key=lambda one: one.start)
 
 
@@ -73,13 +76,21 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
+        if _OF_NO_LAW.match(text, parts.end() if parts else number.end()):
+            return
         text_start, text_end = _text_after(text, [parts.end()] if parts else [], number.end(), ends)
         end = text_end or number.end()
-        yield ArticleCitation(article_value(number.group()), start, end, text_start or end, text_end or end)
+        yield ArticleCitation(
+            article_value(_without_blanks(number.group())), start, end, text_start or end, text_end or end
+        )
         following = _NEXT.match(text, text_end or (parts.end() if parts else number.end()))
         if following is None:
             return
         start = at = following.end()
+
+
+def _without_blanks(number: str) -> str:
+    return re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number)
 
 
 def _text_after(text: str, tries: list[int], last: int, ends: Mapping[int, int]) -> tuple[int, int]:

@@ -19,7 +19,7 @@ class CitedDecision(NamedTuple):
 
 _CHAMBERS = (
     rf"(?:Cass\.?{GAP},?{GAP})?(?:(?:\d{GAP}(?:re|ère|er|e|ème){SPACE})?(?:Civ\.?(?:{GAP}\d(?:re|ère|e|ème)?)?|Soc\.?|Com\.?|Crim\.?|civ\.|soc\.|com\.|crim\.)"
-    rf"|Ass(?:emblée|\.){GAP}pl[ée]n(?:ière|\.)|Ch(?:ambre|\.){GAP}mixte|ass\.{GAP}plén\.)"
+    rf"|Ass(?:emblée|\.){GAP}[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.){GAP}mixte|ass\.{GAP}plén\.)"
 )
 _COURTS = rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de{SPACE}cassation)"
 # What stands before a date: "Soc., " or "CE, ass., ".
@@ -29,8 +29,8 @@ _ABBREVIATED = re.compile(
 )
 _LOOK_BACK = 60  # characters before a date in which its court would stand
 _NAMED = Led(
-    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}}){SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}))?"
-    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE})(?:Cour{SPACE}de{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de{SPACE}l['’]homme|"
+    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}}){SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}|en{SPACE}(?=Ass|ass)))?"
+    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE}|(?=Ass))(?:Assemblée{SPACE}plénière|Cour{SPACE}de{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de{SPACE}l['’]homme|"
     rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
     rf"(?:,?{SPACE}[\w’', -]{{1,40}}?)?{SPACE}(?:(?:en{SPACE}date{SPACE})?du|le){SPACE}",
     ["arrêt", "arret", "décision", "avis"],

@@ -105,7 +105,7 @@ _OBJECT = (
     rf"de{SPACE}la{SPACE}famille|des{SPACE}urgences|des{SPACE}prud['’]hommes|de{SPACE}la{SPACE}sécurité{SPACE}sociale|"
     rf"de{SPACE}la{SPACE}proximité|des{SPACE}référés|des{SPACE}affaires{SPACE}familiales|des{SPACE}vacations)"
 )
-_SECTION = rf"(?:{GAP}[,-]?{GAP}(?:section|sect\.?){SPACE}(?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w))"
+_SECTION = rf"(?:{GAP}[,-]?{GAP}(?:section|sect\.?){SPACE}(?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w)|{GAP},{GAP}{_ORDINAL}{SPACE}section(?!\w))"
 _TAIL = (
     rf"(?:{SPACE}(?:{_KIND}|{_OBJECT}))?(?:{GAP},{GAP}{_KIND})*(?:{SPACE}et{SPACE}{_KIND})?"
     rf"(?:{SPACE}(?-i:(?!(?:DE|DU|LA|LE|EN|ET|AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))(?![\w'’.°]))?"
@@ -113,7 +113,8 @@ _TAIL = (
 )
 FORMATIONS: tuple[str, ...] = (
     rf"pôle{SPACE}\d{{1,2}}(?:{GAP}[,–-]{GAP}chambre{SPACE}\d{{1,2}})?",
-    rf"{_ORDINAL}{SPACE}chambre{_TAIL}",
+    rf"(?:{_ORDINAL}|(?<![\d.,-])\d{{1,2}}){SPACE}chambre{_TAIL}",
+    rf"pôle{SPACE}social",
     rf"chambre{SPACE}(?:{_KIND}|{_OBJECT})(?:{SPACE}{_ORDINAL}{SPACE}section)?"
     + _TAIL.replace(rf"(?:{SPACE}(?:{_KIND}|{_OBJECT}))?", "", 1),
     rf"chambre{SPACE}(?-i:\d{{1,2}}(?:{DASH}\d{{1,2}})?|[A-Z])(?![\w'’.°]){_SECTION}?",

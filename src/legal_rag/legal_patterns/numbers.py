@@ -13,13 +13,14 @@ NUMBER_WORD = (
 _STEP = rf"(?:{BLANK}{{1,3}}et{BLANK}{{1,3}}|{BLANK}?{DASH}{BLANK}?(?:et{DASH})?|{BLANK}{{1,3}})"
 NUMBER_IN_WORDS = rf"{NUMBER_WORD}(?:{_STEP}{NUMBER_WORD}){{0,20}}"
 # "1 000", "1.000", "1 000 000,50"; a figure of four or more without groups; not a part of a longer number.
-_GROUPS = r"\d{1,3}(?:[ .\u00a0\u202f'’]\d{3}(?!\d)){1,4}"
-FIGURES = rf"(?:{_GROUPS}|\d{{1,12}})(?:[.,]\d{{1,2}}(?!\d))?"
+# Careless typing puts a blank behind the sign: "37. 752, 18".
+_GROUPS = r"\d{1,3}(?:(?:[ .\u00a0\u202f'’]|\.[ \u00a0])\d{3}(?!\d)){1,4}"
+FIGURES = rf"(?:{_GROUPS}|\d{{1,12}})(?:[.,]\d{{1,2}}(?!\d)|,[ \u00a0]\d\d(?!\d))?"
 
 
 def figures_value(text: str) -> Decimal:
     """Return what figures stand for: '1 000', '1.000' and '1000' are 1000, '1.500,50' is 1500.5."""
-    whole, decimals = re.fullmatch(r"(.*?)(?:[.,](\d{1,2}))?", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+    whole, decimals = re.fullmatch(r"(.*?)(?:[.,]\s?(\d{1,2}))?", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
     return Decimal(f"{re.sub(r'[^0-9]', '', whole)}.{decimals or 0}")
 
 

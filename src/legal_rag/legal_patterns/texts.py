@@ -1,5 +1,6 @@
 """Legal texts other than articles, by name: codes, statutes and decrees, treaties, the Constitution."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
@@ -77,6 +78,11 @@ _CODE = Led(
 )
 
 
+_ARTICLE_OF = re.compile(r"articles?\s[^.;:]{1,40}de l['’]$", re.IGNORECASE)
+_LOOK_BACK = 60  # characters in which an article of an ordinance would stand before it
+_LAST_FAMOUS_YEAR = 1990  # ordinances that go by their dates alone (1945, 1958, 1967, 1986) are older
+
+
 def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
     """Find legal texts by their names, in the order of the text; of overlapping ones the longest counts.
 
@@ -86,7 +92,7 @@ def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
     """
     ends = {one.start: one.end for one in dates}
     found = [
-        *_statutes(text, ends),
+        *_statutes(text, dates),
         *_with_date("treaty", _TREATY_OF, text, ends, needed=True),
         *_with_date("constitution", _CONSTITUTION, text, ends),
         *_with_date("statute", _EUROPEAN, text, ends, group="by"),
@@ -97,13 +103,27 @@ def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
     return [one for i, one in enumerate(found) if not any(one.start < other.end for other in found[max(i - 3, 0) : i])]
 
 
-def _statutes(text: str, ends: Mapping[int, int]) -> list[LegalText]:
-    found = []
+def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
+    days = {one.start: one for one in dates}
+    found, only_dated = [], []
+    numbered = set()  # days of the ordinances that the text also calls by their number
     for match in _STATUTE.finditer(text):
-        if (end := ends.get(match.end())) is not None and match["of"]:
-            found.append(LegalText("statute", match.start(), end))
-        elif match["number"] and ("n" in match["number"].lower() or "-" in match["number"]):
+        day, number = days.get(match.end()) if match["of"] else None, match["number"]
+        if number and not re.search(r"n|-", number, re.IGNORECASE) and day is None:
+            continue  # "loi 12" may be anything
+        if day is not None:
+            one = LegalText("statute", match.start(), day.end)
+            if match["kind"].lower().startswith("ordonnance") and not number:
+                only_dated.append((one, day.value, bool(match["qualified"])))
+                continue
+            numbered.add(day.value)
+            found.append(one)
+        elif number:
             found.append(LegalText("statute", match.start(), match.end("number")))
+    for one, day_value, qualified in only_dated:  # a judge's orders go by their dates too
+        cited = _ARTICLE_OF.search(text[max(one.start - _LOOK_BACK, 0) : one.start])
+        if qualified or cited or day_value in numbered or day_value.year < _LAST_FAMOUS_YEAR:
+            found.append(one)
     return found
 
 
