@@ -2,7 +2,7 @@
 
 In: a text as its source wrote it. Out: the same text with everything evened out in which two faithful copies of a
 French passage differ: case, composed or decomposed accents, apostrophes, dashes, quotation marks, œ and æ, the width
-and number of blanks, invisible characters. Accents are kept: "arrêté" is not "arrête".
+and number of blanks, line-break tags, invisible characters. Accents are kept: "arrêté" is not "arrête".
 """
 
 import re
@@ -18,10 +18,11 @@ INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "fl", "…": "..."}
 
 # All that folding does besides lower case: each match becomes what `_folded` says. A single plain space needs none.
-_BLANKS = rf"[\s{INVISIBLE}]"
+_BREAK = "<[bB][rR]\\s?/?>"  # a line-break tag is a blank
+_BLANKS = rf"(?:[\s{INVISIBLE}]|{_BREAK})"
 _SPECIAL = re.compile(
     rf"(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
-    rf"|(?P<blank>[^\S ]{_BLANKS}*| {_BLANKS}+|[{INVISIBLE}]+\s{_BLANKS}*)"
+    rf"|(?P<blank>[^\S ]{_BLANKS}*| {_BLANKS}+|[{INVISIBLE}]+\s{_BLANKS}*|{_BREAK}{_BLANKS}*)"
     rf"|(?P<apostrophe>[{APOSTROPHES}])|(?P<dash>[{DASHES}])|(?P<invisible>[{INVISIBLE}]+)"
     rf"|(?P<letter>[{''.join(LETTERS)}])"
     r"|(?P<accented>[^\W\d_][\u0300-\u036f]+)"

@@ -7,7 +7,7 @@ Nothing here asks a model: a check that holds today holds tomorrow.
 import functools
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
@@ -17,6 +17,7 @@ from legal_rag.cleaning import storable
 from legal_rag.folding import find_exact, find_folded, fold
 from legal_rag.languages import is_french
 from legal_rag.lexical import words_of
+from legal_rag.word_spans import cuts_number, is_whole, widened
 
 QUESTION_CHARS: Final = (10, 150)
 ANSWER_CHARS: Final = (1, 100)
@@ -63,8 +64,6 @@ COMMON_WORDS: Final = frozenset(
     )
 )
 NEGATIONS: Final = re.compile(r"\b(?:ne|n|pas|non|sans|aucune?|ni)\b(?!-)")  # "non-concurrence" denies nothing
-# A number with its groups of three and its decimals: part of it is another number.
-NUMBER: Final = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
 SHORTEST_PIECE: Final = 12  # characters of an answer that may end within a word
 
 
@@ -114,7 +113,7 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
         if not wanted.strip():
             return None
         if spans := find_exact(wanted, context) or find_folded(wanted, context):
-            return next((span for span in spans if _is_whole(context, span)), spans[0])
+            return next((span for span in spans if is_whole(context, span)), spans[0])
     return None
 
 
@@ -187,19 +186,11 @@ def _faults(question: str, answer: str, topic: str) -> set[str]:
 def _grounded(context: str, answer: str) -> tuple[int, int] | None:
     """Find an answer's span, widened to whole words where a model cut a long one; part of a number is no answer."""
     span = find_span(context, answer)
-    if span is None or any(_cuts(span, number) for number in _numbers_around(context, span)):
+    if span is None or cuts_number(context, span):
         return None
-    start, end = _widened(context, *span)
+    start, end = widened(context, span)
     added = context[start : span[0]] + context[span[1] : end]
     return (start, end) if not added or (added.isalpha() and len(answer) >= SHORTEST_PIECE) else None
-
-
-def _numbers_around(text: str, span: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in NUMBER.finditer(text, max(0, span[0] - 20), span[1] + 20))
-
-
-def _cuts(span: tuple[int, int], piece: tuple[int, int]) -> bool:
-    return any(piece[0] < end < piece[1] for end in span)
 
 
 def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
@@ -207,22 +198,3 @@ def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
     said = set(words_of(answer))
     denies = NEGATIONS.search(fold(answer).text) and not NEGATIONS.search(question)
     return said <= asked and not (said and (denies or " ou " in question))
-
-
-def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a span to whole words."""
-    while _is_within_word(text, start):
-        start -= 1
-    while _is_within_word(text, end):
-        end += 1
-    return start, end
-
-
-def _is_whole(text: str, span: tuple[int, int]) -> bool:
-    """Tell whether a span neither begins nor ends within a word or a number."""
-    return _widened(text, *span) == span and not any(_cuts(span, number) for number in _numbers_around(text, span))
-
-
-def _is_within_word(text: str, at: int) -> bool:
-    """Tell whether what stands before and after a place belongs to one word; a separate accent is part of it."""
-    return 0 < at < len(text) and all(one.isalnum() or unicodedata.combining(one) for one in text[at - 1 : at + 1])

@@ -1,0 +1,84 @@
+"""Prompts and replies as LangExtract writes and reads them: the piece of text in a prompt, the entities in a reply.
+
+In: a prompt, or a model's reply. Out: the piece that the prompt asks about; a reply's entities as JSON values.
+"""
+
+import json
+import re
+from typing import Any
+
+ANSWER = "\nA: "  # ends a prompt
+_QUESTION = "Q: "
+_EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(?P<inside>.*?)\n?\s*```\s*\Z", re.DOTALL)
+EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
+
+
+class UnreadableReplyError(ValueError):
+    """A reply is no JSON of the form that LangExtract reads, for example because it was cut off."""
+
+
+def piece_of(prompt: str) -> str:
+    """Return the text that a prompt asks about: what stands behind the last example.
+
+    Lines of the text itself that begin with 'Q:' or 'A:' are no examples: behind an example's answer, which is JSON,
+    comes an empty line and the next question.
+
+    Raises:
+        ValueError: If the prompt is not one of LangExtract's.
+    """
+    body = "\n" + prompt.removesuffix(" ").removesuffix("\nA:")
+    start = body.find(f"\n{_QUESTION}")
+    if start < 0:
+        raise ValueError(f"not a prompt of LangExtract's: {prompt[-60:]!r} (expected '… Q: <text>\\nA: ')")
+    while answer := _EXAMPLE_ANSWER.search(body, start):
+        following = body.find(f"\n\n{_QUESTION}", answer.end())
+        if following < 0:  # an answer in the text itself
+            break
+        start = following + 1
+    return body[start + 1 + len(_QUESTION) :]
+
+
+def extractions_of(reply: str) -> list[dict[str, Any]]:
+    """Read a reply: each entity as `{class: text, class_attributes: {…}}`; what has another form is left out.
+
+    Raises:
+        UnreadableReplyError: If the reply is no JSON, or holds no list of entities.
+    """
+    fenced = _FENCE.match(reply)
+    try:
+        value = json.loads(fenced["inside"] if fenced else reply)
+    except json.JSONDecodeError as error:
+        raise UnreadableReplyError(f"not JSON: {error}") from error
+    if isinstance(value, dict):
+        value = value.get(EXTRACTIONS)
+    if not isinstance(value, list):
+        raise UnreadableReplyError(f"no list of {EXTRACTIONS!r} in the reply")
+    return [one for item in value if (one := _entity(item)) is not None]
+
+
+def reply_of(extractions: list[dict[str, Any]]) -> str:
+    """Write entities as a reply that LangExtract reads."""
+    return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
+
+
+def _entity(item: Any) -> dict[str, Any] | None:
+    if not isinstance(item, dict):
+        return None
+    for key, text in item.items():
+        if isinstance(key, str) and not key.endswith(ATTRIBUTES) and isinstance(text, str | int | float):
+            attributes = item.get(f"{key}{ATTRIBUTES}")
+            return {key: str(text), f"{key}{ATTRIBUTES}": _plain(attributes)}
+    return None
+
+
+def _plain(attributes: Any) -> dict[str, str]:
+    """Make attributes plain text: a list is joined, what is empty left out."""
+    if not isinstance(attributes, dict):
+        return {}
+    texts = {
+        str(name): ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        for name, value in attributes.items()
+        if value not in (None, "", [], {})
+    }
+    return {name: text for name, text in texts.items() if text}
