@@ -280,7 +280,8 @@ def test_langextract_finds_the_rules_by_their_name(extra):
     import langextract as lx
 
     text = f"Vu l'article 1240 du code civil ;{extra} le 3 mai 1993."
-    result = lx.extract(text, prompt_description="Trouvez.", examples=get_schema("general").lx_examples(), model_id="rules",
+    examples = get_schema("general").lx_examples()
+    result = lx.extract(text, prompt_description="Trouvez.", examples=examples, model_id="rules",
                         fence_output=False, use_schema_constraints=False, show_progress=False)  # fmt: skip
     found = {one.extraction_text: one.char_interval for one in result.extractions}
     assert (found["3 mai 1993"].start_pos, found["3 mai 1993"].end_pos) == (len(text) - 11, len(text) - 1)

@@ -91,7 +91,8 @@ def test_texts_go_by_kind_number_and_date(text, texts):
     ("text", "texts"),
     [
         ("par la cour d'appel de Bordeaux (1re chambre civile)", ["cour d'appel de Bordeaux"]),
-        ("COUR D'APPEL D'AIX EN PROVENCE, COUR DAPPEL DE NIMES", ["COUR D'APPEL D'AIX EN PROVENCE", "COUR DAPPEL DE NIMES"]),
+        ("COUR D'APPEL D'AIX EN PROVENCE, COUR DAPPEL DE NIMES",
+         ["COUR D'APPEL D'AIX EN PROVENCE", "COUR DAPPEL DE NIMES"]),
         ("le Conseil d'Etat, la Cour de cassation", ["Conseil d'Etat", "Cour de cassation"]),
         ("tribunal de grande instance de Boulogne-sur-Mer", ["tribunal de grande instance de Boulogne-sur-Mer"]),
         ("la cour d'appel a jugé, le tribunal", []),
@@ -131,7 +132,8 @@ def test_time_limits_are_told_by_the_words_around_them(text, texts):
 @pytest.mark.parametrize(
     ("text", "texts"),
     [
-        ("(2e Civ., 20 décembre 2012, pourvoi n° 11-26.621, Bull.)", ["2e Civ., 20 décembre 2012, pourvoi n° 11-26.621"]),
+        ("(2e Civ., 20 décembre 2012, pourvoi n° 11-26.621, Bull.)",
+         ["2e Civ., 20 décembre 2012, pourvoi n° 11-26.621"]),
         ("sa décision n° 71-44 DC du 16 juillet 1971 ;", ["décision n° 71-44 DC du 16 juillet 1971"]),
         ("ARRÊT DE LA COUR DE CASSATION, CHAMBRE SOCIALE, DU 8 SEPTEMBRE 2021", []),
         ("l'arrêt n° RG 18/05875 rendu le 26 novembre 2020 par la cour d'appel", []),
@@ -142,13 +144,19 @@ def test_cited_decisions_go_to_their_date_or_number(text, texts):
 
 
 def test_the_operative_part_is_read_statement_by_statement():
-    text = "PAR CES MOTIFS :\nCASSE ET ANNULE l'arrêt attaqué ;\nEt statuant à nouveau,\nCondamne M. X... aux dépens.\nAinsi fait et jugé"
+    text = (
+        "PAR CES MOTIFS :\nCASSE ET ANNULE l'arrêt attaqué ;\nEt statuant à nouveau,\nCondamne M. X... aux dépens.\n"
+        "Ainsi fait et jugé"
+    )
     assert found("dispositif", text) == ["CASSE ET ANNULE l'arrêt attaqué", "Condamne M. X... aux dépens"]
     assert found("solution", text) == ["CASSE ET ANNULE", "Condamne"]
 
 
 def test_the_articles_of_a_constitutional_decision_are_its_statements():
-    text = "LE CONSEIL CONSTITUTIONNEL DÉCIDE :\n\nArticle 1er. - La requête de M. Jean DUPONT est rejetée.\n\nArticle 2. - Elle est notifiée."
+    text = (
+        "LE CONSEIL CONSTITUTIONNEL DÉCIDE :\n\nArticle 1er. - La requête de M. Jean DUPONT est rejetée.\n\n"
+        "Article 2. - Elle est notifiée."
+    )
     assert found("dispositif", text) == ["La requête de M. Jean DUPONT est rejetée", "Elle est notifiée"]
     assert found("solution", text) == ["rejetée"]
 
@@ -203,4 +211,5 @@ def decisions(shared_data):
 def test_on_sixty_windows_annotated_by_hand_each_class_is_as_precise_and_complete_as_promised(decisions):
     for name, (precision, recall) in scores(ANNOTATIONS / "entities.jsonl", decisions).items():
         least = (0.98, 0.95) if name in STRICT else (0.90, 0.85)
-        assert (precision, recall) >= least and recall >= least[1], (name, precision, recall)
+        assert precision >= least[0], (name, precision)
+        assert recall >= least[1], (name, recall)

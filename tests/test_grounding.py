@@ -1,6 +1,5 @@
 """Grounding: the exact span, whatever a model writes otherwise; or none."""
 
-import unicodedata
 from types import SimpleNamespace
 
 import pytest
@@ -31,7 +30,7 @@ def grounded(text, *extractions, pieces=None):
     [
         ("devant la cour d’appel de Lyon", "cour d'appel de Lyon", "cour d’appel de Lyon"),
         ("Mme Cœur et M. Æon", "Mme Coeur", "Mme Cœur"),
-        (unicodedata.normalize("NFD", "société Générale"), "société Générale", unicodedata.normalize("NFD", "société Générale")),
+        ("socie\u0301te\u0301 Lever", "société Lever", "socie\u0301te\u0301 Lever"),
         ("la Cour<br/>de cassation", "Cour de cassation", "Cour<br/>de cassation"),
         ("la Cour <BR>  de cassation", "Cour de cassation", "Cour <BR>  de cassation"),
         ("1\u00a0000\u202ffrancs", "1 000 francs", "1\u00a0000\u202ffrancs"),

@@ -20,7 +20,7 @@ _HOMES = {
     "run_extraction": "engine",
     "view_entities": "view",
 }
-__all__ = sorted(_HOMES)  # noqa: PLE0605 - what `__getattr__` finds
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -16,16 +16,21 @@ Span = tuple[int, int]
 # decision of the Conseil constitutionnel. Letters may stand apart.
 _S = r"(?:S|C\.{3})"
 _REASONS = re.compile(
-    rf"(?<!\w)P\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}(?!\w)|(?<=\n)Par{SPACE}ces{SPACE}motifs(?!\w)"
+    rf"(?<!\w)P\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}(?!\w)|(?<=\n)Par{SPACE}ces{SPACE}motifs"
+    rf"(?!\w)"
 )
 _DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
 # What closes it: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
 _END = re.compile(
-    r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
+    r"(?:\n|[.;]\s)\s{0,4}(?:(?:Ainsi|AINSI)\s(?:fait|jugé|décidé|prononcé|FAIT|JUGE|DECIDE|PRONONCE|DÉCIDÉ|JUGÉ)"
+    r"|Délibérée?\spar|Délibéré\sen|Jugée?\spar|"
     r"MOYENS?\s(?:ANNEXE|DE CASSATION|PRODUIT)|Moyens?\s(?:annexe|produit)|Moyens?\sde\scassation\sannexé|"
-    r"(?:PREMIER|SECOND|DEUXIÈME)\sMOYEN|Fait\sà\s|FAIT\s(?:ET|A|À)\s|Fait\set\s(?:jugé|prononcé)|Rendu\s(?:le|à|publiquement|en audience)|"
-    r"Arrêt\s(?:signé|prononcé|rendu)|ARRET\s(?:SIGNE|PRONONCE)|(?:LE|La?|Le)\s(?:GREFFIER|PRESIDENT|PRÉSIDENT|greffier|président)\w*\b|"
-    r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b|Magistrat\srédacteur|_{5,}|-{5,})"
+    r"(?:PREMIER|SECOND|DEUXIÈME)\sMOYEN|Fait\sà\s|FAIT\s(?:ET|A|À)\s|Fait\set\s(?:jugé|prononcé)|Rendu\s(?:le|à"
+    r"|publiquement|en audience)|"
+    r"Arrêt\s(?:signé|prononcé|rendu)|ARRET\s(?:SIGNE|PRONONCE)|(?:LE|La?|Le)\s(?:GREFFIER|PRESIDENT|PRÉSIDENT"
+    r"|greffier|président)\w*\b|"
+    r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
+    r"|Magistrat\srédacteur|_{5,}|-{5,})"
 )
 _VERBS = (
     "accorde|accueille|admet|alloue|annule|attribue|autorise|casse|cassons|commet|complète|condamne|confirme|constate|"
@@ -42,7 +47,7 @@ _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECAS
 _LATER_HEAD = re.compile(
     rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
 )
-# Where one statement ends and another begins: a semicolon, a full stop that ends a sentence, a line with a verb of its own.
+# Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with a verb of its own.
 _STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # that ends a sentence, no abbreviation
 _BETWEEN = re.compile(
     rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
@@ -53,12 +58,14 @@ _BETWEEN = re.compile(
 _SENTENCE_END = re.compile(rf"{_STOP}(?=\s|\Z)\s*|\s*;\s*\n\s*|\n\s*\n\s*")
 # What leads over from one statement to the next.
 _TRANSITION = re.compile(
-    r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant|\n\s*vu\s"
+    r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant"
+    r"|\n\s*vu\s"
     r"|(?<!\w)(?:la|le)\s(?:réformant|infirmant|émendant)|\bet\sau\sfond\b)",
     re.IGNORECASE,
 )
 _ARTICLE_HEAD = re.compile(
-    rf"(?:(?<=\n)|(?<=:\s))\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier){BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
+    rf"(?:(?<=\n)|(?<=:\s))\s*(?:Article|ARTICLE|Art\.){SPACE}(?:\d{{1,2}}(?:er|ER)?|premier|PREMIER|Premier)"
+    rf"{BLANK}{{0,3}}(?:[.:]?{BLANK}?[-–—:]|\.|\n|(?={BLANK}[A-Z]))\s*"
 )
 
 
@@ -111,24 +118,29 @@ def _trimmed(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-_DECIDING = "casse(?:nt)? et annule|casse|annule|confirme|infirme|réforme|émende|condamne|déboute|rejette|renvoie(?= au Conseil constitutionnel)".translate(
-    _ACCENTS
-)
+_DECIDING = (
+    "casse(?:nt)? et annule|casse|annule|confirme|infirme|réforme|émende|condamne|déboute|rejette"
+    "|renvoie(?= au Conseil constitutionnel)"
+).translate(_ACCENTS)
 _DECLARED = r"(?:irrecevables?|recevables?|bien fondée?s?|mal fondée?s?|nulle?s?|inopérante?s?|tardive?s?|prescrite?s?)"
 _DECIDED = re.compile(
     rf"(?:\A|(?<=\bet )|(?<=\bET )){_PRONOUN}{{0,2}}(?P<verb>{_DECIDING})(?!\w)"
     rf"|(?<!\w)(?P<declared>(?:d[ée]clare|dit){SPACE}{_DECLARED})(?!\w)"
-    rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))(?!\w)",
+    rf"|\A(?P<refused>dit{SPACE}n['’]y{SPACE}avoir{SPACE}lieu{SPACE}(?:de{SPACE}renvoyer|à{SPACE}(?:renvoi|statuer)))"
+    rf"(?!\w)",
     re.IGNORECASE,
 )
 _PARTICIPLE = re.compile(
     r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?"
-    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) statuer)(?!\w)",
+    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) statuer)"
+    r"(?!\w)",
     re.IGNORECASE,
 )
 _CAPTION = re.compile(
-    r"(?<=\n)[ \t]*(?P<word>(?:Rejet|Cassation|Annulation|Irrecevabilité|Déchéance|Désistement|Non-lieu à renvoi|Renvoi|REJET|CASSATION|IRRECEVABILITE|"
-    r"IRRECEVABILITÉ)(?:\s(?:partielle?|totale|PARTIELLE|TOTALE|non admission|non spécialement motivé))?(?:\s(?:sans|et|avec|SANS)\s(?:renvoi|désignation|RENVOI|déchéance|annulation|irrecevabilité))?)[ \t]*(?=\n)"
+    r"(?<=\n)[ \t]*(?P<word>(?:Rejet|Cassation|Annulation|Irrecevabilité|Déchéance|Désistement|Non-lieu à renvoi"
+    r"|Renvoi|REJET|CASSATION|IRRECEVABILITE|"
+    r"IRRECEVABILITÉ)(?:\s(?:partielle?|totale|PARTIELLE|TOTALE|non admission|non spécialement motivé))?(?:\s(?:sans"
+    r"|et|avec|SANS)\s(?:renvoi|désignation|RENVOI|déchéance|annulation|irrecevabilité))?)[ \t]*(?=\n)"
 )
 CAPTION_CHARS = 1500  # of a decision's beginning, in which its heading stands
 
@@ -146,17 +158,21 @@ def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Spa
 
 
 _ORDINAL = (
-    "(?:premi[eè]re?s?|seconde?s?|deuxi[eè]mes?|troisi[eè]mes?|quatri[eè]mes?|cinqui[eè]mes?|sixi[eè]mes?|septi[eè]mes?|huiti[eè]mes?|neuvi[eè]mes?|"
+    "(?:premi[eè]re?s?|seconde?s?|deuxi[eè]mes?|troisi[eè]mes?|quatri[eè]mes?|cinqui[eè]mes?|sixi[eè]mes?"
+    "|septi[eè]mes?|huiti[eè]mes?|neuvi[eè]mes?|"
     "dixi[eè]mes?|onzi[eè]mes?|douzi[eè]mes?|derni[eè]re?s?|1er|1ère|1re|\\d{1,2}(?:e|ème|è))"
 )
 _ORDINALS = rf"{_ORDINAL}(?:(?:,\s|\s(?:et|ou|à)\s(?:le\s|la\s)?){_ORDINAL})*"
 _TAKEN = (
-    rf"(?:,?\s(?:pris(?:e|es)?|pris\s(?:,\s)?)\s?(?:en|dans)\s(?:sa|ses|leurs?|chacune\sde\sses)\s(?:{_ORDINALS}\s|deux\s|trois\s|quatre\s|cinq\s|six\s|diverses\s)?"
+    rf"(?:,?\s(?:pris(?:e|es)?|pris\s(?:,\s)?)\s?(?:en|dans)\s(?:sa|ses|leurs?|chacune\sde\sses)\s(?:{_ORDINALS}\s"
+    rf"|deux\s|trois\s|quatre\s|cinq\s|six\s|diverses\s)?"
     rf"branches?(?:\sréunies)?)"
 )
 _MOYEN = Around(
-    rf"(?<!\w)(?:{_ORDINALS}\smoyens?(?:\sde\scassation)?(?:\sréunis)?{_TAKEN}?|moyens?\suniques?(?:\sde\scassation)?{_TAKEN}?"
-    rf"|moyens?\sde\scassation\sunique{_TAKEN}?|moyens?(?:\sde\scassation)?{_TAKEN}|moyens?\s(?:de\spur\sdroit\s)?(?:,\s)?relevés?\sd['’]office|{_ORDINALS}\sbranches?(?:\sdu\smoyen)?)(?!\w)",
+    rf"(?<!\w)(?:{_ORDINALS}\smoyens?(?:\sde\scassation)?(?:\sréunis)?{_TAKEN}?|moyens?\suniques?(?:\sde\scassation)?"
+    rf"{_TAKEN}?"
+    rf"|moyens?\sde\scassation\sunique{_TAKEN}?|moyens?(?:\sde\scassation)?{_TAKEN}|moyens?\s(?:de\spur\sdroit\s)?"
+    rf"(?:,\s)?relevés?\sd['’]office|{_ORDINALS}\sbranches?(?:\sdu\smoyen)?)(?!\w)",
     ["moyen", "branche"],
     80,
     160,

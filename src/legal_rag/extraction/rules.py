@@ -79,7 +79,8 @@ def _numbers(text: str, identifiers: Sequence[Identifier]) -> Iterator[Entity]:
 
 # Numbers by which only the deciding court knows the case.
 _ARREST_NUMBER = re.compile(
-    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o]|N[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})(?![\d/.,-])",
+    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o]|N[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
+    r"(?![\d/.,-])",
     re.IGNORECASE,
 )
 

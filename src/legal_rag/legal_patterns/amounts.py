@@ -18,7 +18,7 @@ class LegalAmount(NamedTuple):
     end: int
 
 
-# How currencies (and, of the euro, what wrong encodings made of its sign) are written; the first group that a match fills tells which.
+# How currencies are written, and what wrong encodings made of the euro sign; the group that a match fills tells which.
 CURRENCIES: tuple[tuple[str, str], ...] = (
     ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
     ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs pacifiques?|francs pacifique"),
@@ -48,7 +48,8 @@ _FIGURES = Around(
 )
 _WORDS = Around(
     rf"(?<![\w'’-])(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?(?:{_CURRENCY})"
-    rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?(?! de rente)",
+    rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?"
+    rf"(?! de rente)",
     _MONEY,
     200,
     200,

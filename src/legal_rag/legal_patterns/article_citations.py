@@ -1,4 +1,4 @@
-"""Articles as texts cite them: from the word 'article' to the name of the text they are of, each of a list by itself."""
+"""Articles as texts cite them: from the word 'article' to the name of their text, each of a list by itself."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,10 +23,16 @@ class ArticleCitation(NamedTuple):
 _ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
 # What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
 _PART = (
-    rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}{_ORDINAL})?)?"
-    rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
+    rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}"
+    rf"{_ORDINAL})?)?"
+    rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:"
+    rf"(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
 )
-_OF = rf"(?:{SPACE}(?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau{SPACE})?code))"
+_OF = (
+    rf"(?:{SPACE}(?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de"
+    rf"{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau"
+    rf"{SPACE})?code))"
+)
 _AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
 _LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
 # Careless typing puts a blank beside the dash: "L 412- 10", "R 414-4 -1".
@@ -34,8 +40,10 @@ _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Of what is no law: agreements, contracts, a company's statutes.
 _OF_NO_LAW = re.compile(
-    rf"{GAP},?{SPACE}(?:du|de{SPACE}la|de{SPACE}l['’]|des|de{SPACE}cette?|dudit|de{SPACE}ladite|de{SPACE}cet){GAP}(?:même{SPACE}|présente?{SPACE})?"
-    rf"(?:accord|avenant|contrat|convention{SPACE}collective|statuts|bail|police|règlement{SPACE}intérieur|protocole{SPACE}d['’]accord|cahier)(?!\w)",
+    rf"{GAP},?{SPACE}(?:du|de{SPACE}la|de{SPACE}l['’]|des|de{SPACE}cette?|dudit|de{SPACE}ladite|de{SPACE}cet){GAP}"
+    rf"(?:même{SPACE}|présente?{SPACE})?"
+    rf"(?:accord|avenant|contrat|convention{SPACE}collective|statuts|bail|police|règlement{SPACE}intérieur|protocole"
+    rf"{SPACE}d['’]accord|cahier)(?!\w)",
     re.IGNORECASE,
 )
 _PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)

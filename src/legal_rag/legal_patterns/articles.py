@@ -29,7 +29,8 @@ _PARAGRAPH = rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?"
 _OF_CODE = rf"(?:{_PARAGRAPH}{GAP},?{GAP}(?:du|dudit|de{SPACE}ce|au){SPACE}(?P<code>{CODE_NAME}))?"
 _ARTICLES = Led(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
 _BARE_ARTICLE = re.compile(
-    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\.{BLANK}?\d+))"
+    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
+    rf"{BLANK}?\d+))"
     rf"(?![\w/]|{DASH}\d){_OF_CODE}"
 )
 _OF_NAMED_CODE = Around(

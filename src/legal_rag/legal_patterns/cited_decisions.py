@@ -1,4 +1,4 @@
-"""Decisions cited as authority: 'décision n° 71-44 DC du 16 juillet 1971', '2e Civ., 20 décembre 2012, pourvoi n° 11-26.621'."""
+"""Decisions that are cited: 'décision n° 71-44 DC du 16 juillet 1971', '2e Civ., 20 décembre 2012, n° 11-26.621'."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,14 @@ class CitedDecision(NamedTuple):
 
 
 _CHAMBERS = (
-    rf"(?:Cass\.?{GAP},?{GAP})?(?:(?:\d{GAP}(?:re|ère|er|e|ème){SPACE})?(?:Civ\.?(?:{GAP}\d(?:re|ère|e|ème)?)?|Soc\.?|Com\.?|Crim\.?|civ\.|soc\.|com\.|crim\.)"
+    rf"(?:Cass\.?{GAP},?{GAP})?(?:(?:\d{GAP}(?:re|ère|er|e|ème){SPACE})?(?:Civ\.?(?:{GAP}\d(?:re|ère|e|ème)?)?|Soc\.?"
+    rf"|Com\.?|Crim\.?|civ\.|soc\.|com\.|crim\.)"
     rf"|Ass(?:emblée|\.){GAP}[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.){GAP}mixte|ass\.{GAP}plén\.)"
 )
-_COURTS = rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de{SPACE}cassation)"
+_COURTS = (
+    rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de"
+    rf"{SPACE}cassation)"
+)
 # What stands before a date: "Soc., " or "CE, ass., ".
 _ABBREVIATED = re.compile(
     rf"(?<![\w-])(?:{_CHAMBERS}|{_COURTS})(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
@@ -29,18 +33,24 @@ _ABBREVIATED = re.compile(
 )
 _LOOK_BACK = 60  # characters before a date in which its court would stand
 _NAMED = Led(
-    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}}){SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}|en{SPACE}(?=Ass|ass)))?"
-    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE}|(?=Ass))(?:Assemblée{SPACE}plénière|Cour{SPACE}de{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de{SPACE}l['’]homme|"
-    rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
+    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}})"
+    rf"{SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}|en{SPACE}(?=Ass|ass)))?"
+    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE}|(?=Ass))(?:Assemblée{SPACE}plénière|Cour{SPACE}de"
+    rf"{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de"
+    rf"{SPACE}l['’]homme|"
+    rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|"
+    rf"{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
     rf"(?:,?{SPACE}[\w’', -]{{1,40}}?)?{SPACE}(?:(?:en{SPACE}date{SPACE})?du|le){SPACE}",
     ["arrêt", "arret", "décision", "avis"],
 )
 _NUMBERED = Led(
-    rf"(?<!\w)(?:décisions?|arrêts?){SPACE}(?:du{SPACE}Conseil{SPACE}constitutionnel{SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?){GAP}",
+    rf"(?<!\w)(?:décisions?|arrêts?){SPACE}(?:du{SPACE}Conseil{SPACE}constitutionnel{SPACE})?(?:n{GAP}[°os]{{1,2}}\.?"
+    rf"|numéros?){GAP}",
     ["décision", "arrêt"],
 )
 _NUMBER_SIGN = re.compile(
-    rf"{GAP},?{SPACE}?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt){SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?){GAP}(?:[A-Z]{SPACE})?",
+    rf"{GAP},?{SPACE}?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt){SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?)"
+    rf"{GAP}(?:[A-Z]{SPACE})?",
     re.IGNORECASE,
 )
 _OF_DATE = re.compile(rf"{GAP},?{SPACE}(?:(?:rendue?{SPACE})?(?:le|du|en{SPACE}date{SPACE}du){SPACE})?", re.IGNORECASE)

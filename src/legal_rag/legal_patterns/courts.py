@@ -54,7 +54,8 @@ LOCAL_COURTS: tuple[str, ...] = (
     "tribun(?:al|aux) paritaires? des baux ruraux",
     "tribun(?:al|aux) des affaires de s[eé]curit[eé] sociale",
     "tribun(?:al|aux) du contentieux de l~incapacité",
-    "tribun(?:al|aux) (?:de police|pour enfants|de proximité|maritime(?: commercial)?|du travail|d['’]application des peines)",
+    "tribun(?:al|aux) (?:de police|pour enfants|de proximité|maritime(?: commercial)?|du travail"
+    "|d['’]application des peines)",
     "conseils? de prud~hommes",
     "juridictions? de proximité",
     "commissions? d['’]indemnisation des victimes d['’]infractions",
@@ -71,10 +72,19 @@ _FIRST_OF_SEVERAL = (
     "levallois|mantes|evry|vitry|sables|nouméa|mamoudzou|cayenne|château|chateau|tour|roche|neuilly|ivry|juvisy|lagny|"
     "palais|pont|port|verdun|villeneuve|alès|mende|cagnes|bonneville|digne|grasse|tarascon|carpentras|bourgoin|corbeil)"
 )
-_JOINED = rf"(?:{BLANK}(?:(?:en|sur|sous|les|lès|le|la|de{BLANK}la|des|du|et|d['’]|de|l['’]|à){BLANK}?)?{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*)"
+_JOINED = (
+    rf"(?:{BLANK}(?:(?:en|sur|sous|les|lès|le|la|de{BLANK}la|des|du|et|d['’]|de|l['’]|à){BLANK}?)?{_CAP}[\w'’]*"
+    rf"(?:[-‐‑][\w'’]+)*)"
+)
 _SMALL = rf"(?:{BLANK}(?:de{BLANK}la|de{BLANK}l['’]|sur|en|lès|les){BLANK}?{_CAP}[\w'’]*(?:[-‐‑][\w'’]+)*)"
-_TOWN = rf"(?:{_FIRST_OF_SEVERAL}(?:[-‐‑][\w'’]+)*{_JOINED}{{1,2}}(?!['’\w])|{_WORD}(?:{_SMALL}(?={BLANK}?[,;.:)\n(]|{BLANK}(?:du|en|le|qui|a|et|dans)\b))?)"
-_OF_TOWN = rf"(?:{SPACE}(?:spécial|départemental|militaire|maritime))?{SPACE}(?:(?:de|du|des|de{SPACE}la|de{SPACE}l['’]){SPACE}|d['’]{GAP}|de{SPACE}l['’]{GAP})(?:(?:la|le|les){SPACE}(?={_CAP}))?{_TOWN}"
+_TOWN = (
+    rf"(?:{_FIRST_OF_SEVERAL}(?:[-‐‑][\w'’]+)*{_JOINED}{{1,2}}(?!['’\w])|{_WORD}(?:{_SMALL}(?={BLANK}?[,;.:)\n(]|"
+    rf"{BLANK}(?:du|en|le|qui|a|et|dans)\b))?)"
+)
+_OF_TOWN = (
+    rf"(?:{SPACE}(?:spécial|départemental|militaire|maritime))?{SPACE}(?:(?:de|du|des|de{SPACE}la|de{SPACE}l['’])"
+    rf"{SPACE}|d['’]{GAP}|de{SPACE}l['’]{GAP})(?:(?:la|le|les){SPACE}(?={_CAP}))?{_TOWN}"
+)
 
 
 def _spaced(names: tuple[str, ...]) -> str:
@@ -92,7 +102,8 @@ _LOCAL = Led(
 )
 
 _ORDINAL = (
-    rf"(?:premi[eè]re|deuxi[eè]me|seconde|troisi[eè]me|quatri[eè]me|cinqui[eè]me|sixi[eè]me|septi[eè]me|huiti[eè]me|neuvi[eè]me|"
+    rf"(?:premi[eè]re|deuxi[eè]me|seconde|troisi[eè]me|quatri[eè]me|cinqui[eè]me|sixi[eè]me|septi[eè]me|huiti[eè]me"
+    rf"|neuvi[eè]me|"
     rf"dixi[eè]me|onzi[eè]me|douzi[eè]me|[\dl]\d?{BLANK}?(?:[eè]re|re|nde|[eè]me|[eè]|o|°))"
 )
 _KINDS = (
@@ -101,14 +112,19 @@ _KINDS = (
 )  # fmt: skip
 _KIND = "(?:" + "|".join(_KINDS) + ")"
 _OBJECT = (
-    rf"(?:d['’]accusation|de{SPACE}l['’]instruction|des{SPACE}requêtes|des{SPACE}appels{SPACE}correctionnels|des{SPACE}mineurs|"
+    rf"(?:d['’]accusation|de{SPACE}l['’]instruction|des{SPACE}requêtes|des{SPACE}appels{SPACE}correctionnels|des"
+    rf"{SPACE}mineurs|"
     rf"de{SPACE}la{SPACE}famille|des{SPACE}urgences|des{SPACE}prud['’]hommes|de{SPACE}la{SPACE}sécurité{SPACE}sociale|"
     rf"de{SPACE}la{SPACE}proximité|des{SPACE}référés|des{SPACE}affaires{SPACE}familiales|des{SPACE}vacations)"
 )
-_SECTION = rf"(?:{GAP}[,-]?{GAP}(?:section|sect\.?){SPACE}(?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w)|{GAP},{GAP}{_ORDINAL}{SPACE}section(?!\w))"
+_SECTION = (
+    rf"(?:{GAP}[,-]?{GAP}(?:section|sect\.?){SPACE}(?:[A-Z]{{1,2}}|\d{{1,2}})(?!\w)|{GAP},{GAP}{_ORDINAL}"
+    rf"{SPACE}section(?!\w))"
+)
 _TAIL = (
     rf"(?:{SPACE}(?:{_KIND}|{_OBJECT}))?(?:{GAP},{GAP}{_KIND})*(?:{SPACE}et{SPACE}{_KIND})?"
-    rf"(?:{SPACE}(?-i:(?!(?:DE|DU|LA|LE|EN|ET|AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))(?![\w'’.°]))?"
+    rf"(?:{SPACE}(?-i:(?!(?:DE|DU|LA|LE|EN|ET|AU)\b)[A-Z]{{1,2}}|\d{{1,2}}(?:{DASH}\d{{1,2}})?(?!\d|[.°]))"
+    rf"(?![\w'’.°]))?"
     rf"(?:{SPACE}\({_ORDINAL}{SPACE}chambre(?:{SPACE}[A-Z](?!\w))?\))?{_SECTION}?"
 )
 FORMATIONS: tuple[str, ...] = (

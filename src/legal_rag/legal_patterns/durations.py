@@ -25,13 +25,17 @@ _NAMED = rf"délais?{SPACE}(?:d['’]|de{SPACE})"
 _LEADS = (
     rf"délais?{SPACE}(?:{_WORD}{SPACE}){{0,5}}(?:d['’]|de{SPACE})",
     rf"dans{SPACE}les{SPACE}(?:{_WORD}{SPACE}){{0,1}}",
-    rf"(?:au{SPACE}plus{SPACE}tard|avant{SPACE}l['’]expiration|à{SPACE}l['’]issue|au{SPACE}bout){SPACE}(?:des?|d['’]|de{SPACE}la{SPACE}période{SPACE}de|les){SPACE}?",
+    rf"(?:au{SPACE}plus{SPACE}tard|avant{SPACE}l['’]expiration|à{SPACE}l['’]issue|au{SPACE}bout){SPACE}(?:des?|d['’]"
+    rf"|de{SPACE}la{SPACE}période{SPACE}de|les){SPACE}?",
     rf"(?:préavis|prescriptions?(?:{SPACE}{_WORD}){{0,2}}|forclusion|sursis){SPACE}(?:d['’]|de{SPACE})",
     rf"sous{SPACE}(?:un{SPACE})?",
     rf"se{SPACE}prescri(?:t|vent)(?:{SPACE}{_WORD}){{0,2}}{SPACE}par{SPACE}",
 )
 # What says it behind one.
-_TAIL = rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au{SPACE}moins{SPACE}avant){SPACE})"
+_TAIL = (
+    rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au"
+    rf"{SPACE}moins{SPACE}avant){SPACE})"
+)
 _NAMED_LIMIT = Led(rf"(?<!\w){_NAMED}(?:{_DURATION})", ["délai"])
 _LED = Led(
     rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})",

@@ -33,7 +33,8 @@ _STATUTE = Led(
 _EUROPEAN = Led(
     rf"(?<!\w)(?:directives?|règlements?){SPACE}(?:\((?:CEE?|UE|Euratom)\){GAP})?(?:{_NUMBER_SIGN})?"
     rf"(?:\d{{2,4}}/\d{{1,4}}(?:/(?:CEE?|UE|Euratom))?)(?:{SPACE}(?:\((?:CEE?|UE)\)))?(?!\w)"
-    rf"(?P<by>(?:{SPACE}du{SPACE}(?:Conseil|Parlement{SPACE}européen(?:{SPACE}et{SPACE}du{SPACE}Conseil)?))?{GAP},?{SPACE}du{SPACE})?",
+    rf"(?P<by>(?:{SPACE}du{SPACE}(?:Conseil|Parlement{SPACE}européen(?:{SPACE}et{SPACE}du{SPACE}Conseil)?))?{GAP},?"
+    rf"{SPACE}du{SPACE})?",
     ["directive", "règlement"],
 )
 _S = rf"{SPACE}"
@@ -43,18 +44,25 @@ _RIGHTS = (
 # Names that are no pattern of words: treaties, declarations, rules of procedure.
 TREATIES: tuple[str, ...] = (
     rf"convention{_S}européenne{_S}{_RIGHTS}",
-    rf"convention{_S}de{_S}sauvegarde{_S}des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés{_S}fondamentales)?",
-    rf"(?:premier{_S})?protocole{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?(?:additionnel{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?)?à{_S}(?:la|cette)"
+    rf"convention{_S}de{_S}sauvegarde{_S}des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés"
+    rf"{_S}fondamentales)?",
+    rf"(?:premier{_S})?protocole{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?(?:additionnel{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}"
+    rf"{_S})?)?à{_S}(?:la|cette)"
     rf"{_S}convention(?:{_S}européenne)?{_S}{_RIGHTS}",
     rf"convention{_S}internationale{_S}(?:relative{_S}aux|des){_S}droits{_S}de{_S}l['’]enfant",
-    rf"pacte{_S}international{_S}(?:de{_S}New{DASH}York{_S})?relatif{_S}aux{_S}droits{_S}(?:civils{_S}et{_S}politiques|économiques,?"
+    rf"pacte{_S}international{_S}(?:de{_S}New{DASH}York{_S})?relatif{_S}aux{_S}droits{_S}(?:civils{_S}et"
+    rf"{_S}politiques|économiques,?"
     rf"{_S}sociaux{_S}et{_S}culturels)",
-    rf"charte{_S}(?:des{_S}droits{_S}fondamentaux(?:{_S}de{_S}l['’]Union{_S}européenne)?|sociale{_S}européenne|de{_S}l['’]environnement)",
-    rf"déclaration{_S}(?:des{_S}droits{_S}de{_S}l['’]homme{_S}et{_S}du{_S}citoyen)(?:{_S}(?:de{_S}1789|du{_S}26{_S}août{_S}1789))?",
+    rf"charte{_S}(?:des{_S}droits{_S}fondamentaux(?:{_S}de{_S}l['’]Union{_S}européenne)?|sociale{_S}européenne|de"
+    rf"{_S}l['’]environnement)",
+    rf"déclaration{_S}(?:des{_S}droits{_S}de{_S}l['’]homme{_S}et{_S}du{_S}citoyen)(?:{_S}(?:de{_S}1789|du{_S}26"
+    rf"{_S}août{_S}1789))?",
     rf"déclaration{_S}de{_S}1789",
-    rf"traité{_S}(?:de{_S}Rome|de{_S}Maastricht|d['’]Amsterdam|de{_S}Nice|de{_S}Lisbonne|instituant{_S}la{_S}Communauté{_S}"
+    rf"traité{_S}(?:de{_S}Rome|de{_S}Maastricht|d['’]Amsterdam|de{_S}Nice|de{_S}Lisbonne|instituant{_S}la"
+    rf"{_S}Communauté{_S}"
     rf"(?:économique{_S})?européenne|CEE?|sur{_S}(?:le{_S}fonctionnement{_S}de{_S})?l['’]Union{_S}européenne)",
-    rf"règlement{_S}applicable{_S}à{_S}la{_S}procédure{_S}suivie{_S}devant{_S}le{_S}Conseil{_S}constitutionnel{_S}pour{_S}le"
+    rf"règlement{_S}applicable{_S}à{_S}la{_S}procédure{_S}suivie{_S}devant{_S}le{_S}Conseil{_S}constitutionnel"
+    rf"{_S}pour{_S}le"
     rf"{_S}contentieux{_S}de{_S}l['’]élection{_S}des{_S}députés{_S}et{_S}des{_S}sénateurs",
     rf"préambule{_S}de{_S}la{_S}constitution{_S}(?:de{_S}1946|du{_S}27{_S}octobre{_S}1946)",
 )
@@ -136,7 +144,7 @@ def _with_date(
     needed: bool = False,
     group: str = "of",
 ) -> list[LegalText]:
-    """Return what a pattern finds, up to the date that follows its group; where none does, up to the group if not needed."""
+    """Return what a pattern finds, up to the date behind its group; where none is, to the group, if none is needed."""
     found = []
     for match in pattern.finditer(text):
         end = ends.get(match.end()) if match[group] else None
