@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.rules import find_entities
+from legal_rag.extraction.rules import find_entities, in_classes_of
 from legal_rag.extraction.schemas import Example, ExampleExtraction, Schema, choose_schema, get_schema
 from legal_rag.extraction.settings import AUTO, RULES, RULES_VERSION, ExtractionSettings, default_model
 from legal_rag.extraction.store import ExtractionStore, Recipe, text_hash
@@ -176,7 +176,7 @@ class Extractor:
         return result
 
     def _by_rules(self, text: str, doc_name: str, schema: Schema) -> ExtractionResult:
-        found = [one for one in find_entities(text) if one["extraction_class"] in schema.classes]
+        found = in_classes_of(find_entities(text), schema)
         return ExtractionResult(doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1)
 
     def _by_model(self, text: str, doc_name: str, schema: Schema, recipe: Recipe) -> ExtractionResult:

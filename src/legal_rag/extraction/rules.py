@@ -4,25 +4,37 @@ In: a document's text. Out: its entities, at their places, of the classes of the
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from legal_rag.extraction.classes import (
     ARTICLE_CITE,
     DATE,
+    DEADLINE,
     DELAI,
     DISPOSITIF,
     ECLI,
     FORMATION,
     JURIDICTION,
     JURISPRUDENCE_CITEE,
+    LEGAL_DATE,
+    LEGAL_REFERENCE,
+    MONETARY_AMOUNT,
     MONTANT,
     MOYEN,
     NUMERO,
+    ORGANISATION,
+    PARTIE,
+    PARTY,
+    PERSON,
     SOLUTION,
     TEXTE_VISE,
 )
+from legal_rag.extraction.counsel import find_counsel
 from legal_rag.extraction.decision_parts import grounds, operative_part, solutions, statements
 from legal_rag.extraction.entities import Entity, in_order, rule_entity
+from legal_rag.extraction.parties import find_parties
+from legal_rag.extraction.schemas import Schema
 from legal_rag.legal_patterns import (
     Identifier,
     LegalDate,
@@ -56,7 +68,32 @@ def find_entities(text: str) -> list[Entity]:
     for amount in amounts:
         value = f"{amount.value.normalize():f}"
         found.append(rule_entity(MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
-    return in_order(found)
+    counsel = find_counsel(text)
+    return in_order([*found, *counsel, *find_parties(text, counsel)])
+
+
+# What the rules find is called otherwise in other schemas; what has no name there is left out.
+_REFERENCES = dict.fromkeys((ARTICLE_CITE, TEXTE_VISE, JURISPRUDENCE_CITEE), LEGAL_REFERENCE)
+CLASSES_ELSEWHERE = {
+    "general": {DATE: LEGAL_DATE, MONTANT: MONETARY_AMOUNT, DELAI: DEADLINE, PARTIE: PERSON, **_REFERENCES},
+    "correspondence": {DATE: LEGAL_DATE, DELAI: DEADLINE, **_REFERENCES},
+    "contract": {PARTIE: PARTY},
+}
+_PERSON = re.compile(
+    r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
+)
+
+
+def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
+    """Return what the rules found as far as a schema has classes for it, under the schema's names."""
+    names = CLASSES_ELSEWHERE.get(schema.name, {})
+    renamed = [cast(Entity, one | {"extraction_class": _name_in(names, one)}) for one in entities]
+    return [one for one in renamed if one["extraction_class"] in schema.classes]
+
+
+def _name_in(names: Mapping[str, str], one: Entity) -> str:
+    name = names.get(one["extraction_class"], one["extraction_class"])
+    return ORGANISATION if name == PERSON and not _PERSON.match(one["extraction_text"]) else name
 
 
 def _parts(text: str) -> Iterator[Entity]:

@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS recipes (
     passes INTEGER NOT NULL, prompt_hash TEXT NOT NULL, max_char_buffer INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS results (
-    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, result TEXT NOT NULL, PRIMARY KEY (text_hash, recipe_key)
+    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (text_hash, recipe_key)
 );
 CREATE TABLE IF NOT EXISTS replies (
     text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, prompt_hash TEXT NOT NULL, pass INTEGER NOT NULL,
