@@ -121,6 +121,19 @@ for citation in predictions[0].citations:
     print(f"{citation.doc_id}, caractères {citation.char_start} à {citation.char_end} : {citation.status}, {identical}")
 
 # %% [markdown]
+# Ce que des règles relèvent dans la première décision citée, à des positions tout aussi exactes : dates, montants,
+# articles, parties… Le carnet `extraire_les_entites` le fait pour tout un corpus, et sait interroger un modèle.
+
+# %%
+from legal_rag.extraction import run_extraction
+
+cited = corpus.document(predictions[0].citations[0].doc_id)
+extraction = run_extraction(cited.content, cited.id, schema_name="jurisprudence", model_id="rules")
+for entity in extraction.extractions[:12]:
+    start, end = entity["char_start"], entity["char_end"]
+    print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
+
+# %% [markdown]
 # Les réponses, à garder ou à partager.
 
 # %%

@@ -10,7 +10,8 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = ["demo.py", "notebooks/evaluer_la_recherche.py", "notebooks/generer_des_questions.py"]
+NOTEBOOKS = ("evaluer_la_recherche", "extraire_les_entites", "generer_des_questions")
+SCRIPTS = ["demo.py", *(f"notebooks/{name}.py" for name in NOTEBOOKS)]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -46,6 +47,7 @@ def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch
     assert "Aucun passage pertinent" in printed
     assert ": verified, True" in printed
     assert ", False" not in printed
+    assert re.search(r"^juridiction +\d+- +\d+ ", printed, re.MULTILINE)
     answers = (tmp_path / "demo_output" / "reponses.md").read_text("utf-8")
     assert answers.count("## ") == 3
 
@@ -78,3 +80,17 @@ def test_the_notebook_on_questions_runs_from_top_to_bottom_on_the_sample(tmp_pat
     assert re.search(r"^RR +[01]\.\d+ ", printed, re.MULTILINE)
     assert any("text/markdown" in output.get("data", {}) for output in outputs)
     assert (tmp_path / "questions_output" / "questions" / "dataset_dict.json").is_file()
+
+
+@pytest.mark.slow
+def test_the_notebook_on_entities_runs_from_top_to_bottom_on_the_sample(tmp_path, monkeypatch):
+    monkeypatch.delenv("LANGEXTRACT_API_KEY", raising=False)
+    notebook = nbformat.read(ROOT / "notebooks" / "extraire_les_entites.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+    right, of = map(int, re.search(r"(\d+) entités sur (\d+) sont le texte même", printed).groups())
+    assert right == of > 500
+    assert any("iframe" in output.get("data", {}).get("text/html", "") for output in outputs)
+    assert (tmp_path / "entities_output" / "sample" / "entities.html").is_file()
+    assert printed.rstrip().splitlines()[-1].count("FICTIF") == 1

@@ -1,0 +1,122 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Extraire les entités
+#
+# Dates, montants, articles, juridictions, parties, avocats, dispositif : chaque entité d'une décision est relevée avec
+# sa position exacte, que chacun peut vérifier. Des règles suffisent ; un modèle de langage peut faire le même travail.
+
+# %% [markdown]
+# ## Réglages
+#
+# Laissez tout vide pour essayer sans clé ni réseau : les règles lisent les décisions fictives livrées avec le projet.
+# `EXTRACT_MODEL` nomme un modèle (`gemini-2.5-flash`, `gpt-4o-mini`, `ollama/mistral`, ou celui que sert
+# `EXTRACT_API_BASE`) ; sa clé vient d'ici ou de l'environnement (`LANGEXTRACT_API_KEY`), et n'est enregistrée nulle part.
+
+# %%
+INSTALL = False  # @param {type:"boolean"}
+INDEX = ""  # @param {type:"string"}
+EXTRACT_MODEL = "rules"  # @param {type:"string"}
+EXTRACT_SCHEMA = (
+    "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "regulation", "general"]
+)
+EXTRACT_API_KEY = ""  # @param {type:"string"}
+EXTRACT_API_BASE = ""  # @param {type:"string"}
+OUTPUT_FOLDER = "entities_output"  # @param {type:"string"}
+
+# %% [markdown]
+# ## 1. Installer
+#
+# À faire une fois sur Colab, depuis une copie du dépôt.
+
+# %%
+import subprocess
+import sys
+
+if INSTALL:
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-r", "requirements.txt"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-e", "."], check=True)
+
+# %% [markdown]
+# ## 2. L'index
+#
+# Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls.
+
+# %%
+from pathlib import Path
+
+from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.library import Library
+
+if not INDEX:
+    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample", n_bits=0))
+library = Library(Path(INDEX or Path(OUTPUT_FOLDER, "sample")))
+print(len(library), "décisions")
+
+# %% [markdown]
+# ## 3. Extraire
+#
+# Interrompue, l'extraction reprend où elle s'était arrêtée ; une décision déjà lue n'est pas relue.
+
+# %%
+from legal_rag.extraction import ExtractionSettings
+from legal_rag.extraction.run import extract_library
+
+access = {"api_key": EXTRACT_API_KEY or None, "api_base": EXTRACT_API_BASE or None}
+settings = ExtractionSettings(schema_name=EXTRACT_SCHEMA, model_id=EXTRACT_MODEL, **access)
+report = extract_library(library, settings)
+print(f"{report.entities} entités dans {report.documents} décisions, dont {report.extracted} lues à l'instant")
+
+# %% [markdown]
+# ## 4. Vérifier
+#
+# Le texte de la décision, à la position de chaque entité, est l'entité elle-même.
+
+# %%
+from collections import Counter
+
+counts, exact = Counter(), 0
+for document in library.documents():
+    for entity in library.entities_of(document.id):
+        counts[entity["extraction_class"]] += 1
+        exact += document.content[entity["char_start"] : entity["char_end"]] == entity["extraction_text"]
+print(f"{exact} entités sur {sum(counts.values())} sont le texte même de leur décision")
+for name, count in counts.most_common():
+    print(f"{name:20} {count}")
+
+# %% [markdown]
+# ## 5. Regarder
+#
+# Une page montre les décisions une à une, leurs entités colorées par classe ; choisissez-en une dans la liste, filtrez
+# par classe ou par texte. La même page, avec toutes les décisions, est enregistrée à côté de l'index.
+
+# %%
+from legal_rag.extraction import view_entities
+
+view_entities(library)
+
+# %% [markdown]
+# ## 6. S'en servir
+#
+# Une question qui nomme une date, un montant ou une partie trouve les décisions qui les contiennent ; un filtre n'en
+# garde que celles-là.
+
+# %%
+from legal_rag.filters import Filters
+from legal_rag.retriever import build_retriever
+
+retriever = build_retriever(library)
+amounts = [one for id_ in library for one in library.entities_of(id_) if one["extraction_class"] == "montant"]
+amount = amounts[0]["extraction_text"]
+for hit in retriever.search("somme due", 3, filters=Filters(entity=(f"montant={amount}",))):
+    print(f"{amount} : {hit.doc_id}, {hit.title}")
