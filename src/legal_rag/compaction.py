@@ -20,9 +20,10 @@ import numpy as np
 from legal_rag.chunking import Chunker
 from legal_rag.compaction_plan import NewShard, plan_shards
 from legal_rag.encoder import Encoder
+from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, locked, put_in_place, restore
 from legal_rag.index_config import IndexConfig, as_the_library, chunker_of, mapping_head
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, ENTITIES, MANIFEST, MAPPING, STORE, Library
 from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import finish_library, staging
 from legal_rag.pipeline import (
@@ -100,7 +101,8 @@ def compact_index(
             _write_new_shards(library, scratch, plan, settings, load, report)
             _carry_over(target, scratch)
             _finish(library, scratch, settings, plan)
-            put_in_place(scratch, target)
+            with entities_taken_along(target, scratch):
+                put_in_place(scratch, target)
     report.bytes = _size(target)
     report.seconds["total"] = time.perf_counter() - started
     return report
@@ -238,10 +240,10 @@ def _encoder_loader(
 
 
 def _carry_over(target: Path, scratch: Path) -> None:
-    """Bring along what else lies in the Library's folder: its list of bad records, a user's instructions."""
+    """Bring along what else lies in the Library's folder: its bad records, the views of its entities, instructions."""
     made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
     for path in target.iterdir():
-        if path.name in made_anew or path.name.startswith((".", STORE)):
+        if path.name in made_anew or path.name.startswith((".", STORE, ENTITIES)):
             continue
         if path.is_dir():
             shutil.copytree(path, scratch / path.name, copy_function=_link, dirs_exist_ok=True)

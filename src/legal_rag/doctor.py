@@ -4,20 +4,25 @@ In: an open Library. Out: what is wrong with it, one line a problem. All of it i
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
+from legal_rag.corpus import Document
+from legal_rag.extraction.entities import Entity
 from legal_rag.folders import beside, locked
 from legal_rag.lexical import LEXICAL_FOLDER
-from legal_rag.library import STORE, Library
+from legal_rag.library import ENTITIES, STORE, Library
 from legal_rag.progress import progress
 from legal_rag.shard_draft import sha256_of
 from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
 
+SHOWN_CHARS = 60  # of a passage in a message
+
 
 def examine(library: Library) -> list[str]:
     """Return the problems of a Library, none if it is sound."""
-    return [*_store_problems(library), *_shard_problems(library), *_lexical_problems(library), *_leftovers(library)]
+    parts = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, _leftovers)
+    return [problem for part in parts for problem in part(library)]
 
 
 def _store_problems(library: Library) -> Iterator[str]:
@@ -87,6 +92,34 @@ def _lexical_problems(library: Library) -> Iterator[str]:
         return
     if found != sum(shards):
         yield f"{LEXICAL_FOLDER}: {found} chunks (the shards hold {sum(shards)})"
+
+
+def _entity_problems(library: Library) -> Iterator[str]:
+    """Check that every entity is the passage that its offsets say; there may be none at all."""
+    if not (library.path / ENTITIES).is_file():
+        return
+    try:
+        with closing(
+            sqlite3.connect((library.path / ENTITIES).absolute().as_uri() + "?mode=ro", uri=True)
+        ) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            yield f"{ENTITIES}: {verdict}"
+        for document in progress("Reading", iterable=library.documents(), unit=" documents"):
+            yield from _misplaced(document, library.entities_of(document.id) or [])
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:  # what it holds may be anything
+        yield f"{ENTITIES}: {type(error).__name__}: {error} ('legal-rag extract' makes it anew once it is deleted)"
+
+
+def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
+    """Yield the first entity that is not where it is said to be."""
+    for one in entities:
+        start, end, text = one["char_start"], one["char_end"], one["extraction_text"]
+        if not 0 <= start < end or document.content[start:end] != text:
+            found = document.content[start:end][:SHOWN_CHARS]
+            place = f"{one['extraction_class']} at {start}-{end}"
+            yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {found!r} there)"
+            return
 
 
 def _leftovers(library: Library) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Filters: which documents a search is about, by court, chamber, outcome, date, number, article or id.
+"""Filters: which documents a search is about, by court, chamber, outcome, date, number, article, entities or id.
 
 In: what a user writes ("Cass. soc.", "chambre sociale", "SOCIALE"). Out: sets of words to compare with a column's
 values, and days. A value fits where it has all the words asked for: "cassation" fits "Cassation partielle" too.
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from datetime import date, datetime
 
+from legal_rag.extraction.terms import wanted_entity
 from legal_rag.legal_patterns import MONTHS, find_dates
 from legal_rag.names import article_terms
 
@@ -55,6 +56,7 @@ class Filters:
     number: str | None = None  # the decision's own number, or its ECLI
     article: str | None = None  # that it cites, or is: "L. 1152-1 du code du travail"
     doc_ids: tuple[str, ...] | None = None
+    entity: str | tuple[str, ...] | None = None  # extracted of its text: "partie=Société Lever", "montant=1 000 francs"
 
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
@@ -68,6 +70,11 @@ class Filters:
 
         if self.article is not None:
             article_terms(self.article)
+        if self.entity is not None:
+            given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
+            object.__setattr__(self, "entity", given)
+            for condition in given:
+                wanted_entity(condition)
 
     def __bool__(self) -> bool:
         """Tell whether any condition is set."""

@@ -135,6 +135,9 @@ class ForeignIndex:
         """Return nothing: names are not indexed."""
         return Named(None, None)
 
+    def entities_of(self, doc_id: str) -> None:
+        """Return None: nothing has been extracted of its texts."""
+
     def lexical_index(self) -> None:
         """Return nothing: words are not indexed."""
 

@@ -10,24 +10,30 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
+from legal_rag.extraction.entities import Entity
 from legal_rag.filters import Filters
 from legal_rag.folders import beside
 from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
+from legal_rag.library_entities import LibraryEntities
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.scope import Condition, citing_condition, conditions_of, own_name_condition
 from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.store import ExtractionStore
 
 FORMAT_VERSION = 3
 REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
+ENTITIES = "entities.sqlite"  # what was extracted of the documents; see `legal_rag.extraction.store`
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
@@ -51,6 +57,7 @@ class Named(NamedTuple):
 
     own: list[np.ndarray] | None  # of documents that go by them
     citing: list[np.ndarray] | None  # of documents that cite them
+    having: list[np.ndarray] | None = None  # of documents whose entities hold facts that few others hold
 
 
 class Library:
@@ -72,6 +79,7 @@ class Library:
         self.commit = int(self.manifest["commit"])
         self._present = present_at(self.commit)
         self._local = threading.local()
+        self._extracted = LibraryEntities(self.path / ENTITIES)
 
     @classmethod
     def open(cls, index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME) -> "Library":
@@ -159,14 +167,34 @@ class Library:
         return [found[place] for place in places]
 
     def positions(self, filters: Filters) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
-        return self._meeting(conditions_of(filters, self._connection, self._present))
+        """Return, for each shard, the rising positions of the chunks of the documents that pass filters.
+
+        Raises:
+            ValueError: If they ask for entities, and none were extracted.
+        """
+        conditions = conditions_of(filters, self._connection, self._present)
+        return self._meeting([*conditions, *self._extracted.conditions(filters.entity)])
 
     def positions_named(self, query: str) -> Named:
         """Return the positions, as `positions` does, of documents that a question names, or that cite what it names."""
         both = (own_name_condition, citing_condition)
         own, citing = (find(query, self._connection, self._present) for find in both)
-        return Named(*(self._meeting([condition]) if condition else None for condition in (own, citing)))
+        having = self._extracted.told_apart(query)
+        return Named(*(self._meeting([condition]) if condition else None for condition in (own, citing, having)))
+
+    @property
+    def entities(self) -> "ExtractionStore | None":
+        """What was extracted of the documents; None as long as nothing was."""
+        return self._extracted.store
+
+    def entities_of(self, doc_id: str) -> list[Entity] | None:
+        """Return what was extracted of a document; None if nothing was, or its text has changed since.
+
+        Raises:
+            LookupError: If there is no such document.
+        """
+        store = self.entities
+        return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
 
     def _meeting(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
         sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from legal_rag.corpus import BadRecord, Document
+from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
 from legal_rag.lexical import LEXICAL_FOLDER, write_lexical
 from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
@@ -52,7 +53,8 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) 
                 raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
             if (target / INSTRUCTIONS).is_file():
                 shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
-            put_in_place(scratch, target)
+            with entities_taken_along(target, scratch):
+                put_in_place(scratch, target)
 
 
 @contextmanager

@@ -17,6 +17,15 @@ def names_in(text: str) -> list[str]:
     return list(dict.fromkeys([*names, *(f"date:{one.value.isoformat()}" for one in find_dates(text))]))
 
 
+def all_names_in(text: str) -> list[str]:
+    """Return all terms of the decisions and articles that a text names, of each the narrowest first, then the loosest.
+
+    A text that is but an article's number names that article.
+    """
+    found = find_identifiers(text) or find_identifiers(f"article {text}")
+    return list(dict.fromkeys(term for one in found for term in (_narrowest(one), _loosest(one))))
+
+
 def cited_by(document: Document) -> list[str]:
     """Return the terms of the decisions and articles that a document names in its text, its summary or its law column.
 

@@ -5,6 +5,7 @@ depends on the mode: MaxSim, BM25, or their sum in standard deviations; one lift
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from itertools import islice
@@ -20,6 +21,8 @@ from legal_rag.plaid import SearchSettings, ShardHits, Shards, search_shards
 
 RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
 
+LIFTED_CHUNKS = 2  # of each document that holds the facts which a question names
+
 Subsets = Sequence[np.ndarray]  # for each shard, rising positions
 
 
@@ -29,6 +32,7 @@ class Question(NamedTuple):
     text: str
     vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
     named: Sequence[Subsets] = ()  # chunks that its names lead to: those to come first, those to come next
+    having: Subsets | None = None  # chunks of documents that hold the facts it names: the best of each come after those
 
 
 class Known(NamedTuple):
@@ -79,13 +83,32 @@ class Ranker:
         """Rank at most `k` places for each question, among `subsets` where they are given."""
         answers = self._by_mode(questions, k, mode, subsets)
         return [
-            self._names_first(question, answer, k, mode, subsets) if question.named else answer
+            self._names_first(question, answer, k, mode, subsets)
+            if question.named or question.having is not None
+            else answer
             for question, answer in zip(questions, answers, strict=True)
         ]
 
     def _names_first(self, question: Question, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None) -> Ranked:
         named = [_both(some, subsets) for some in question.named]
-        return stacked([*(self._rank_all(question, k, mode, some) for some in named), answer])[:k]
+        tiers = [self._rank_all(question, k, mode, some) for some in named]
+        if question.having is not None:
+            having = _both(question.having, subsets)
+            tiers.append(self._best_of_each(self._rank_all(question, max(k, FUSED_CHUNKS), mode, having)))
+        return stacked([*tiers, answer])[:k]
+
+    def _best_of_each(self, ranked: Ranked) -> Ranked:
+        """Keep the best chunks of each document: where facts mislead, the others leave room for better ones."""
+        if self._links is None:
+            return ranked
+        documents = self._links.documents_at({one[:2] for one in ranked})
+        seen: Counter[int] = Counter()
+        kept: Ranked = []
+        for one in ranked:
+            seen[documents[one[:2]]] += 1
+            if seen[documents[one[:2]]] <= LIFTED_CHUNKS:
+                kept.append(one)
+        return kept
 
     def _rank_all(self, question: Question, k: int, mode: Mode, named: Subsets) -> Ranked:
         """Rank what a name leads to, also what shares no word with the question: it comes last, with score 0."""

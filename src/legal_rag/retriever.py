@@ -15,6 +15,7 @@ from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
 from legal_rag.encoded_shards import EncodedShards
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.extraction.entities import Entity
 from legal_rag.filters import Filters
 from legal_rag.foreign_index import ForeignIndex, is_foreign
 from legal_rag.fusion import Mode
@@ -68,6 +69,9 @@ class Corpus(Protocol):
 
     def positions_named(self, query: str) -> Named:
         """Return the positions of chunks that the names in a question lead to."""
+
+    def entities_of(self, doc_id: str) -> list[Entity] | None:
+        """Return what was extracted of a document; None if nothing has been."""
 
     def lexical_index(self) -> LexicalIndex | None:
         """Open the index of words, if there is one."""
@@ -137,7 +141,8 @@ class Retriever:
     ) -> list[SearchHit]:
         """Rank the chunks that answer a question.
 
-        Chunks of documents that go by a name in the question come first, those of documents that cite it next.
+        Chunks of documents that go by a name in the question come first, those of documents that cite it next; then the
+        best ones of documents whose entities hold facts of the question that few others hold.
 
         Args:
             query: The question.
@@ -185,10 +190,12 @@ class Retriever:
         for query in queries:
             self.encoder.check_query(query)
         vectors = [None] * len(queries) if mode == "bm25" else self._query_vectors(queries)
-        return [
-            Question(query, some, [one for one in self.corpus.positions_named(query) if one is not None])
-            for query, some in zip(queries, vectors, strict=True)
-        ]
+        questions = []
+        for query, some in zip(queries, vectors, strict=True):
+            named = self.corpus.positions_named(query)
+            first = [one for one in (named.own, named.citing) if one is not None]
+            questions.append(Question(query, some, first, named.having))
+        return questions
 
     def _query_vectors(self, queries: Sequence[str]) -> list[np.ndarray]:
         """Encode questions; where the corpus says how rare words are, their tokens are weighed by it."""

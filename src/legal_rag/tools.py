@@ -1,16 +1,19 @@
-"""The agent's tools: search, read a passage, read a decision.
+"""The agent's tools: search, read a passage, read a decision, list what was extracted of it.
 
 As plain functions they take the retriever or the documents; `build_tools` closes them over one corpus and writes
 down every call. What they return to the agent is French text; they never raise at it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from legal_rag.chunking import chunk_id as format_chunk_id
 from legal_rag.chunking import parse_chunk_id
 from legal_rag.citations import format_marker
 from legal_rag.corpus import ID_COLUMN, Document
+from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.rules import find_entities
+from legal_rag.extraction.terms import class_named
 from legal_rag.filters import Filters
 from legal_rag.library import StoredChunk
 from legal_rag.retriever import Corpus, Retriever, SearchHit
@@ -29,6 +32,7 @@ __all__ = [
 EXCERPT_CHARS = 600  # of each hit in a list of results
 MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives an agent
 SHOWN_ID_CHARS = 100  # of an id that names nothing; a model may send a page in its place
+MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 READ_CHARS = 40_000  # of a decision in one reading; the longest ones would fill a model's whole context
 
 
@@ -102,6 +106,12 @@ def find_document(identifier: str, dataset: Any) -> Document:
     raise LookupError(f"Aucune décision pour « {shown} »{'' if len(candidates) > 1 else expected}.{hint}")
 
 
+def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
+    """Return what was extracted of a document; where nothing was, what the rules find in it now."""
+    stored = corpus.entities_of(document.id)
+    return find_entities(document.content) if stored is None else stored
+
+
 def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
     """Close the tools over one corpus, for an agent; their French docstrings are its instructions.
 
@@ -111,7 +121,12 @@ def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None)
         log: Where every call is written down.
     """
     log = log if log is not None else RunLog()
-    return [_search_tool(retriever, log), _document_tool(corpus, log), _chunk_tool(corpus, log)]
+    return [
+        _search_tool(retriever, log),
+        _document_tool(corpus, log),
+        _chunk_tool(corpus, log),
+        _entity_tool(corpus, log),
+    ]
 
 
 def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
@@ -125,6 +140,7 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
         date_to: str = "",
         number: str = "",
         article: str = "",
+        entites: str = "",
     ) -> str:
         """Cherche dans les décisions les passages les plus proches d'une question en français.
 
@@ -132,7 +148,8 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
         position dans la décision, extrait. Reformulez la question avec les mots du droit si rien ne convient.
         Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
         (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
-        article (« L. 1152-1 du code du travail »).
+        article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
+        « partie=Société Lever ; date=12 mai 1993 ; montant=1 000 francs »).
         """
         asked = {
             "juridiction": juridiction,
@@ -142,6 +159,7 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
             "date_to": date_to,
             "number": number,
             "article": article,
+            "entites": entites,
         }
         asked = {name: text for name, value in asked.items() if value and (text := str(value).strip())}
         with log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
@@ -207,6 +225,27 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_chunk
 
 
+def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_entities(doc_id_or_chunk_id: str, classes: str = "") -> str:
+        """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
+
+        Parties, avocats, juridiction, dates, numéros, montants, délais, articles cités, solution, etc.
+        doc_id_or_chunk_id est l'identifiant d'une décision ou d'un passage ; classes, facultatif, n'en garde que
+        certaines, séparées par des virgules : « partie, montant ».
+        """
+        with log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
+            try:
+                document = find_document(str(doc_id_or_chunk_id), corpus)
+            except LookupError as error:
+                return str(error)
+            ids.append(document.id)
+        log.read(document)
+        wanted = classes if isinstance(classes, str) else ""
+        return _render_entities(document, entities_of(document, corpus), wanted)
+
+    return lookup_entities
+
+
 def _printable(text: str) -> str:
     return "".join(letter for letter in text if letter.isprintable())
 
@@ -221,12 +260,19 @@ def _question(query: object) -> str:
 
 def _filters(asked: Mapping[str, Any]) -> Filters:
     """Read the filters that a model sent, each by itself, so that the one which is not understood can be named."""
+    read: dict[str, Any] = {}
     for name, value in asked.items():
+        one = {"entity": _parts(value, ";")} if name == "entites" else {name: value}
         try:
-            Filters(**{name: value})
+            Filters(**one)
         except ValueError as error:
             raise ValueError(f"{name} n'est pas compris : « {_printable(value[:SHOWN_ID_CHARS])} »") from error
-    return Filters(**asked)
+        read |= one
+    return Filters(**read)
+
+
+def _parts(text: str, sign: str) -> list[str]:
+    return [part for one in text.split(sign) if (part := one.strip())]
 
 
 def _whole_number(name: str, value: object, least: int, most: int) -> int:
@@ -266,6 +312,27 @@ def _render_hit(hit: SearchHit) -> str:
 def _render_chunk(chunk: StoredChunk) -> str:
     marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
     return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
+
+
+def _render_entities(document: Document, entities: Sequence[Entity], classes: str) -> str:
+    wanted = {class_named(name) for name in _parts(classes, ",")}
+    kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
+    head = f"Décision {document.id}, éléments repérés : {len(kept)}"
+    if not kept:
+        known = ", ".join(sorted({one["extraction_class"] for one in entities})) or "aucune"
+        return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
+    lines = [_render_entity(document.id, one) for one in kept[:MOST_ENTITIES]]
+    rest = len(kept) - len(lines)
+    more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
+    return "\n".join([head, *lines, *more])
+
+
+def _render_entity(doc_id: str, one: Entity) -> str:
+    text = " ".join(one["extraction_text"].split())
+    shown = text if len(text) <= ENTITY_CHARS else text[:ENTITY_CHARS].rsplit(" ", 1)[0] + " […]"
+    said = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
+    marker = format_marker(doc_id, one["char_start"], one["char_end"])
+    return f"- {one['extraction_class']} : « {shown} »{f' ({said})' if said else ''} {marker}"
 
 
 def _render_document(document: Document, score: float | None = None) -> str:

@@ -5,7 +5,6 @@ In: a document's text. Out: its entities, at their places, of the classes of the
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
 
 from legal_rag.extraction.classes import (
     ARTICLE_CITE,
@@ -87,7 +86,7 @@ _PERSON = re.compile(
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
     """Return what the rules found as far as a schema has classes for it, under the schema's names."""
     names = CLASSES_ELSEWHERE.get(schema.name, {})
-    renamed = [cast(Entity, one | {"extraction_class": _name_in(names, one)}) for one in entities]
+    renamed = [one | {"extraction_class": _name_in(names, one)} for one in entities]
     return [one for one in renamed if one["extraction_class"] in schema.classes]
 
 

@@ -1,0 +1,52 @@
+"""The entities of a Library, taken along into the folder that takes its place.
+
+In: the Library's folder, and the new one. Out: a copy of what was extracted, complete also where another process goes
+on extracting meanwhile: what it finished before is in the copy, and what it wants to write later has to wait until the
+new folder is in place, where `legal_rag.extraction.run` then writes it.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from legal_rag.folders import sync
+from legal_rag.library import ENTITIES
+from legal_rag.store import PATIENCE_SECONDS
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def entities_taken_along(old: Path, new: Path) -> Iterator[None]:
+    """Copy the entities of a Library's folder, and keep others from adding to them until the block ends.
+
+    Damaged ones are left behind, which is told: they can be extracted again.
+
+    Args:
+        old: The Library's folder, which the block moves away.
+        new: The folder that the block puts in its place.
+    """
+    source = old / ENTITIES
+    if not source.is_file():
+        yield
+        return
+    with closing(sqlite3.connect(source, timeout=PATIENCE_SECONDS, isolation_level=None)) as connection:
+        _copy(connection, source, new / ENTITIES)
+        yield  # the connection, and with it its lock, goes with the old file
+
+
+def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        connection.execute("BEGIN IMMEDIATE")  # from now on nobody else writes
+        with closing(sqlite3.connect(source)) as reader, closing(sqlite3.connect(target)) as writer:
+            reader.backup(writer)
+    except sqlite3.OperationalError:  # such as a full disk
+        raise
+    except sqlite3.DatabaseError as error:
+        target.unlink(missing_ok=True)
+        logger.warning("%s is damaged (%s): its entities are left behind, extract them again", source, error)
+        return
+    sync(target)

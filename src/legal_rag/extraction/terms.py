@@ -1,0 +1,190 @@
+"""Terms of entities: what a document is found by when a question or a filter names a fact that it holds.
+
+In: entities, or a fact as a user writes it. Out: terms: `date:1993-05-12`, `amount:1000 FRF`, `partie:lever`. Two ways
+of writing one fact give one term. Civil titles, legal forms and small words are left out of names.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from legal_rag.extraction import classes
+from legal_rag.extraction.classes import CLASSES
+from legal_rag.extraction.entities import Entity
+from legal_rag.folding import fold
+from legal_rag.legal_patterns import find_amounts, find_dates
+from legal_rag.names import NO_CODE, all_names_in, number_lookups
+
+DATE_CLASSES = frozenset({
+    classes.DATE, classes.DEADLINE, classes.EFFECTIVE_DATE, classes.TERMINATION_DATE, classes.RESOLUTION_DATE,
+    classes.COMPLIANCE_DEADLINE,
+})  # fmt: skip
+AMOUNT_CLASSES = frozenset({
+    classes.MONTANT, classes.MONETARY_AMOUNT, classes.INDEMNITY_CAP, classes.LIABILITY_LIMITATION,
+    classes.SHARE_CAPITAL,
+})  # fmt: skip
+PARTY = "partie"  # kind of the terms of all who may be named in a question: their names, and persons' surnames alone
+WORD = "-mot"  # after a kind: of the terms of each word of a name
+NAME_KINDS = {
+    classes.PARTIE: PARTY,
+    classes.PARTY: PARTY,
+    classes.PERSON: PARTY,
+    classes.ORGANISATION: PARTY,
+    classes.SENDER: PARTY,
+    classes.RECIPIENT: PARTY,
+    classes.ENTITY_NAME: PARTY,
+    classes.AVOCAT: "avocat",
+    classes.AUTHORISED_SIGNATORY: "avocat",
+}
+NUMBER_CLASSES = frozenset({classes.NUMERO, classes.ECLI})
+CITING_CLASSES = frozenset(
+    {classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE, classes.LEGAL_REFERENCE}
+)
+MOST_FOLDED_WORDS = 20  # in a term: nobody writes longer passages into a question or a filter
+CACHED = 20_000  # entities whose terms are remembered: articles and courts are the same in many decisions
+TITLES = frozenset(
+    """
+    m mr mm mme mmes mlle mlles monsieur messieurs madame mesdames mademoiselle me mes maitre maitres dr docteur pr
+    veuve vve epoux epouse consorts cts sieur dame demoiselle
+""".split()
+)
+FORMS = frozenset(
+    """
+    societe societes ste stes sa sas sasu sarl eurl snc sci scp scs sca selarl selas selafa gie gaec earl scea sccv
+    association assoc compagnie cie ets etablissement etablissements entreprise
+""".split()
+)
+SMALL_WORDS = frozenset("de du des d la le les l et en au aux a the dit dite nee ne feu heritiers succession".split())
+LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
+# Legal forms in words, after folding; what follows "société" only as a part of one.
+_FORMS = re.compile(
+    r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
+    r"|civile (?:professionnelle|immobiliere)|civile|d exercice liberal a responsabilite limitee)(?: unipersonnelle)?\b"
+)
+_CLASS_NAMES = {name.casefold(): name for names in CLASSES.values() for name in names}
+
+
+class WantedEntity(NamedTuple):
+    """A condition on a document: that entities of a class hold all these terms."""
+
+    extraction_class: str
+    terms: tuple[str, ...]
+
+
+def terms_of(entity: Entity) -> list[str]:
+    """Return the terms of one entity, each once; none of a passage too long to be named."""
+    text = entity["extraction_text"]
+    if entity["extraction_class"] == classes.ARTICLE_CITE and (of := entity["attributes"].get("texte")):
+        text = f"article {text} du {of}"
+    return list(_terms_of(entity["extraction_class"], text))
+
+
+def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
+    """Return the terms of a document's entities, each with its class, in order.
+
+    Args:
+        entities: The document's.
+        decision_date: As `Document.decision_date`; its term has no class: it is no entity of the text.
+    """
+    found = {(term, one["extraction_class"]) for one in entities for term in terms_of(one)}
+    return sorted(found | {(term, "") for term in _dates(decision_date)})
+
+
+def wanted_entity(condition: str) -> WantedEntity:
+    """Read a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'.
+
+    Raises:
+        ValueError: If it is not of that form, or its value says nothing: no day, no sum, no word of a name.
+    """
+    written, sign, value = (part.strip() for part in condition.partition("="))
+    if not (written and sign and value):
+        raise ValueError(f"not an entity: {condition!r} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
+    name = class_named(written)
+    terms = tuple(dict.fromkeys(_wanted(name, value)))
+    if name == classes.DATE and not terms:
+        raise ValueError(f"entity {condition!r} names no day (expected e.g. 'date=12 mai 1993')")
+    if not terms:
+        raise ValueError(f"entity {condition!r} names nothing (expected e.g. 'partie=Société Lever')")
+    return WantedEntity(name, terms)
+
+
+def class_named(written: str) -> str:
+    """Return the class that a user means, who may write 'Numéro' for 'numero'; an unknown one is a class of his own."""
+    return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text without case, accents, ligatures and signs."""
+    plain = unicodedata.normalize("NFKD", fold(text).text)
+    return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+
+
+def name_words(text: str) -> list[str]:
+    """Return the words that tell a person or a company from others; none of "X..." or of "la société"."""
+    words = _FORMS.sub(" ", " ".join(words_of(text))).split()
+    return [word for word in words if word not in LEFT_ASIDE and len(word) > 1]
+
+
+def amount_terms(text: str) -> list[str]:
+    """Return the terms of the sums of money that a text names."""
+    return list(dict.fromkeys(f"amount:{one.value.normalize():f} {one.currency}" for one in find_amounts(text)))
+
+
+def name_term(kind: str, words: Iterable[str]) -> str:
+    """Return the term of a name, given by its words in order."""
+    return f"{kind}:{' '.join(words)}"
+
+
+@lru_cache(CACHED)
+def _terms_of(name: str, text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_terms(name, text)))
+
+
+def _terms(name: str, text: str) -> Iterator[str]:
+    if name not in NAME_KINDS:
+        yield from _values(name, text) or _folded(name, text)
+        return
+    kind, words = NAME_KINDS[name], name_words(text)
+    if 0 < len(words) <= MOST_FOLDED_WORDS:
+        yield name_term(kind, words)
+        yield from (name_term(kind, [word]) for word in _surnames(text, words))
+        yield from (name_term(kind + WORD, [word]) for word in words)
+
+
+def _surnames(text: str, words: list[str]) -> list[str]:
+    """Return those words of a person's name that stand for the person: the ones in capitals, else the last."""
+    capitals = [word for part in re.findall(r"[^\W\d_]{2,}", text) if part.isupper() for word in name_words(part)]
+    if capitals and set(capitals) != set(words):
+        return capitals
+    return words[-1:] if TITLES & set(words_of(text)) else []
+
+
+def _wanted(name: str, value: str) -> list[str]:
+    """Return the terms that a document must all have: of a name each word, in whatever order and company."""
+    if name in NAME_KINDS:
+        return [name_term(NAME_KINDS[name] + WORD, [word]) for word in name_words(value)]
+    found = [term for term in _values(name, value) if not term.endswith(f" {NO_CODE}")]
+    if name in CITING_CLASSES | NUMBER_CLASSES:
+        found = found[:1]  # the narrowest: an article with its code, if it has one
+    return found or ([] if name == classes.DATE else _folded(name, value))
+
+
+def _values(name: str, text: str) -> list[str]:
+    if name in DATE_CLASSES:
+        return _dates(text)
+    if name in AMOUNT_CLASSES:
+        return amount_terms(text)
+    if name in NUMBER_CLASSES:
+        return [term for terms in number_lookups(text) for term in terms]
+    return all_names_in(text) if name in CITING_CLASSES else []
+
+
+def _folded(name: str, text: str) -> list[str]:
+    words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
+    return [name_term(name, words)] if 0 < len(words) <= MOST_FOLDED_WORDS else []
+
+
+def _dates(text: str) -> list[str]:
+    return [f"date:{one.value.isoformat()}" for one in find_dates(text)]

@@ -1,0 +1,72 @@
+"""What was extracted of a Library's documents, as far as it still holds: for filters, and for facts in a question.
+
+In: the file that `legal_rag.extraction.run` fills. Out: conditions on documents, for `legal_rag.scope`.
+What was extracted of a text that has changed since counts for nothing.
+"""
+
+import json
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
+from legal_rag.extraction.terms import wanted_entity
+from legal_rag.scope import Condition
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.store import ExtractionStore
+
+logger = logging.getLogger(__name__)
+
+
+class LibraryEntities:
+    """The entities of a Library, opened when they are first asked for and there."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._store: ExtractionStore | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def store(self) -> "ExtractionStore | None":
+        """What holds them; None as long as nothing was extracted."""
+        with self._lock:
+            if self._store is None and self._file.is_file():
+                from legal_rag.extraction.store import ExtractionStore
+
+                self._store = ExtractionStore(self._file)
+            return self._store
+
+    def conditions(self, wanted: Sequence[str] | None) -> list[Condition]:
+        """Return what documents must meet to have the entities that a filter asks for; nothing if it asks for none.
+
+        Raises:
+            ValueError: If it asks for some, and nothing was extracted.
+        """
+        if wanted is None:
+            return []
+        if self.store is None:
+            raise ValueError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
+        found = documents_with_entities([wanted_entity(one) for one in wanted], self.store)
+        return [_held(found, self.store)]
+
+    def told_apart(self, question: str) -> Condition | None:
+        """Return the condition that a document is told from others by facts in a question; None if none is.
+
+        Damaged entities count as none, which is told: searching needs none.
+        """
+        try:
+            found = documents_told_apart(question, self.store) if self.store else []
+            return _held(found, self.store) if found and self.store else None
+        except sqlite3.DatabaseError as error:
+            logger.warning("%s cannot be read (%s): deleted, it can be made anew", self._file, error)
+            return None
+
+
+def _held(doc_ids: Iterable[str], store: "ExtractionStore") -> Condition:
+    held = json.dumps(list(store.held_hashes(doc_ids).items()))
+    pairs = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+    return Condition(f"(id, content_hash) IN ({pairs})", (held,))
