@@ -45,7 +45,7 @@ def main() -> None:
     arguments = parser.parse_args()
     library = Library.open(arguments.index_folder, arguments.index_name)
     retriever = build_retriever(library)
-    generator = random.Random(arguments.seed)  # noqa: S311
+    generator = random.Random(arguments.seed)
     print(f"{library.n_documents:,} documents, {library.manifest['counts']['chunks']:,} chunks")
     print_latencies(retriever, [query.text for query in read_queries(arguments.queries)[0]], generator)
     print_names(retriever, library, generator)

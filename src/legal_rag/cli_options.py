@@ -107,18 +107,20 @@ def extract_options(command: Any) -> Any:
             show_default=True,
             help="What is extracted: 'auto' chooses for each document.",
         ),
-        click.option("--extract-model", help="'rules', gemini-2.5-flash, another model's id."),
+        click.option(
+            "--extract-model",
+            help=f"'{RULES}', or a model's id; else {DEFAULT_MODEL} where there is a key, {RULES} where there is none.",
+        ),
     ):
         command = option(command)
     return command
 
 
-def extraction_settings(settings: dict[str, Any], default: str | None = None) -> ExtractionSettings:
+def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
     """Return what those options stand for, checked before any work is done.
 
     Args:
         settings: The command's.
-        default: The model where none is named; None takes Gemini where there is a key, else the rules.
 
     Raises:
         ValueError: If there is no such schema, or a number is out of range.
@@ -130,7 +132,7 @@ def extraction_settings(settings: dict[str, Any], default: str | None = None) ->
     key = settings["extract_api_key"] or None
     return ExtractionSettings(
         schema_name=schema,
-        model_id=settings["extract_model"] or default or (DEFAULT_MODEL if key else RULES),
+        model_id=settings["extract_model"] or (DEFAULT_MODEL if key else RULES),
         api_key=key,
         api_base=settings["extract_api_base"] or None,
         extraction_passes=settings["extract_passes"],
