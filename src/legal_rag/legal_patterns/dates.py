@@ -76,18 +76,9 @@ _DATES: tuple[tuple[str, Scan], ...] = (
         ),
     ),
     (
-        "month",
-        Around(
-            rf"(?<!\w)(?P<d>\d{{1,2}}|1{BLANK}?er){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}})(?!\w)",
-            _MONTH_STEMS,
-            10,
-            25,
-        ),
-    ),
-    (
         "words",
         Around(
-            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH}){SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
             _MONTH_STEMS,
             25,
             90,
