@@ -19,7 +19,19 @@ class Scan(Protocol):
         """Yield the matches in the order of the text; none overlaps another."""
 
 
-class Around:
+class _Compiled:
+    """A pattern that is compiled when it is first needed: compiling them all would delay every start."""
+
+    def __init__(self, pattern: str, flags: int) -> None:
+        self._source, self._flags = pattern, flags
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern itself."""
+        return re.compile(self._source, self._flags)
+
+
+class Around(_Compiled):
     """A pattern searched around the places of its words.
 
     Args:
@@ -31,13 +43,8 @@ class Around:
     """
 
     def __init__(self, pattern: str, words: Sequence[str], before: int, after: int, flags: int = re.IGNORECASE) -> None:
-        self._source, self._flags = pattern, flags
+        super().__init__(pattern, flags)
         self._words, self._before, self._after = tuple(words), before, after
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed: compiling them all would delay every start."""
-        return re.compile(self._source, self._flags)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in the order of the text."""
@@ -52,7 +59,7 @@ class Around:
                     yield whole
 
 
-class Led:
+class Led(_Compiled):
     """A pattern tried where one of its first words stands, however long its match.
 
     Args:
@@ -62,12 +69,8 @@ class Led:
     """
 
     def __init__(self, pattern: str, words: Sequence[str], flags: int = re.IGNORECASE) -> None:
-        self._source, self._flags, self._words = pattern, flags, tuple(words)
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed."""
-        return re.compile(self._source, self._flags)
+        super().__init__(pattern, flags)
+        self._words = tuple(words)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in the order of the text; none overlaps another."""
@@ -82,7 +85,7 @@ class Led:
                 yield match
 
 
-class FiguresLed:
+class FiguresLed(_Compiled):
     """A pattern tried where two or four figures stand before a dash or letters, as they begin a case number or a date.
 
     Args:
@@ -91,12 +94,8 @@ class FiguresLed:
     """
 
     def __init__(self, pattern: str, before: int = 0) -> None:
-        self._source, self._before = pattern, before
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed."""
-        return re.compile(self._source, re.IGNORECASE)
+        super().__init__(pattern, re.IGNORECASE)
+        self._before = before
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in the order of the text; none overlaps another."""
