@@ -228,7 +228,7 @@ def test_on_demand_the_rules_give_those_of_their_classes_that_are_asked_for():
 
 
 def test_the_rules_use_the_names_of_the_schema_that_is_asked_for():
-    text = "Le 3 mai 1993, M. Jean Durand a formé le pourvoi contre la société Lever ; 100 euros, article 1240 du code civil."
+    text = "Le 3 mai 1993, M. Jean Durand assigne la société Lever ; 100 euros, article 1240 du code civil."
     result = run_extraction(text, "a", "general", "rules")
     assert {(one["extraction_class"], one["extraction_text"]) for one in result.extractions} == {
         ("date", "3 mai 1993"),

@@ -1,5 +1,6 @@
 """Grounding: the exact span, whatever a model writes otherwise; or none."""
 
+import unicodedata
 from types import SimpleNamespace
 
 import pytest
@@ -88,3 +89,31 @@ def test_the_occurrence_that_the_rules_give_is_taken_and_not_shown():
 def test_an_occurrence_that_is_not_there_does_no_harm(occurrence):
     result = grounded("A. A.", extraction("A.", **{OCCURRENCE: occurrence}))
     assert len(result.entities) + result.ungrounded == 1
+
+
+def test_texts_that_differ_in_case_alone_have_each_their_own_place():
+    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. DUPONT")).entities
+    assert [(one["extraction_text"], one["char_start"]) for one in found] == [("M. Dupont", 0), ("M. DUPONT", 17)]
+
+
+def test_a_copy_takes_the_place_that_is_written_otherwise_when_the_exact_one_is_taken():
+    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. Dupont")).entities
+    assert [(one["char_start"], one["alignment"]) for one in found] == [(0, "exact"), (17, "folded")]
+
+
+def test_one_place_may_be_of_two_classes_but_not_twice_of_one():
+    both = [extraction("REJETTE", "solution"), extraction("REJETTE", "dispositif"), extraction("REJETTE", "solution")]
+    result = grounded("REJETTE le pourvoi", *both)
+    assert [one["extraction_class"] for one in result.entities] == ["solution", "dispositif"]
+    assert result.ungrounded == 1
+
+
+def test_behind_a_place_that_langextract_gave_the_next_one_is_taken():
+    text = "M. Durand, M. Durand, M. Durand"
+    found = grounded(text, extraction("M. Durand", span=(11, 20)), extraction("M. Durand")).entities
+    assert [one["char_start"] for one in found] == [11, 22]
+
+
+@pytest.mark.parametrize("written", ["arrete", "arrêt", "arr"])
+def test_a_letter_is_not_cut_from_its_separate_accent(written):
+    assert grounded(unicodedata.normalize("NFD", "un arrêté"), extraction(written)).entities == []

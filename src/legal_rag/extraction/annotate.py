@@ -10,7 +10,13 @@ from langextract.core.base_model import BaseLanguageModel
 
 from legal_rag.extraction.entities import Entity, ExtractionResult, in_order
 from legal_rag.extraction.grounding import Grounded, ground
-from legal_rag.extraction.model_calls import Memory, PersistentModel, Slots
+from legal_rag.extraction.model_calls import (
+    LATER_TEMPERATURE,
+    Memory,
+    PersistentModel,
+    Slots,
+    takes_temperature,
+)
 from legal_rag.extraction.reading import ANSWER
 from legal_rag.extraction.schemas import Schema
 from legal_rag.extraction.settings import RULES, ExtractionSettings
@@ -48,9 +54,11 @@ def extract_with_langextract(
     """
     slots, before = slots or Slots(settings.max_workers), prompt_before_piece(schema)
     found: list[Entity] = []
-    counts, dropped, chunks = Grounded(), 0, 0
+    counts, dropped, chunks = Grounded(), set[int](), 0
     for number in range(settings.passes):
-        reader = PersistentModel(model, before, slots, memory(number), settings.max_workers)
+        is_warm = number > 0 and takes_temperature(settings.model_id)
+        options = {"temperature": LATER_TEMPERATURE} if is_warm else {}
+        reader = PersistentModel(model, before, slots, memory(number), settings.max_workers, options)
         asked = settings.model_id != RULES
         document = _annotated(text, doc_name, schema, reader, max_char_buffer or settings.max_char_buffer, asked=asked)
         grounded = ground(document.extractions or [], text, reader.places(text), schema)
@@ -58,14 +66,14 @@ def extract_with_langextract(
         counts.ungrounded += grounded.ungrounded
         counts.echoed += grounded.echoed
         counts.wrong_class += grounded.wrong_class
-        dropped, chunks = dropped + len(reader.dropped), max(chunks, len(reader.pieces))
+        dropped, chunks = dropped | reader.dropped, len(reader.pieces)
     return ExtractionResult(
         doc_name=doc_name,
         extractions=in_order(found),
         schema_name=schema.name,
         model_id=settings.model_id,
         chunks=chunks,
-        dropped_chunks=dropped,
+        dropped_chunks=len(dropped),
         ungrounded=counts.ungrounded,
         echoed=counts.echoed,
         wrong_class=counts.wrong_class,

@@ -4,7 +4,7 @@ In: extractions as a model gave them and LangExtract placed them, each with the 
 in. Out: entities whose `text[start:end]` is what they say, and a count of what was left out. Nothing is guessed.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import Any
 from legal_rag.extraction.entities import OCCURRENCE, Alignment, Entity
 from legal_rag.extraction.schemas import Schema
 from legal_rag.folding import Folded, find_exact, find_folded, fold
-from legal_rag.word_spans import is_whole
+from legal_rag.word_spans import Span, is_whole
 
 PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
 
@@ -33,7 +33,7 @@ class Piece:
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.start, self.text = start, text[start:end]
-        self.used: Counter[tuple[str, str]] = Counter()  # how often each text of a class was placed
+        self.taken: defaultdict[str, set[Span]] = defaultdict(set)  # the spans of the entities of each class
 
     @cached_property
     def folded(self) -> Folded:
@@ -89,24 +89,28 @@ def _place(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, 
     if occurrence is not None and occurrence.isdecimal():
         places = find_exact(wanted, piece.text)
         return (*places[int(occurrence)], "rules") if int(occurrence) < len(places) else None
-    key = (extraction.extraction_class, fold(wanted).text)
-    exact = [span for span in find_exact(wanted, piece.text) if is_whole(piece.text, span)]
-    alignment: Alignment = "exact"
-    if not exact:
-        exact = [span for span in find_folded(wanted, piece.folded) if is_whole(piece.text, span)]
-        alignment = "folded"
-    number = piece.used[key]
-    if number >= len(exact):
+    found = _unused(extraction, piece, find_exact(wanted, piece.text))
+    if found is not None:
+        return (*found, "exact")
+    found = _unused(extraction, piece, find_folded(wanted, piece.folded))
+    return None if found is None else (*found, "folded")
+
+
+def _unused(extraction: Any, piece: Piece, places: Sequence[Span]) -> Span | None:
+    """Take the place that LangExtract gave, or the next behind those taken, of those that are whole and not taken."""
+    taken = piece.taken[extraction.extraction_class]
+    free = [span for span in places if span not in taken and is_whole(piece.text, span)]
+    if not free:
         return None
-    placed = _aligned(extraction, piece, exact) if alignment == "exact" and not number else None
-    piece.used[key] += 1 if placed is None else exact.index(placed) + 1
-    return (*(placed or exact[number]), alignment)
+    last = max(taken.intersection(places), default=(-1, -1))
+    given = _given_place(extraction, piece)
+    found = given if given in free else next((span for span in free if span > last), free[0])
+    taken.add(found)
+    return found
 
 
-def _aligned(extraction: Any, piece: Piece, places: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return where LangExtract placed an extraction, if its text stands there."""
+def _given_place(extraction: Any, piece: Piece) -> Span | None:
     interval = extraction.char_interval
     if interval is None or interval.start_pos is None or interval.end_pos is None:
         return None
-    span = (interval.start_pos - piece.start, interval.end_pos - piece.start)
-    return span if span in places else None
+    return interval.start_pos - piece.start, interval.end_pos - piece.start

@@ -4,41 +4,76 @@ In: LangExtract's prompts. Out: replies that LangExtract can read. What a server
 a reply that is no JSON is asked for once more, then for each half of its piece; what is left without one is counted.
 """
 
+import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NoReturn
 
 from langextract.core.base_model import BaseLanguageModel
-from langextract.core.exceptions import InferenceConfigError, InferenceError, InferenceRuntimeError
+from langextract.core.exceptions import InferenceConfigError, InferenceError
 from langextract.core.types import ScoredOutput
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_random_exponential
+from tenacity import Retrying, retry_if_exception, sleep_using_event, stop_after_attempt
 
 from legal_rag.extraction.grounding import PIECE, Piece
-from legal_rag.extraction.reading import ANSWER, ATTRIBUTES, UnreadableReplyError, extractions_of, reply_of
+from legal_rag.extraction.model_failures import may_pass, status_of, wait
+from legal_rag.extraction.reading import ANSWER, UnreadableReplyError, extractions_of, reply_of
 from legal_rag.extraction.settings import KEY_VARIABLE, RULES, ExtractionSettings
 
 SMALLEST_PIECE = 200  # characters; a piece no longer than twice that is not halved
-ATTEMPTS = 6  # of a request that a server refuses for now
-FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
-MOST_ASKED_WAIT = 900.0  # seconds that a server may ask to wait
+ATTEMPTS = 8  # of a request that a server refuses for now
+MOST_FAILURES = 5  # pieces in a row that a server which has replied before leaves without a reply
+LATER_TEMPERATURE = 0.7  # of the passes after the first: asked the same way, many models say the same again
 REQUEST_SECONDS = 120.0
 DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
-REFUSED = {401: "the key was refused", 403: "the key may not use it", 404: "there is no such model or address"}
-LATER = {408, 409, 425, 429, 500, 502, 503, 504}  # HTTP: the same request may succeed another time
+REFUSED = {
+    401: "the key was refused",
+    402: "the account is empty",
+    403: "the key may not use it",
+    404: "there is no such model or address",
+}
 NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5")  # models that refuse any temperature but their own
 
 Memory = tuple[Callable[[str], str | None], Callable[[str, str], None]]  # get and put a reply, by its prompt
 
 
+class LostPieceError(Exception):
+    """A server leaves one request without a reply, however often it is asked, and answers others."""
+
+
 class Slots:
-    """What all documents' requests share: how many are under way, and whether the model ever replied."""
+    """What all documents' requests share: how many are under way, and how the server has done so far."""
 
     def __init__(self, at_once: int) -> None:
         self.semaphore = threading.Semaphore(at_once)
+        self.options: dict[str, Any] = {}  # of every request
         self.has_replied = False
-        self.refusal: ValueError | None = None  # why no further request is made
+        self.failures = 0  # pieces in a row without a reply
+        self.refusal: ValueError | ConnectionError | None = None  # why no further request is made
+        self.under_way: set[threading.Event] = set()  # of each document: set, nobody waits for another attempt
+
+    def count_reply(self) -> None:
+        """Take note that the server replied."""
+        self.has_replied, self.failures = True, 0
+
+    def count_failure(self, status: int | None) -> None:
+        """Take note that it did not.
+
+        Raises:
+            LostPieceError: If it may be the request's own fault.
+            ConnectionError: If the server is away.
+        """
+        self.failures += 1
+        if self.has_replied and self.failures < MOST_FAILURES:
+            raise LostPieceError
+        self.refuse(ConnectionError(f"the model's server does not answer{f' ({status})' if status else ''}"))
+
+    def refuse(self, refusal: ValueError | ConnectionError) -> NoReturn:
+        """Make no further request, for a reason that holds for all."""
+        self.refusal = refusal
+        for cancelled in list(self.under_way):
+            cancelled.set()
+        raise refusal from None  # what the server says may hold the key
 
 
 class PersistentModel(BaseLanguageModel):
@@ -50,12 +85,20 @@ class PersistentModel(BaseLanguageModel):
         slots: Shared with the other documents.
         memory: Where replies are kept; None keeps none.
         workers: Pieces asked about at once.
+        options: Of each request, for the provider; such as a temperature.
     """
 
     def __init__(
-        self, model: BaseLanguageModel, prefix: str, slots: Slots, memory: Memory | None = None, workers: int = 1
+        self,
+        model: BaseLanguageModel,
+        prefix: str,
+        slots: Slots,
+        memory: Memory | None = None,
+        workers: int = 1,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
+        self._options, self._cancelled = dict(options or {}), threading.Event()
         self._model, self._prefix, self._slots, self._workers = model, prefix, slots, workers
         self._get, self._put = memory or (lambda _: None, lambda _, __: None)
         self.pieces: list[str] = []  # of the document, in its order
@@ -73,12 +116,16 @@ class PersistentModel(BaseLanguageModel):
             prompt.removeprefix(self._prefix).removesuffix(" ").removesuffix("\nA:") for prompt in batch_prompts
         ]
         numbers = range(first, len(self.pieces))
+        self._slots.under_way.add(self._cancelled)
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
-            for number, items in zip(numbers, pool.map(self._read, numbers), strict=True):
-                for item in items:
-                    name = next(iter(item))
-                    item[f"{name}{ATTRIBUTES}"] = {**item[f"{name}{ATTRIBUTES}"], PIECE: str(number)}
-                yield [ScoredOutput(score=1.0, output=reply_of(items))]
+            try:
+                for number, items in zip(numbers, pool.map(self._read, numbers), strict=True):
+                    yield [ScoredOutput(score=1.0, output=reply_of(_numbered(items, number)))]
+            except BaseException:  # an interruption, too
+                self._cancelled.set()
+                raise
+            finally:
+                self._slots.under_way.discard(self._cancelled)
 
     def places(self, text: str) -> list[Piece]:
         """Return the pieces at their places in the document that they are of."""
@@ -105,6 +152,9 @@ class PersistentModel(BaseLanguageModel):
             for _ in range(2):
                 try:
                     items = extractions_of(reply := self._ask(prompt))
+                except LostPieceError:
+                    self.dropped.add(number)
+                    return []
                 except (UnreadableReplyError, InferenceError):
                     continue
                 self._put(prompt, reply)
@@ -117,32 +167,54 @@ class PersistentModel(BaseLanguageModel):
         return [item for half in halves for item in self._entities(number, half)]
 
     def _ask(self, prompt: str) -> str:
-        if self._slots.refusal is not None:
-            raise self._slots.refusal
         retrying = Retrying(
-            retry=retry_if_exception(_may_pass), stop=stop_after_attempt(ATTEMPTS), wait=_wait, reraise=True
+            retry=retry_if_exception(may_pass),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=wait,
+            sleep=sleep_using_event(self._cancelled),
+            reraise=True,
         )
         try:
             reply = str(retrying(self._request, prompt))
+        except InferenceConfigError as error:  # such as a model that Ollama does not have: LangExtract's own words
+            self._slots.refuse(ValueError(f"the model cannot be asked: {error}"))
         except InferenceError as error:
             status = status_of(error)
             if status in REFUSED or (status == 400 and not self._slots.has_replied):
                 why = REFUSED.get(status or 0, "the request was refused (400)")
-                self._slots.refusal = ValueError(f"the model cannot be asked: {why}")
-                raise self._slots.refusal from None  # what the server says may hold the key
-            if _may_pass(error):
-                raise ConnectionError(f"the model's server does not answer{f' ({status})' if status else ''}") from None
+                self._slots.refuse(ValueError(f"the model cannot be asked: {why}"))
+            if may_pass(error):
+                self._slots.count_failure(status)
             raise
-        self._slots.has_replied = True
+        self._slots.count_reply()
         return reply
 
     def _request(self, prompt: str) -> str:
         with self._slots.semaphore:
-            (outputs,) = self._model.infer([prompt])
+            if self._slots.refusal is not None:
+                raise self._slots.refusal
+            if self._cancelled.is_set():
+                raise LostPieceError
+            (outputs,) = self._infer(prompt)
         reply = outputs[0].output if outputs else None
         if reply is None:
             raise UnreadableReplyError("an empty reply")
-        return reply
+        return reply.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be kept
+
+    def _infer(self, prompt: str) -> list[Sequence[ScoredOutput]]:
+        try:
+            return list(self._model.infer([prompt], **self._slots.options, **self._options))
+        except InferenceError as error:
+            # Some servers know no JSON mode; they are asked for plain text, which is read just as well.
+            if status_of(error) != 400 or "response_format" not in str(error) or self._slots.options:
+                raise
+            self._slots.options = {"response_format": {"type": "text"}}
+            return list(self._model.infer([prompt], **self._slots.options, **self._options))
+
+
+def takes_temperature(model_id: str) -> bool:
+    """Tell whether a model may be asked for another temperature than its own."""
+    return not model_id.removeprefix("openai/").startswith(NO_TEMPERATURE)
 
 
 def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLanguageModel:
@@ -162,15 +234,21 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
 
         return RulesLanguageModel()
     name, provider = settings.model_id, None
+    key = settings.api_key or os.environ.get(KEY_VARIABLE) or None
     kwargs: dict[str, Any] = {"api_key": settings.api_key, "max_workers": 1}
-    if not name.removeprefix("openai/").startswith(NO_TEMPERATURE):
+    if takes_temperature(name):
         kwargs["temperature"] = 0.0
     if name.startswith("ollama/"):
         name, provider = name.removeprefix("ollama/"), "OllamaLanguageModel"
-        kwargs["model_url"] = settings.api_base
+        kwargs |= {"model_url": settings.api_base, "timeout": int(REQUEST_SECONDS)}
     elif settings.api_base:
         name, provider = name.removeprefix("openai/"), "OpenAILanguageModel"
-        kwargs |= {"api_key": settings.api_key or "none", "base_url": settings.api_base}
+        kwargs |= {"api_key": key or "none", "base_url": settings.api_base}
+    elif name.startswith("openai/"):
+        name, provider = name.removeprefix("openai/"), "OpenAILanguageModel"
+        kwargs["api_key"] = settings.api_key or os.environ.get("OPENAI_API_KEY") or key
+    elif name.startswith("gemini"):
+        kwargs["max_retries"] = 0  # the attempts are counted here
     given = {key: value for key, value in kwargs.items() if value is not None}
     config = factory.ModelConfig(model_id=name, provider=provider, provider_kwargs=given)
     try:
@@ -185,43 +263,18 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
     client: Any = getattr(model, "_client", None)
     if hasattr(client, "with_options"):  # the attempts are counted here
         model._client = client.with_options(max_retries=0, timeout=REQUEST_SECONDS)
+    if client is not None:
+        model.api_key = None  # the client has it, and does not show it
     made: BaseLanguageModel = model
     return made
 
 
-def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status that a provider's error is about, if any."""
-    seen: BaseException | None = error
-    while seen is not None:
-        for name in ("status_code", "code"):
-            value = getattr(seen, name, None)
-            if isinstance(value, int):
-                return value
-        seen = getattr(seen, "original", None) or seen.__cause__
-    return None
-
-
-def _may_pass(error: BaseException) -> bool:
-    """Tell whether the same request may succeed later: a server that is away or asks to wait, a lost connection."""
-    if not isinstance(error, InferenceRuntimeError):
-        return False
-    if (status := status_of(error)) is not None:
-        return status in LATER
-    names = {kind.__name__ for kind in type(getattr(error, "original", None)).__mro__}
-    return bool(names & {"APIConnectionError", "APITimeoutError", "ConnectionError", "Timeout", "TransportError"})
-
-
-_exponential = wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)
-
-
-def _wait(state: RetryCallState) -> float:
-    """Wait as long as the server asks, else at random up to a limit that doubles (full jitter)."""
-    error = state.outcome.exception() if state.outcome else None
-    response = getattr(getattr(error, "original", None), "response", None)
-    asked = response.headers.get("retry-after") if response is not None and hasattr(response, "headers") else None
-    if asked is not None and asked.replace(".", "", 1).isdecimal():
-        return min(float(asked), MOST_ASKED_WAIT)
-    return _exponential(state)
+def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """Give entities the number of their piece, by which grounding knows where to look."""
+    return [
+        {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
+        for item in items
+    ]
 
 
 def _halves(piece: str) -> tuple[str, str] | None:

@@ -5,12 +5,14 @@ In: a prompt, or a model's reply. Out: the piece that the prompt asks about; a r
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 ANSWER = "\nA: "  # ends a prompt
 _QUESTION = "Q: "
 _EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(?P<inside>.*?)\n?\s*```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*)```", re.DOTALL)
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
 EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
 
 
@@ -45,16 +47,25 @@ def extractions_of(reply: str) -> list[dict[str, Any]]:
     Raises:
         UnreadableReplyError: If the reply is no JSON, or holds no list of entities.
     """
-    fenced = _FENCE.match(reply)
-    try:
-        value = json.loads(fenced["inside"] if fenced else reply)
-    except json.JSONDecodeError as error:
-        raise UnreadableReplyError(f"not JSON: {error}") from error
+    value = _json_in(reply)
     if isinstance(value, dict):
         value = value.get(EXTRACTIONS)
     if not isinstance(value, list):
         raise UnreadableReplyError(f"no list of {EXTRACTIONS!r} in the reply")
-    return [one for item in value if (one := _entity(item)) is not None]
+    return [one for item in value if isinstance(item, dict) for one in _entities(item)]
+
+
+def _json_in(reply: str) -> Any:
+    """Read what a reply holds, as it is, without a model's thoughts before it, or between fences."""
+    without_thoughts = _THOUGHTS.sub("", reply)
+    fenced = _FENCE.search(without_thoughts)
+    failure: Exception = ValueError("empty")
+    for form in (reply, without_thoughts, fenced["inside"] if fenced else ""):
+        try:
+            return json.loads(form)
+        except (ValueError, RecursionError) as error:  # a number may be too long, brackets too deep
+            failure = error if form is reply else failure
+    raise UnreadableReplyError(f"not JSON: {failure}")
 
 
 def reply_of(extractions: list[dict[str, Any]]) -> str:
@@ -62,14 +73,13 @@ def reply_of(extractions: list[dict[str, Any]]) -> str:
     return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
 
 
-def _entity(item: Any) -> dict[str, Any] | None:
-    if not isinstance(item, dict):
-        return None
-    for key, text in item.items():
-        if isinstance(key, str) and not key.endswith(ATTRIBUTES) and isinstance(text, str | int | float):
-            attributes = item.get(f"{key}{ATTRIBUTES}")
-            return {key: str(text), f"{key}{ATTRIBUTES}": _plain(attributes)}
-    return None
+def _entities(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if isinstance(item.get("extraction_class"), str):  # LangExtract's own names, which models take for the form
+        name, attributes = item["extraction_class"], item.get("attributes")
+        item = {name: item.get("extraction_text"), f"{name}{ATTRIBUTES}": attributes}
+    for name, text in item.items():
+        if name and not name.endswith(ATTRIBUTES) and isinstance(text, str | int | float) and str(text).strip():
+            yield {name: str(text), f"{name}{ATTRIBUTES}": _plain(item.get(f"{name}{ATTRIBUTES}"))}
 
 
 def _plain(attributes: Any) -> dict[str, str]:
