@@ -46,6 +46,8 @@ ORDINARY = COURTS | frozenset(
     qui que quel quelle quels quelles quand comment pourquoi dans sur selon est pour par avec affaire contre il elle
 """.split()
 )  # no party by themselves, however they are written
+PLAIN_TITLES = frozenset("m mme mlle monsieur madame mademoiselle".split())  # what follows them is always a name
+CASE_WORDS = frozenset("affaire affaires arret arrets jurisprudence contre".split())  # "l'arrêt Perruche"
 # "La loi du 6 juillet 1989" names a law, not a day.
 _LAW = re.compile(
     r"\b(?:lois?|décrets?(?:-lois?)?|directives?|règlements?|ordonnances?(?= n))\b[^,;.?!]{0,40}?\bdu\s$", re.IGNORECASE
@@ -157,7 +159,7 @@ def _days_and_sums(question: str) -> list[str]:
 class _Word(NamedTuple):
     text: str  # folded
     capital: bool  # in the midst of the question
-    titled: bool  # after a civil title or a legal form
+    titled: bool  # after "M." or "Mme"; with a capital letter, after any title, legal form or word for a case
     placed: bool  # after a court: its place
 
 
@@ -174,8 +176,14 @@ def _parties(question: str, store: "ExtractionStore", most: int) -> Iterator[Fac
 
 
 def _party(words: Sequence[_Word], store: "ExtractionStore", most: int) -> Fact | None:
-    """Look up words as a party's name: some must be written as names are."""
+    """Look up words as a party's name: some must be written as names are.
+
+    A single word with a capital letter may be anything, a town, an acronym: what stands before must say that it is a
+    name.
+    """
     if words[0].placed or not any((one.capital or one.titled) and one.text not in ORDINARY for one in words):
+        return None
+    if len(words) == 1 and not words[0].titled:
         return None
     terms = [name_term(PARTY, [one.text for one in words])]
     if len(words) == 1 and words[0].titled:
@@ -192,7 +200,8 @@ def _words(question: str) -> list[_Word]:
         for word in words_of(match.group()):
             if word not in TITLES | FORMS | SMALL_WORDS and len(word) > 1:
                 capital = match.group()[0].isupper() and match.start() > 0
-                found.append(_Word(word, capital, before in TITLES | FORMS, before in COURTS))
+                titled = before in PLAIN_TITLES or (capital and before in TITLES | FORMS | CASE_WORDS)
+                found.append(_Word(word, capital, titled, before in COURTS))
             if word not in SMALL_WORDS:
                 before = word
     return found
