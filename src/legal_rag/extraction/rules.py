@@ -35,30 +35,34 @@ from legal_rag.extraction.entities import Entity, in_order, rule_entity
 from legal_rag.extraction.parties import find_parties
 from legal_rag.extraction.schemas import Schema
 from legal_rag.legal_patterns import (
+    ArticleCitation,
     Identifier,
-    LegalDate,
+    LegalText,
     find_amounts,
     find_article_citations,
+    find_cases,
     find_cited_decisions,
     find_courts,
     find_dates,
     find_formations,
-    find_identifiers,
     find_texts,
     find_time_limits,
 )
+from legal_rag.legal_patterns.scanning import Around
 
 
 def find_entities(text: str) -> list[Entity]:
     """Find the entities of a French decision."""
     dates = find_dates(text)
     found = [rule_entity(DATE, text, one.start, one.end, iso=one.value.isoformat()) for one in dates]
-    identifiers = find_identifiers(text)
-    found += _numbers(text, identifiers)
     amounts = find_amounts(text)
     sums = {one.start for one in amounts}
-    found += (one for one in _texts(text, dates) if one["char_start"] not in sums)  # "articles 1382 et 760 euros"
-    cited = find_cited_decisions(text, dates, identifiers)
+    texts = find_texts(text, dates)
+    citations = [one for one in find_article_citations(text, texts) if one.start not in sums]  # "1382 et 760 euros"
+    found += _texts(text, texts, citations)
+    cases = _case_numbers(text, citations)
+    found += _numbers(text, cases)
+    cited = find_cited_decisions(text, dates, cases)
     found += [rule_entity(JURISPRUDENCE_CITEE, text, *span) for span in cited]
     found += _parts(text)
     found += [rule_entity(JURIDICTION, text, *span) for span in find_courts(text)]
@@ -103,22 +107,44 @@ def _parts(text: str) -> Iterator[Entity]:
     yield from (rule_entity(SOLUTION, text, *span) for span in solutions(text, part, stated))
 
 
-def _numbers(text: str, identifiers: Sequence[Identifier]) -> Iterator[Entity]:
-    for one in identifiers:
+def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
+    for one in cases:
         if one.kind == "ecli":
             yield rule_entity(ECLI, text, one.start, one.end)
-        elif one.kind != "article":
+        else:
             yield rule_entity(NUMERO, text, _first_digit(text, one), _without_stop(text, one))
-    for match in _ARREST_NUMBER.finditer(text):
+    for match in _OWN_NUMBER.finditer(text):
         yield rule_entity(NUMERO, text, *match.span("number"))
 
 
 # Numbers by which only the deciding court knows the case.
-_ARREST_NUMBER = re.compile(
-    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o]|N[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
+_OWN_NUMBER = Around(
+    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
     r"(?![\d/.,-])",
-    re.IGNORECASE,
+    ["arrêt", "arret", "rg"],
+    12,
+    60,
 )
+_ARTICLES_LETTER = re.compile(r"(?:L\.?\s?O|[LRDAC])\.?\s?\*?\s?$")
+_OF_A_CODE = re.compile(r"\s+du\s+code\b", re.IGNORECASE)
+# "les ordonnances n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958"
+_IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
+
+
+def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
+    """Find case numbers; what is a part of an article's number, as '52-12' is of 'L. 52-12', is none."""
+    cited = {place for one in citations for place in range(one.start, one.end)}
+    return [
+        one for one in find_cases(text) if one.kind != "number" or not (one.start in cited or _is_no_case(text, one))
+    ]
+
+
+def _is_no_case(text: str, one: Identifier) -> bool:
+    """Tell whether what stands around a number says that it is an article's or a statute's."""
+    before = text[max(one.start - 7, 0) : one.start]
+    before_statute, behind_statute = _IN_STATUTES
+    in_statutes = before_statute.search(before) and behind_statute.match(text, one.end)
+    return bool(in_statutes or _ARTICLES_LETTER.search(before) or _OF_A_CODE.match(text, one.end))
 
 
 def _first_digit(text: str, one: Identifier) -> int:
@@ -131,9 +157,7 @@ def _without_stop(text: str, one: Identifier) -> int:
     return one.end - 1 if written.endswith(".") and written.count(".") == 1 else one.end
 
 
-def _texts(text: str, dates: list[LegalDate]) -> Iterator[Entity]:
-    texts = find_texts(text, dates)
-    citations = find_article_citations(text, texts)
+def _texts(text: str, texts: Sequence[LegalText], citations: Sequence[ArticleCitation]) -> Iterator[Entity]:
     for one in citations:
         of = {"texte": text[one.text_start : one.text_end]} if one.text_end > one.text_start else {}
         yield rule_entity(ARTICLE_CITE, text, one.start, one.end, numero=one.value, **of)

@@ -11,7 +11,7 @@ from legal_rag.legal_patterns.cited_decisions import CitedDecision, find_cited_d
 from legal_rag.legal_patterns.courts import Court, Formation, find_courts, find_formations
 from legal_rag.legal_patterns.dates import MONTHS, LegalDate, find_dates
 from legal_rag.legal_patterns.durations import TimeLimit, find_time_limits
-from legal_rag.legal_patterns.identifiers import SERIES, Identifier, decision_identifiers, find_identifiers
+from legal_rag.legal_patterns.identifiers import SERIES, Identifier, decision_identifiers, find_cases, find_identifiers
 from legal_rag.legal_patterns.texts import LegalText, find_texts
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "decision_identifiers",
     "find_amounts",
     "find_article_citations",
+    "find_cases",
     "find_cited_decisions",
     "find_courts",
     "find_dates",

@@ -56,6 +56,8 @@ _OWN = Around(
 _BARE = Led(
     rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+", ["L.", "L O", "LO", "R.", "D."], 0
 )
+# "article 3 de l'ordonnance n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958": the last is a statute's.
+_OF_A_DAY = re.compile(rf"{SPACE}du{SPACE}\d{{1,2}}(?:er)?{SPACE}[a-zéû]{{3}}")
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
@@ -84,7 +86,7 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
-        if _OF_NO_LAW.match(text, parts.end() if parts else number.end()):
+        if _OF_NO_LAW.match(text, parts.end() if parts else number.end()) or _OF_A_DAY.match(text, number.end()):
             return
         text_start, text_end = _text_after(text, [parts.end()] if parts else [], number.end(), ends)
         end = text_end or number.end()

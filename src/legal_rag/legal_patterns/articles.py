@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.codes import CODE_NAME
@@ -49,11 +50,15 @@ _AFTER_CODE = Led(
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
 
 
+_IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
 def article_value(number: str) -> str:
     """Bring an article's number to one form: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
-    plain = re.sub(rf"{DASH}", "-", number)
+    plain = re.sub(DASH, "-", number)
     plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
-    parts = re.match(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", plain, re.IGNORECASE)
+    parts = _IN_PARTS.match(plain)
     assert parts is not None  # noqa: S101 - every part of the pattern is optional
     prefix = re.sub(r"[^A-Z]", "", (parts["prefix"] or "").upper())
     return prefix + " ".join(parts["rest"].split()).upper()

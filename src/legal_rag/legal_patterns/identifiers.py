@@ -90,7 +90,7 @@ def find_identifiers(text: str) -> list[Identifier]:
     A number of the Conseil constitutionnel's form that names no series has kind 'number'; the numbers of statutes and
     decrees, which have that form too, are left out.
     """
-    cases = list(_cases(text))
+    cases = find_cases(text)
     # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
     certain = [case for case in cases if case.kind != "number"]
     articles = [Identifier("article", *one) for one in find_article_numbers(text)]
@@ -103,6 +103,11 @@ def find_identifiers(text: str) -> list[Identifier]:
         if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in (o[:2] for o in kept)):
             kept.append(one)
     return kept
+
+
+def find_cases(text: str) -> list[Identifier]:
+    """Find what has the form of a case number; of kind 'number', some may be parts of articles' numbers."""
+    return list(_cases(text))
 
 
 def _overlap(one: Identifier, other: Identifier) -> bool:

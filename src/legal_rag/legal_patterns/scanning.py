@@ -119,12 +119,17 @@ def places(text: str, lower: str, words: Sequence[str]) -> list[int]:
     """Return where any of some words begins, rising; those in small letters are looked for in `lower`."""
     found: set[int] = set()
     for word in words:
-        where = text if word != word.lower() else lower
-        at = where.find(word)
-        while at >= 0:
-            found.add(at)
-            at = where.find(word, at + 1)
+        found.update(_places_of(text if word != word.lower() else lower, word))
     return sorted(found)
+
+
+@lru_cache(maxsize=1024)  # several patterns look for the same words, one after the other
+def _places_of(text: str, word: str) -> tuple[int, ...]:
+    found, at = [], text.find(word)
+    while at >= 0:
+        found.append(at)
+        at = text.find(word, at + 1)
+    return tuple(found)
 
 
 _FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
