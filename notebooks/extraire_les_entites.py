@@ -21,15 +21,13 @@
 #
 # Laissez tout vide pour essayer sans clé ni réseau : les règles lisent les décisions fictives livrées avec le projet.
 # `EXTRACT_MODEL` nomme un modèle (`gemini-2.5-flash`, `gpt-4o-mini`, `ollama/mistral`, ou celui que sert
-# `EXTRACT_API_BASE`) ; sa clé vient d'ici ou de l'environnement (`LANGEXTRACT_API_KEY`), et n'est enregistrée nulle part.
+# `EXTRACT_API_BASE`) ; sa clé vient d'ici ou de l'environnement (`LANGEXTRACT_API_KEY`), et n'est jamais enregistrée.
 
 # %%
 INSTALL = False  # @param {type:"boolean"}
 INDEX = ""  # @param {type:"string"}
 EXTRACT_MODEL = "rules"  # @param {type:"string"}
-EXTRACT_SCHEMA = (
-    "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "regulation", "general"]
-)
+EXTRACT_SCHEMA = "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "general"]
 EXTRACT_API_KEY = ""  # @param {type:"string"}
 EXTRACT_API_BASE = ""  # @param {type:"string"}
 OUTPUT_FOLDER = "entities_output"  # @param {type:"string"}
