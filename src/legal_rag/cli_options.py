@@ -130,6 +130,8 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
 
         get_schema(schema)
     key = settings["extract_api_key"] or None
+    if settings["extract_api_base"] and not settings["extract_model"]:
+        raise ValueError("--extract-api-base says where, not which model (expected --extract-model as well)")
     return ExtractionSettings(
         schema_name=schema,
         model_id=settings["extract_model"] or (DEFAULT_MODEL if key else RULES),

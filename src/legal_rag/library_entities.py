@@ -62,7 +62,7 @@ class LibraryEntities:
             found = documents_told_apart(question, self.store) if self.store else []
             return _held(found, self.store) if found and self.store else None
         except sqlite3.DatabaseError as error:
-            logger.warning("%s cannot be read (%s): deleted, it can be made anew", self._file, error)
+            logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)
             return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.rules import find_entities, in_classes_of
+from legal_rag.extraction.rules import find_entities, finds_any_of, in_classes_of
 from legal_rag.extraction.schemas import Example, ExampleExtraction, Schema, choose_schema, get_schema
 from legal_rag.extraction.settings import AUTO, RULES, RULES_VERSION, ExtractionSettings, default_model
 from legal_rag.extraction.store import ExtractionStore, Recipe, text_hash
@@ -75,15 +75,16 @@ def run_batch_extraction(
     settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     extractor, results = Extractor(settings, store), []
     for doc in docs:
+        name = str(doc.get("name", ""))
         try:
-            results.append(extractor.extract(doc["text"], doc["name"]))
+            results.append(extractor.extract(doc["text"], name))
         # A model fails in as many ways as there are providers; none of them is a reason to lose the others' results.
         except Exception as error:
             if on_error is not None:
-                on_error(doc["name"], error)
+                on_error(name, error)
             else:
-                logger.warning("%s was not extracted: %s", doc["name"], error)
-            results.append(ExtractionResult(doc_name=doc["name"], error=str(error) or type(error).__name__))
+                logger.warning("%s was not extracted: %s", name, error)
+            results.append(ExtractionResult(doc_name=name, error=f"{type(error).__name__}: {error}"))
     return results
 
 
@@ -111,8 +112,8 @@ def on_demand_extract(
     Raises:
         ValueError: If no class is given, or the model refuses to be asked.
     """
-    if not extraction_classes:
-        raise ValueError("no extraction_classes (expected one or more, e.g. ['montant'])")
+    if not extraction_classes or isinstance(extraction_classes, str):
+        raise ValueError(f"no extraction_classes: {extraction_classes!r} (expected one or more, e.g. ['montant'])")
     settings = _settings(None, model_id, api_key, 2000, 1, 5, api_base)
     schema = schema_of_classes(prompt_description, extraction_classes)
     result = Extractor(settings, store).extract(text, "document", schema)
@@ -142,6 +143,9 @@ class Extractor:
     def __init__(self, settings: ExtractionSettings, store: ExtractionStore | None = None) -> None:
         if settings.schema_name != AUTO:
             get_schema(settings.schema_name)  # a wrong name is known before anything is read
+            if settings.model_id == RULES and not finds_any_of(get_schema(settings.schema_name)):
+                known = "expected 'jurisprudence' or 'general', or a model"
+                raise ValueError(f"the rules find nothing of schema {settings.schema_name!r} ({known})")
         self.settings, self._store = settings, store
         self._models: dict[str, Any] = {}
         self._slots: Any = None

@@ -36,6 +36,9 @@ _AND = re.compile(
 )
 
 
+_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
+
+
 def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
     """Find the mentions of parties by name; `counsel` are the document's, who are none."""
     taken = [(one["char_start"], one["char_end"]) for one in counsel]
@@ -47,7 +50,8 @@ def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
     kept += _bodies(text)
     kept += untitled_names(text)
     kept += _known(text, learned_names(text))
-    kept = _outermost([one for one in kept if not _within(one, members)], taken)
+    kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
+    kept = _outermost(kept, taken)
     return with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
 
 

@@ -47,7 +47,7 @@ _FORMS = frozenset("sci sarl sas sa ues société sur eurl snc gie scp".split())
 _NO_PARTY = re.compile(
     r"(?i:^(?:appelant|intim|intervenant|demande|défende|volontaire|incident)|^(?:et|sur|fait|dit|vu|que|attendu|en|"
     r"il|elle|le|les|condamne|déboute|statuant|par|considérant) |^ues\b|"
-    r"pourvoi|\bmoyens?\b|requête|"
+    r"pourvoi|\bmoyens?\b|requête| contre | et M\.| le conseil\b|plaidant|^soci[ée]t[ée] (?:anonyme|civile|compagnie)$|"
     r"élection|procureur|ministre|préfet|directeur|président|avocat|\bcour\b|tribunal|ministère|"
     r"conseil constitutionnel|commission nationale des comptes|"
     r"barreau|^article|^arrêt|chambre (?:sociale|civile|commerciale|criminelle)|république|assemblée nationale|"

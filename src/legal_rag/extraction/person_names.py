@@ -32,7 +32,8 @@ _CAPITAL_PARTICLES = frozenset(
 )
 # Words with a capital letter that a name is followed by, and is not made of.
 NO_NAME = frozenset(
-    """attendu considérant considerant que qu qui mais sur vu et ou où a à ont est en au aux par pour dans avec
+    """république republique plaidant
+    attendu considérant considerant que qu qui mais sur vu et ou où a à ont est en au aux par pour dans avec
     contre il elle ce cette ces son sa ses un une alors ainsi aussi puis or donc car si ne se dit déboute
     condamne rejette confirme infirme ordonne président presidente présidente president conseiller conseillère
     conseillers conseillere greffier greffière greffiere greffiers avocat avocats avocate avoué avoués avoue

@@ -15,6 +15,7 @@ from legal_rag.extraction.classes import (
     ECLI,
     FORMATION,
     JURIDICTION,
+    JURISPRUDENCE,
     JURISPRUDENCE_CITEE,
     LEGAL_DATE,
     LEGAL_REFERENCE,
@@ -87,6 +88,11 @@ _PERSON = re.compile(
 )
 
 
+def finds_any_of(schema: Schema) -> bool:
+    """Tell whether a schema has any class that the rules know."""
+    return bool({*JURISPRUDENCE, *CLASSES_ELSEWHERE.get(schema.name, {}).values()} & set(schema.classes))
+
+
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
     """Return what the rules found as far as a schema has classes for it, under the schema's names."""
     names = CLASSES_ELSEWHERE.get(schema.name, {})
@@ -120,7 +126,7 @@ def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
 # Numbers by which only the deciding court knows the case.
 _OWN_NUMBER = Around(
     r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
-    r"(?![\d/.,-])",
+    r"(?![\d.,-]|\s?/)",
     ["arrêt", "arret", "rg"],
     12,
     60,

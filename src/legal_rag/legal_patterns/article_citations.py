@@ -86,7 +86,11 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
-        if _OF_NO_LAW.match(text, parts.end() if parts else number.end()) or _OF_A_DAY.match(text, number.end()):
+        if (
+            _goes_on(text, number)
+            or _OF_NO_LAW.match(text, parts.end() if parts else number.end())
+            or _OF_A_DAY.match(text, number.end())
+        ):
             return
         text_start, text_end = _text_after(text, [parts.end()] if parts else [], number.end(), ends)
         end = text_end or number.end()
@@ -97,6 +101,19 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
         if following is None:
             return
         start = at = following.end()
+
+
+def _goes_on(text: str, number: re.Match[str]) -> bool:
+    """Tell whether careless typing cut a number, as in 'L. 52 12' or 'L. 0. 180': its part would be another article."""
+    return (
+        bool(_REST.match(text, number.end())) if number.group()[0].isalpha() else bool(_GLUED.match(text, number.end()))
+    )
+
+
+_REST = re.compile(
+    rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{BLANK}?(?:francs?|euros?|€|F\b))|\.{BLANK}?\d|(?<=[LRDO]0)|(?<=\.{BLANK}0)"
+)
+_GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
 
 
 def _without_blanks(number: str) -> str:

@@ -28,7 +28,7 @@ _COURTS = (
 )
 # What stands before a date: "Soc., " or "CE, ass., ".
 _ABBREVIATED = re.compile(
-    rf"(?<![\w-])(?:{_CHAMBERS}|{_COURTS})(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
+    rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
     rf"(?:(?:du|le|arrêt{SPACE}du){SPACE})?$"
 )
 _LOOK_BACK = 60  # characters before a date in which its court would stand

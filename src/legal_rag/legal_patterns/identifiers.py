@@ -29,7 +29,7 @@ _CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:/\d{{1,4}})*"
 _OF_SOMETHING_ELSE = re.compile(
     r"(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
     r"d[ée]lib[ée]rations?)"
-    rf"(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?{GAP}(?:(?:n{BLANK}?[°os.]*|num[ée]ros?){GAP})?"
+    rf"(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?{GAP}(?:\((?:CEE?|UE)\){GAP})?(?:(?:n{BLANK}?[°os.]*|num[ée]ros?){GAP})?"
     rf"(?:[\d/-]+{GAP}(?:,|et){GAP})*$",
     re.IGNORECASE,
 )
@@ -150,7 +150,7 @@ def _cases(text: str) -> Iterator[Identifier]:
             continue
         unmistakable = kind == "pourvoi" and "." in match.group()
         if (
-            kind in ("number", "pourvoi")
+            kind in ("number", "pourvoi", "rg")
             and not unmistakable
             and _is_of_something_else(text[max(start - _LOOK_BACK, 0) : start])
         ):
