@@ -256,14 +256,47 @@ def test_a_new_build_keeps_what_was_extracted_and_not_the_files_that_tell_of_the
     assert examine(built) == []
 
 
-def test_compaction_keeps_what_was_extracted_and_the_files(library):
+def test_of_a_document_removed_no_entity_is_left_after_compaction(library):
     extract_library(library, RULES)
     remove_documents(["c"], library.path.parent)
+    assert not set(FILES) & set(names_in(library.path))  # they show all documents
+    assert list(Library(library.path).entities.held_ids()) == ["a", "b"]
+    compact_index(library.path.parent)
+    compacted = Library(library.path)
+    assert compacted.entities_of("a")
+    held = list(compacted.entities.held_ids())
+    assert held == ["a", "b"]
+    assert examine(compacted) == []
+
+
+def test_compaction_keeps_what_was_extracted_and_the_files(library):
+    remove_documents(["c"], library.path.parent)
+    extract_library(library.reload(), RULES)
     compact_index(library.path.parent)
     compacted = Library(library.path)
     assert compacted.entities_of("a")
     assert set(FILES) <= set(names_in(compacted.path))
     assert examine(compacted) == []
+
+
+def test_a_class_that_no_entity_has_is_refused(library, place, refused):
+    extract_library(library, RULES)
+    assert "no entities of class 'article'" in refused("search", "x", "--entity", "article=L. 1", *place)
+
+
+def test_a_server_without_a_model_is_refused(place, refused):
+    assert "--extract-model" in refused("extract", "--extract-api-base", "http://127.0.0.1:9", *place)
+
+
+def test_a_schema_that_the_rules_know_nothing_of_is_refused(place, refused):
+    line = refused("extract", "--extract-model", "rules", "--extract-schema", "corporate", *place)
+    assert "the rules find nothing of schema 'corporate'" in line
+
+
+def test_documents_that_have_entities_are_left_as_they_are_after_an_answer(library):
+    extract_library(library, ExtractionSettings(schema_name="general"))
+    complete_documents(library, ["a"], RULES)
+    assert [recipe.schema_name for recipe, _ in library.reload().entities.held_recipes()] == ["general"]
 
 
 def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(library, tiny_encoder, monkeypatch):
@@ -356,7 +389,7 @@ def test_extract_fills_the_library_and_tells_how_much(place, library, said):
     report = json.loads(said("extract", "--json", *place))
     assert (report["model"], report["documents"], report["unchanged"]) == ("rules", 3, 3)
     out = said("info", *place)
-    assert "entities: of 3 documents, by rules" in out
+    assert "entities: of 3 of 3 documents, by rules" in out
     info = json.loads(said("info", "--json", *place))
     assert [(one["documents"], one["model"]) for one in info["entities"]] == [(3, "rules-1")]
     assert "entities" not in library.manifest

@@ -246,7 +246,8 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
     click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
     for one in extracted:
-        click.echo(f"entities: of {one['documents']} documents, by {one['model']}, schema {one['schema']}")
+        of = f"{one['documents']} of {counts['documents']} documents"
+        click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
 
 
 def _extracted(library: Any) -> list[dict[str, Any]]:

@@ -12,12 +12,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from legal_rag.extraction.classes import CLASSES, JURISPRUDENCE
 from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
 from legal_rag.extraction.terms import wanted_entity
 from legal_rag.scope import Condition
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
+
+KNOWN_CLASSES = {name for names in CLASSES.values() for name in names}
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +53,11 @@ class LibraryEntities:
             return []
         if self.store is None:
             raise ValueError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
-        found = documents_with_entities([wanted_entity(one) for one in wanted], self.store)
+        entities = [wanted_entity(one) for one in wanted]
+        for name in {one.extraction_class for one in entities} - KNOWN_CLASSES:
+            if not self.store.has_class(name):
+                raise ValueError(f"no entities of class {name!r} (expected e.g. {', '.join(JURISPRUDENCE)})")
+        found = documents_with_entities(entities, self.store)
         return [_held(found, self.store)]
 
     def told_apart(self, question: str) -> Condition | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder
+from legal_rag.extraction.moving import forget_entities
 from legal_rag.index_config import (
     IndexConfig,
     IndexReport,
@@ -79,8 +80,11 @@ def remove_documents(
         FileNotFoundError: If there is no Library.
         LookupError: If one of the documents is not there; then none is removed.
     """
+    ids = list(doc_ids)
     with updating(index_folder, index_name) as update:
-        return update.remove(doc_ids)
+        removed = update.remove(ids)
+        forget_entities(update.path, ids)
+    return removed
 
 
 def _store_for(update: LibraryUpdate, path: Path, shard_chunks: int) -> StoreWriter:

@@ -132,7 +132,8 @@ _DECIDED = re.compile(
 )
 _PARTICIPLE = re.compile(
     r"(?<=est |ont )(?:déclarée?s? )?(?P<word>rejetée?s?|annulée?s?|irrecevables?|inéligibles?"
-    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) (?:statuer|déclarer)"
+    r"|(?:contraires?|conformes?) à la Constitution)(?!\w)"
+    r"|(?P<refused>n['’]y a (?:pas|plus) lieu (?:de|à) (?:statuer|déclarer)"
     r"|donné acte)"
     r"(?!\w)",
     re.IGNORECASE,

@@ -7,6 +7,7 @@ folder after that is written into the new one too.
 
 import sqlite3
 from collections.abc import Sequence
+from typing import Literal
 
 from legal_rag.corpus import Document
 from legal_rag.extraction.engine import Extractor
@@ -19,12 +20,21 @@ from legal_rag.library import ENTITIES, Library
 FORGET_AT_ONCE = 500  # documents
 
 
-class LibraryFiller:
-    """The entities of one Library, open for writing; close it in the end."""
+Keep = Literal["none", "models", "all"]
 
-    def __init__(self, library: Library, settings: ExtractionSettings, *, keep_models: bool) -> None:
+
+class LibraryFiller:
+    """The entities of one Library, open for writing; close it in the end.
+
+    Args:
+        library: Its folder is written to.
+        settings: How documents are extracted.
+        keep: What is left as it is, though it was extracted otherwise: nothing, what a model gave, or all.
+    """
+
+    def __init__(self, library: Library, settings: ExtractionSettings, *, keep: Keep = "none") -> None:
         self.library, self.settings = library, settings
-        self._keep_models = keep_models
+        self._keep = keep
         self._stores: list[ExtractionStore] = []  # those of folders that were moved away are in use till the end
         self._gaps: dict[str, list[Entity]] = {}  # of documents that were not read whole, which no store holds
         self._open()
@@ -46,8 +56,10 @@ class LibraryFiller:
         held = self.store.held_recipe(document.id, document.content_hash)
         if held is None:
             return False
-        is_kept = self._keep_models and not held.model_id.startswith(RULES)
-        return is_kept or held.key == self._extractor.recipe_for(document.content).key
+        by_model = not held.model_id.startswith(RULES)
+        if self._keep == "all" or (self._keep == "models" and by_model):
+            return True
+        return held.key == self._extractor.recipe_for(document.content).key
 
     def extract(self, text: str, doc_name: str) -> ExtractionResult:
         """Extract one document; safe for threads."""

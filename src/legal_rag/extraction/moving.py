@@ -7,7 +7,7 @@ new folder is in place, where `legal_rag.extraction.run` then writes it.
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -37,12 +37,27 @@ def entities_taken_along(old: Path, new: Path) -> Iterator[None]:
         yield  # the connection, and with it its lock, goes with the old file
 
 
+def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
+    """Forget what was extracted of documents that were removed, and delete the files that show all documents.
+
+    `legal-rag extract` writes these anew.
+    """
+    if not (library / ENTITIES).is_file():
+        return
+    from legal_rag.extraction.outputs import delete_outputs
+    from legal_rag.extraction.store import ExtractionStore
+
+    with ExtractionStore(library / ENTITIES) as store:
+        store.drop(doc_ids)
+    delete_outputs(library)
+
+
 def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     try:
         connection.execute("BEGIN IMMEDIATE")  # from now on nobody else writes
-        with closing(sqlite3.connect(source)) as reader, closing(sqlite3.connect(target)) as writer:
-            reader.backup(writer)
+        with closing(sqlite3.connect(source)) as reader:
+            reader.execute("VACUUM INTO ?", (str(target),))  # what was forgotten stays behind
     except sqlite3.OperationalError:  # such as a full disk
         raise
     except sqlite3.DatabaseError as error:

@@ -53,6 +53,13 @@ def write_outputs(folder: Path, items: Iterable[OutputItem]) -> list[Path]:
         return _put_all_in_place(scratch, folder, generation)
 
 
+def delete_outputs(folder: Path) -> None:
+    """Delete the files that `write_outputs` wrote into a folder, as far as they are there."""
+    for name in (JSONL, JSON, INDEX, PAGE):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / PAGES, ignore_errors=True)
+
+
 class _Texts(NamedTuple):
     """The files that are written beside the pages."""
 

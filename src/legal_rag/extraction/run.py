@@ -119,7 +119,7 @@ def extract_library(
     started = time.perf_counter()
     settings = _settled(settings)
     report = ExtractReport(settings.model_id, settings.schema_name)
-    with closing(LibraryFiller(library, settings, keep_models=keep_models)) as filler:
+    with closing(LibraryFiller(library, settings, keep="models" if keep_models else "none")) as filler:
         while True:
             _fill(filler, report)
             if not filler.follow():
@@ -141,7 +141,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     settings = _settled(settings)
     report = ExtractReport(settings.model_id, settings.schema_name)
     documents = [library.document(doc_id) for doc_id in dict.fromkeys(doc_ids)]
-    with closing(LibraryFiller(library, settings, keep_models=True)) as filler:
+    with closing(LibraryFiller(library, settings, keep="all")) as filler:
         _fill_with(filler, documents, report)
         report.entities = sum(len(filler.entities_of(document)) for document in documents)
     report.documents, report.seconds = len(documents), time.perf_counter() - started
