@@ -239,6 +239,13 @@ def test_the_rules_use_the_names_of_the_schema_that_is_asked_for():
     }
 
 
+def test_the_rules_take_a_lease_for_what_they_know_where_they_are_to_choose():
+    text = "CONTRAT DE BAIL\nEntre les soussignés, le bailleur et le preneur, il est convenu un loyer de 500 euros."
+    result = run_extraction(text, "a", "auto", "rules")
+    assert result.schema_name == "jurisprudence"
+    assert texts(result, "montant") == ["500 euros"]
+
+
 def test_on_demand_needs_a_class():
     with pytest.raises(ValueError, match="no extraction_classes"):
         on_demand_extract("texte", "Rien.", [], "rules")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
-from legal_rag.extraction.settings import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings
+from legal_rag.extraction.settings import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
 from legal_rag.filters import Filters
 from legal_rag.fusion import MODES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME
@@ -134,7 +134,7 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
         raise ValueError("--extract-api-base says where, not which model (expected --extract-model as well)")
     return ExtractionSettings(
         schema_name=schema,
-        model_id=settings["extract_model"] or (DEFAULT_MODEL if key else RULES),
+        model_id=settings["extract_model"] or default_model(key),
         api_key=key,
         api_base=settings["extract_api_base"] or None,
         extraction_passes=settings["extract_passes"],

@@ -37,7 +37,8 @@ def run_extraction(
     Args:
         text: The document; entities' offsets count its characters.
         doc_name: Its name, for the result.
-        schema_name: See `get_schema`; 'auto' chooses by the text; None is 'general'.
+        schema_name: See `get_schema`; None is 'general'; 'auto' chooses by the text, and is 'jurisprudence' for the
+            rules.
         model_id: 'rules', a model of Gemini's or OpenAI's, 'ollama/<model>', or any that `api_base` serves; None is
             Gemini where LANGEXTRACT_API_KEY is set, else the rules.
         api_key: For the model's server; None reads LANGEXTRACT_API_KEY. It is kept nowhere.
@@ -212,7 +213,7 @@ class Extractor:
             return self._models[schema.version], self._slots
 
     def _schema(self, text: str) -> Schema:
-        name = self.settings.schema_name
+        name = self.settings.schema
         return get_schema(choose_schema(text) if name == AUTO else name)
 
     def _recipe(self, schema: Schema) -> Recipe:

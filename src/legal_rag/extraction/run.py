@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,12 @@ from typing import Any
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.library_filler import LibraryFiller
-from legal_rag.extraction.settings import AUTO, RULES, ExtractionSettings
+from legal_rag.extraction.settings import RULES, ExtractionSettings
 from legal_rag.index_config import IndexConfig, IndexReport
 from legal_rag.library import Library
 from legal_rag.progress import progress
 from legal_rag.selection import open_documents
 
-RULES_SCHEMA = "jurisprudence"
 AHEAD = 4  # documents for each worker that are under way or done before the first of them is taken
 RULES_BATCH = 200  # documents extracted by rules that are written together
 
@@ -80,8 +79,7 @@ def extract_source(
 
     started, read = time.perf_counter(), IndexReport()
     documents, _ = open_documents(cfg, read)
-    settings = _settled(settings)
-    report = ExtractReport(settings.model_id, settings.schema_name)
+    report = ExtractReport(settings.model_id, settings.schema)
     store = None if settings.model_id == RULES else ExtractionStore(cache)
     extractor = Extractor(settings, store)
 
@@ -117,8 +115,7 @@ def extract_library(
         ValueError: If the model cannot be asked.
     """
     started = time.perf_counter()
-    settings = _settled(settings)
-    report = ExtractReport(settings.model_id, settings.schema_name)
+    report = ExtractReport(settings.model_id, settings.schema)
     with closing(LibraryFiller(library, settings, keep="models" if keep_models else "none")) as filler:
         while True:
             _fill(filler, report)
@@ -138,8 +135,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
         ValueError: If the model cannot be asked.
     """
     started = time.perf_counter()
-    settings = _settled(settings)
-    report = ExtractReport(settings.model_id, settings.schema_name)
+    report = ExtractReport(settings.model_id, settings.schema)
     documents = [library.document(doc_id) for doc_id in dict.fromkeys(doc_ids)]
     with closing(LibraryFiller(library, settings, keep="all")) as filler:
         _fill_with(filler, documents, report)
@@ -177,12 +173,6 @@ def extracted(
             yield first, future.result()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _settled(settings: ExtractionSettings) -> ExtractionSettings:
-    """Return settings with the one schema whose classes the rules know, where they are to choose."""
-    is_open = settings.model_id == RULES and settings.schema_name == AUTO
-    return replace(settings, schema_name=RULES_SCHEMA) if is_open else settings
 
 
 def _fill(filler: LibraryFiller, report: ExtractReport) -> None:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 RULES = "rules"  # the model that needs no model: `legal_rag.extraction.rules`
 RULES_VERSION = 1  # higher whenever the rules find something else: results of another one are made anew
+RULES_SCHEMA = "jurisprudence"  # whose classes the rules find, whatever a document is
 AUTO = "auto"  # a schema chosen for each document by what it holds
 DEFAULT_MODEL = "gemini-2.5-flash"  # where there is a key for it
 KEY_VARIABLE = "LANGEXTRACT_API_KEY"
 
 
-def default_model() -> str:
-    """Return the model taken where none is named: Gemini where the environment has a key for it, else the rules."""
-    return DEFAULT_MODEL if os.environ.get(KEY_VARIABLE) else RULES
+def default_model(api_key: str | None = None) -> str:
+    """Return the model taken where none is named: Gemini where a key, given or in the environment, is for it."""
+    return DEFAULT_MODEL if api_key or os.environ.get(KEY_VARIABLE) else RULES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,11 @@ class ExtractionSettings:
             raise ValueError(f"max_char_buffer must be at least 200 characters, got {self.max_char_buffer}")
         if self.max_workers < 1:
             raise ValueError(f"max_workers must be at least 1, got {self.max_workers}")
+
+    @property
+    def schema(self) -> str:
+        """The schema that is looked for: the one named; where none is, the rules take theirs, a model `AUTO`."""
+        return RULES_SCHEMA if (self.model_id, self.schema_name) == (RULES, AUTO) else self.schema_name
 
     @property
     def passes(self) -> int:
