@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import legal_rag
+from legal_rag.cli import main
 from legal_rag.encoder import PyLateEncoder, build_encoder, bundled_encoder
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
@@ -94,6 +95,32 @@ def sample_library(bundled: PyLateEncoder, sample_file: Path, tmp_path_factory: 
     config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("sample-index")))
     build_index(config, bundled)
     return open_index(config)
+
+
+@pytest.fixture
+def said(capfd):
+    """Run a command that must succeed, and return what it wrote on stdout."""
+
+    def running(*argv):
+        assert main(list(map(str, argv))) == 0
+        return capfd.readouterr().out
+
+    return running
+
+
+@pytest.fixture
+def refused(capfd):
+    """Run a command that must fail, and return its one line."""
+
+    def running(*argv):
+        assert main(list(map(str, argv))) == 1
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert err.startswith("legal-rag: ")
+        assert err.count("\n") == 1
+        return err.removeprefix("legal-rag: ").strip()
+
+    return running
 
 
 def _save_tiny_bert(folder: Path, rows: list[dict]) -> Path:

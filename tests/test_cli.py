@@ -31,32 +31,6 @@ def copied(tiny_library, tmp_path):
     return tmp_path / tiny_library.path.name
 
 
-@pytest.fixture
-def said(capfd):
-    """Run a command that must succeed, and return what it wrote on stdout."""
-
-    def running(*argv):
-        assert main(list(map(str, argv))) == 0
-        return capfd.readouterr().out
-
-    return running
-
-
-@pytest.fixture
-def refused(capfd):
-    """Run a command that must fail, and return its one line."""
-
-    def running(*argv):
-        assert main(list(map(str, argv))) == 1
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert err.startswith("legal-rag: ")
-        assert err.count("\n") == 1
-        return err.removeprefix("legal-rag: ").strip()
-
-    return running
-
-
 def edit_manifest(library_folder, **changes):
     file = library_folder / "manifest.json"
     manifest = json.loads(file.read_text("utf-8"))

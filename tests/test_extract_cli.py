@@ -52,32 +52,6 @@ def place(library):
     return ["--index-folder", str(library.path.parent)]
 
 
-@pytest.fixture
-def said(capfd):
-    """Run a command that must succeed, and return what it wrote on stdout."""
-
-    def running(*argv):
-        assert main(list(map(str, argv))) == 0
-        return capfd.readouterr().out
-
-    return running
-
-
-@pytest.fixture
-def refused(capfd):
-    """Run a command that must fail, and return its one line."""
-
-    def running(*argv):
-        assert main(list(map(str, argv))) == 1
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert err.startswith("legal-rag: ")
-        assert err.count("\n") == 1
-        return err.removeprefix("legal-rag: ").strip()
-
-    return running
-
-
 def names_in(folder):
     return sorted(path.name for path in Path(folder).iterdir() if not path.name.endswith(".lock"))
 

@@ -17,7 +17,7 @@ from legal_rag.extraction.model_calls import (
     Slots,
     takes_temperature,
 )
-from legal_rag.extraction.reading import ANSWER
+from legal_rag.extraction.reading import without_answer
 from legal_rag.extraction.schemas import Schema
 from legal_rag.extraction.settings import RULES, ExtractionSettings
 
@@ -115,7 +115,7 @@ def prompt_before_piece(schema: Schema) -> str:
 
     template = PromptTemplateStructured(description=schema.prompt, examples=schema.lx_examples())
     handler = FormatHandler(format_type=FormatType.JSON, use_wrapper=True, use_fences=False)
-    return QAPromptGenerator(template, handler).render("").removesuffix(" ").removesuffix(ANSWER.rstrip(" "))
+    return without_answer(QAPromptGenerator(template, handler).render(""))
 
 
 def _overlaps_any(one: Entity, others: list[Entity]) -> bool:

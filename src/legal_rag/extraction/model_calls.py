@@ -17,7 +17,7 @@ from tenacity import Retrying, retry_if_exception, sleep_using_event, stop_after
 
 from legal_rag.extraction.grounding import PIECE, Piece
 from legal_rag.extraction.model_failures import may_pass, status_of, wait
-from legal_rag.extraction.reading import ANSWER, UnreadableReplyError, extractions_of, reply_of
+from legal_rag.extraction.reading import ANSWER, UnreadableReplyError, extractions_of, reply_of, without_answer
 from legal_rag.extraction.settings import KEY_VARIABLE, RULES, ExtractionSettings
 
 SMALLEST_PIECE = 200  # characters; a piece no longer than twice that is not halved
@@ -112,9 +112,7 @@ class PersistentModel(BaseLanguageModel):
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
         """Yield one reply for each prompt, in their order."""
         first = len(self.pieces)
-        self.pieces += [
-            prompt.removeprefix(self._prefix).removesuffix(" ").removesuffix("\nA:") for prompt in batch_prompts
-        ]
+        self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
         numbers = range(first, len(self.pieces))
         self._slots.under_way.add(self._cancelled)
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:

@@ -1,4 +1,4 @@
-"""The entities of a Library, taken along into the folder that takes its place.
+"""The entities of a Library, taken along into the folder that takes its place, or forgotten with their documents.
 
 In: the Library's folder, and the new one. Out: a copy of what was extracted, complete also where another process goes
 on extracting meanwhile: what it finished before is in the copy, and what it wants to write later has to wait until the

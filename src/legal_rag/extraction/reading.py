@@ -20,6 +20,11 @@ class UnreadableReplyError(ValueError):
     """A reply is no JSON of the form that LangExtract reads, for example because it was cut off."""
 
 
+def without_answer(prompt: str) -> str:
+    """Return a prompt up to the piece's end; a client may have taken off its last blank."""
+    return prompt.removesuffix(" ").removesuffix(ANSWER.rstrip())
+
+
 def piece_of(prompt: str) -> str:
     """Return the text that a prompt asks about: what stands behind the last example.
 
@@ -29,7 +34,7 @@ def piece_of(prompt: str) -> str:
     Raises:
         ValueError: If the prompt is not one of LangExtract's.
     """
-    body = "\n" + prompt.removesuffix(" ").removesuffix("\nA:")
+    body = "\n" + without_answer(prompt)
     start = body.find(f"\n{_QUESTION}")
     if start < 0:
         raise ValueError(f"not a prompt of LangExtract's: {prompt[-60:]!r} (expected '… Q: <text>\\nA: ')")

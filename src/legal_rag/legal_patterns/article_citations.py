@@ -86,18 +86,14 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
-        if (
-            _goes_on(text, number)
-            or _OF_NO_LAW.match(text, parts.end() if parts else number.end())
-            or _OF_A_DAY.match(text, number.end())
-        ):
+        behind = parts.end() if parts else number.end()
+        if _goes_on(text, number) or _OF_NO_LAW.match(text, behind) or _OF_A_DAY.match(text, number.end()):
             return
-        text_start, text_end = _text_after(text, [parts.end()] if parts else [], number.end(), ends)
+        text_start, text_end = _text_after(text, (behind, number.end()), ends)
         end = text_end or number.end()
-        yield ArticleCitation(
-            article_value(_without_blanks(number.group())), start, end, text_start or end, text_end or end
-        )
-        following = _NEXT.match(text, text_end or (parts.end() if parts else number.end()))
+        value = article_value(_without_blanks(number.group()))
+        yield ArticleCitation(value, start, end, text_start or end, end)
+        following = _NEXT.match(text, text_end or behind)
         if following is None:
             return
         start = at = following.end()
@@ -105,14 +101,12 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:
     """Tell whether careless typing cut a number, as in 'L. 52 12' or 'L. 0. 180': its part would be another article."""
-    return (
-        bool(_REST.match(text, number.end())) if number.group()[0].isalpha() else bool(_GLUED.match(text, number.end()))
-    )
+    rest = _REST if number.group()[0].isalpha() else _GLUED
+    return rest.match(text, number.end()) is not None
 
 
-_REST = re.compile(
-    rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{BLANK}?(?:francs?|euros?|€|F\b))|\.{BLANK}?\d|(?<=[LRDO]0)|(?<=\.{BLANK}0)"
-)
+_SUM = rf"{BLANK}?(?:francs?|euros?|€|F\b)"
+_REST = re.compile(rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{_SUM})|\.{BLANK}?\d|(?<=[LRDO]0)|(?<=\.{BLANK}0)")
 _GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
 
 
@@ -120,8 +114,9 @@ def _without_blanks(number: str) -> str:
     return re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number)
 
 
-def _text_after(text: str, tries: list[int], last: int, ends: Mapping[int, int]) -> tuple[int, int]:
-    for at in (*tries, last):
+def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> tuple[int, int]:
+    """Return where the text's name stands that follows the first place that any follows; zeros if none does."""
+    for at in tries:
         connector = _CONNECTOR.match(text, at)
         if connector and connector.end() in ends:
             return connector.end(), ends[connector.end()]

@@ -64,35 +64,26 @@ _MONTH_STEMS = (
     "janv", "févr", "fevr", "fév", "mars ", "mars\u00a0", "mars\t", "mars\u202f", "avr", "mai ", "mai\u00a0", "mai\t",
     "mai\u202f", "juin", "juil", "août", "aout", "sept", "oct", "nov", "déc", "dec",
 )  # fmt: skip
-_DATES: tuple[tuple[str, Scan], ...] = (
-    ("iso", FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])")),
-    (
-        "figures",
-        Around(
-            rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
-            [f"{sign}{figure}" for sign in "/.-" for figure in "0123456789"],
-            3,
-            12,
-        ),
+_DATES: tuple[Scan, ...] = (
+    FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])"),
+    Around(
+        rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
+        [f"{sign}{figure}" for sign in "/.-" for figure in "0123456789"],
+        3,
+        12,
     ),
-    (
-        "words",
-        Around(
-            rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
-            _MONTH_STEMS,
-            25,
-            90,
-        ),
+    Around(
+        rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+        _MONTH_STEMS,
+        25,
+        90,
     ),
-    (
-        "words",
-        Around(
-            rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
-            rf"(?P<m>{_MONTH})(?!\w)",
-            ["an ", "an\u00a0", "an\t", "an\u202f"],
-            1,
-            160,
-        ),
+    Around(
+        rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
+        rf"(?P<m>{_MONTH})(?!\w)",
+        ["an ", "an\u00a0", "an\t", "an\u202f"],
+        1,
+        160,
     ),
 )
 
@@ -103,15 +94,15 @@ def find_dates(text: str) -> list[LegalDate]:
     Years of two figures are of the years 1930 to 2029. Days that are not in the calendar are left out.
     """
     found = []
-    for form, pattern in _DATES:
+    for pattern in _DATES:
         for match in pattern.finditer(text):
-            if (value := _date(form, match)) is not None:
+            if (value := _date(match)) is not None:
                 found.append(LegalDate(value, match.start(), match.end()))
     found.sort(key=lambda one: (one.start, -one.end))
     return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
 
 
-def _date(form: str, match: re.Match[str]) -> date | None:
+def _date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
         return date(_year(year), _MONTH_FORMS.get(month) or int(month), _day(day))
