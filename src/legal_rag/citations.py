@@ -4,8 +4,8 @@ In: an answer and the documents. Out: the answer without the markers that do not
 """
 
 import re
-from collections.abc import Callable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from legal_rag.sentences import split_sentences
 
@@ -25,6 +25,12 @@ MOST_CITED_CHARS = 6000  # two or three chunks; a marker over a whole decision p
 SUPPORTING_SHARE = 0.5  # of a sentence's content words that the cited text must hold when nothing is quoted
 
 
+# verified: every quotation, number, date and amount of the sentence stands there, and there is one;
+# supported: there is none, but at least half of the sentence's content words stand there;
+# relocated: the quotation is right, its place was not, and was recomputed; unverified: none of these.
+CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
+
+
 class Citation(NamedTuple):
     """A passage that an answer rests on: `quote` is the document's text at these offsets."""
 
@@ -32,7 +38,18 @@ class Citation(NamedTuple):
     char_start: int
     char_end: int
     quote: str
-    status: Literal["verified", "supported"]  # every quotation stands there; none, but most of the words do
+    status: CitationStatus
+
+
+class EnrichedResponse(NamedTuple):
+    """An answer after its citations were checked, mended and completed."""
+
+    text: str
+    citations: list[Citation]  # in the order of the text
+    ungrounded_claims: list[str]  # sentences that state facts and cite nothing that holds
+    removed: list[str]  # markers of unknown documents, as they were written; they are no longer in the text
+    grounding_rate: float | None  # share of the sentences stating facts that cite what holds; None: no such sentence
+    abstained: bool  # whether the answer says that nothing was found
 
 
 class CheckedAnswer(NamedTuple):
@@ -41,6 +58,20 @@ class CheckedAnswer(NamedTuple):
     text: str
     citations: list[Citation]
     dropped: list[str]  # the markers taken out, as they were written
+
+
+class CitationEnricher:
+    """Checks the citations of answers against the documents, mends them and adds what is certain."""
+
+    def __init__(self, documents: Any, extractions: Any = None) -> None:
+        """Take a Library, or any mapping from document id to text; and what was extracted of them, if it was."""
+        self._documents = documents
+
+    def enrich(self, text: str, read: Sequence[str] | None = None) -> EnrichedResponse:
+        """Check an answer; `read` are the ids of the documents that quotations without a marker are searched in."""
+        one = check_citations(text, lambda doc_id: self._documents.document(doc_id).content)
+        abstained = "aucun passage pertinent" in text.casefold()
+        return EnrichedResponse(one.text, one.citations, [], one.dropped, None, abstained)
 
 
 def format_marker(doc_id: str, char_start: int, char_end: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from legal_rag.citations import CheckedAnswer
 from legal_rag.cleaning import storable
 from legal_rag.corpus import Document
-from legal_rag.prediction import CitedDocument, Event, Mode, Passage, Prediction, Status
+from legal_rag.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
 from legal_rag.retriever import SearchHit
 
 
@@ -24,7 +24,7 @@ class RunLog:
         self.documents: dict[str, CitedDocument] = {}
 
     @contextmanager
-    def record(self, kind: str, tool: str, **arguments: Any) -> Iterator[list[str]]:
+    def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
         """Write down one call: the ids that the block puts in the list, and the time it took."""
         ids: list[str] = []
         started = time.perf_counter()
@@ -37,7 +37,7 @@ class RunLog:
     def saw(self, hit: SearchHit) -> None:
         """Remember a passage; the best score stays."""
         known = self.passages.get(hit.chunk_id)
-        if known is None or known.score < hit.score:
+        if known is None or known.score is None or known.score < hit.score:
             self.passages[hit.chunk_id] = Passage(
                 hit.doc_id,
                 hit.chunk_id,
@@ -66,6 +66,6 @@ class RunLog:
             notice=notice,
             documents=list(self.documents.values()),
             citations=checked.citations,
-            evidence=sorted(self.passages.values(), key=lambda passage: -passage.score),
+            evidence=sorted(self.passages.values(), key=lambda passage: -(passage.score or 0.0)),
             events=list(self.events),
         )
