@@ -87,7 +87,7 @@ def child(folder: str, address: str, documents: str, strategy: str) -> None:
     from legal_rag.library import Library
     from legal_rag.questions import generate_questions
 
-    library, lm = Library.open(folder, "all"), build_language_model("scripted", api_base=address)
+    library, lm = Library.open(folder, "all"), build_language_model("scripted", api_base=address, cache=False)
     with tempfile.TemporaryDirectory() as output:
         started = time.perf_counter()
         report = generate_questions(

@@ -74,7 +74,7 @@ from legal_rag.questions.estimate import estimate
 
 endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
 asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])
-lm = build_language_model(*endpoint) if asks_a_model else None
+lm = build_language_model(*endpoint, cache=False) if asks_a_model else None
 print(estimate(library, lm, limit=LIMIT) if lm else "Sans modèle : sommaires et titres.")
 
 # %% [markdown]

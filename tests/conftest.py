@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from legal_rag.library import Library
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm would try the network at import
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the user's own replies
 
 SAMPLE = Path(legal_rag.__file__).parent / "sample"
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,7 +40,8 @@ class ScriptedServer:
         self._lock, self._stopping = threading.Lock(), threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
-        self.api_base = f"http://127.0.0.1:{self._server.server_port}/v1"
+        # An address of its own, though ports come round again: no test gets replies that were cached in another one.
+        self.api_base = f"http://127.0.0.1:{self._server.server_port}/{uuid.uuid4().hex}/v1"
 
     def __enter__(self) -> "ScriptedServer":
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()

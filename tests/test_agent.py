@@ -200,7 +200,7 @@ def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
 
 
 def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
-    monkeypatch.setattr("legal_rag.agent.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
+    monkeypatch.setattr("legal_rag.instructions.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
     assert instructions_of(tiny_library).startswith("{")
     _, server = ask(diligent)
     assert '"format_version": ' in server.prompts[0]
@@ -208,8 +208,8 @@ def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library
 
 def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
     for name in ("jurisprudence", "constitutionnel"):
-        assert "[Source: identifiant de la décision, chars début-fin]" in default_instructions(name)
-    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: constitutionnel, jurisprudence"):
+        assert "[Source: identifiant, chars début-fin]" in default_instructions(name)
+    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: code_du_travail"):
         default_instructions("martien")
 
 

@@ -204,8 +204,11 @@ def test_the_classes_of_a_schema_have_different_colours(names):
 def palette():
     """Return the colours in light and in dark mode."""
     style = style_of("".join(page_parts([])))
-    light, dark = (re.findall(r"--([\w-]+): (#\w{6});", part) for part in style.split("prefers-color-scheme: dark")[:2])
-    return [dict(light), dict(dark)]
+    blocks = re.findall(r"(@media[^{}]*dark\) \{\s*)?:root \{(.*?)\}", style, re.DOTALL)
+    return [
+        dict(re.findall(r"--([\w-]+): (#\w{6});", "".join(block for mode, block in blocks if bool(mode) is dark)))
+        for dark in (False, True)
+    ]
 
 
 def luminance(colour):

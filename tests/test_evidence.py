@@ -1,5 +1,6 @@
 """Evidence mode: what it writes is the corpus's own words, or one fixed sentence."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -7,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from legal_rag.answer_stream import AnswerStream
+from legal_rag.budget import Usage
 from legal_rag.citations import Citation, format_marker
-from legal_rag.evidence import INTRODUCTION, NO_PASSAGE, QUOTE_CHARS, EvidenceAgent
+from legal_rag.evidence import INSTEAD, INTRODUCTION, NO_PASSAGE, QUOTE_CHARS, EvidenceAgent
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import build_retriever
@@ -77,17 +80,40 @@ def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent):
     log = RunLog()
     with log.record("search", "search_legal_docs", query="bail"):
         pass
-    prediction = agent.answer(QUESTION, log, mode="fallback", notice="Le modèle dort.")
-    assert (prediction.mode, prediction.status, prediction.notice) == ("fallback", "model_failed", "Le modèle dort.")
+    stream = AnswerStream(agent.run(QUESTION, log, mode="fallback", notice="Le modèle dort."))
+    prediction = stream.prediction
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice == f"Le modèle dort. {INSTEAD}"
     assert [event.input.get("query") for event in prediction.events[:2]] == ["bail", QUESTION]
 
 
 def test_json_has_the_forms_of_the_command_line(agent):
     value = json.loads(json.dumps(agent(QUESTION).to_json()))
-    assert list(value) == ["question", "answer", "mode", "status", "notice", "documents", "citations", "events"]
+    assert {"question", "answer", "mode", "status", "notice", "documents", "citations", "events"} <= set(value)
     assert set(value["documents"][0]) == {"doc_id", "title", "decision_date"}
     assert set(value["citations"][0]) == {"doc_id", "char_start", "char_end", "quote", "status"}
-    assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds"}
+    assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds", "usage"}
+
+
+def test_passages_alone_are_wholly_grounded_and_cost_no_call(agent):
+    prediction = agent(QUESTION)
+    assert (prediction.grounding_rate, prediction.ungrounded_claims, prediction.usage) == (1.0, [], Usage())
+    assert prediction.seconds >= sum(event.seconds for event in prediction.events) > 0
+    assert agent("Xylophone zygomatique wagnérien kangourou ?").grounding_rate is None
+
+
+def test_the_evidence_is_shown_with_what_stands_around_it_and_the_words_that_match(agent, tiny_library):
+    for passage in agent(QUESTION).evidence:
+        content = tiny_library.document(passage.doc_id).content
+        around = passage.before + passage.text + passage.after
+        assert around == content[passage.char_start - len(passage.before) :][: len(around)]
+        assert passage.matches
+
+
+def test_passages_can_be_streamed_or_awaited(agent):
+    stream = agent.stream(QUESTION)
+    assert [event.type for event in stream] == ["search", "answer"]
+    assert asyncio.run(agent.acall(QUESTION)).answer == stream.prediction.answer == agent(QUESTION).answer
 
 
 @pytest.mark.parametrize("n_passages", [0, -1])

@@ -326,7 +326,7 @@ def test_a_library_without_its_store_is_incomplete(tmp_path):
 
 
 def names_in(folder):
-    return sorted(path.name for path in Path(folder).iterdir() if path.name != ".lib.lock")
+    return sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".lock")
 
 
 def test_a_finished_build_leaves_the_library_alone(tmp_path):

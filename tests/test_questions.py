@@ -71,7 +71,7 @@ def small_library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
 
 
 def model_at(server):
-    return build_language_model("scripted", KEY, server.api_base)
+    return build_language_model("scripted", KEY, server.api_base, cache=False)
 
 
 def rows_of(folder):

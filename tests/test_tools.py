@@ -15,7 +15,7 @@ from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever
 from legal_rag.rows import document_of
 from legal_rag.run_log import RunLog
-from legal_rag.tools import READ_CHARS, build_tools, lookup_chunk, lookup_legal_doc, search_legal_docs
+from legal_rag.tools import build_tools, lookup_chunk, lookup_legal_doc, search_legal_docs
 
 ROWS = {
     "2001": "Le premier texte parle du bail rural.",
@@ -156,12 +156,20 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
     search, document, chunk, entities = map(dspy.Tool, build_tools(library, retriever))
     filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites"]
     assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k", *filters])
-    assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id"])
+    assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id", "start"])
     assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
     assert (entities.name, list(entities.args)) == ("lookup_entities", ["doc_id_or_chunk_id", "classes"])
-    assert [tool.desc.split()[0] for tool in (search, document, chunk, entities)] == ["Cherche", *["Donne"] * 3]
+    assert [tool.desc.split()[0] for tool in (search, document, chunk, entities)] == [
+        "Cherche",
+        "Lit",
+        "Donne",
+        "Donne",
+    ]
     assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
-    assert document(chunk_id="2001-0").endswith(ROWS["2001"])
+    assert document(chunk_id="2001-0") == (
+        "Caractères 0 à 37 sur 37 ; fin de la décision.\n<extrait>\nDécision : 2001\nTitre : Titre 2001\n"
+        f"[chars 0-37] {ROWS['2001']}\n</extrait>"
+    )
     assert "« Le premier texte" in chunk(chunk_id="2001-0")
 
 
@@ -209,28 +217,13 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
     [
         (("", 3), "Recherche impossible : la question est vide."),
         (("bail", 0), "Recherche impossible : k doit être un nombre entier de 1 à 50, reçu : « 0 »."),
-        (("bail", "trois"), "Recherche impossible : k doit être un nombre entier de 1 à 50, reçu : « trois »."),
+        (("bail", "beaucoup"), "Recherche impossible : k doit être un nombre entier de 1 à 50, reçu : « beaucoup »."),
         (("bail " * 500, 3), "Recherche impossible : la question est trop longue, reformulez-la en une phrase."),
     ],
 )
 def test_a_search_that_cannot_be_made_is_explained_in_french(library, retriever, arguments, answer):
     search, *_ = build_tools(library, retriever)
     assert search(*arguments) == answer
-
-
-def test_numbers_as_text_are_understood_and_large_ones_cut(library, retriever):
-    search, _, chunk, _ = build_tools(library, retriever)
-    assert search("phrase du long texte", "2").count("[Source: ") == 2
-    assert search("phrase du long texte", 10**30).count("[Source: ") == min(50, library.manifest["counts"]["chunks"])
-    assert chunk("LONG-8", "99").count("[Source: ") == 11
-
-
-def test_a_long_decision_is_cut_and_says_so(library, retriever):
-    _, document, *_ = build_tools(library, retriever)
-    text = document("LONG-0")
-    assert len(text) < READ_CHARS + 200
-    assert text.endswith("]")
-    assert f"\n[Texte coupé : {len(ROWS['LONG'])} caractères en tout. La suite se lit par passages" in text
 
 
 def test_a_long_passage_is_an_excerpt_in_a_list_of_results(library, retriever):
@@ -279,7 +272,7 @@ def test_runs_in_threads_do_not_mix(library, retriever):
         start.wait()
         for _ in range(5):
             search(doc_id, k=1)
-            if not document(f"{doc_id}-0").startswith(f"Décision : {doc_id}\n"):
+            if f"<extrait>\nDécision : {doc_id}\n" not in document(f"{doc_id}-0"):
                 wrong.append(doc_id)
 
     threads = [threading.Thread(target=run, args=item) for item in logs.items()]
@@ -309,7 +302,7 @@ def test_what_was_not_extracted_the_rules_find_on_the_spot(decided, tiny_encoder
     log = RunLog()
     *_, entities = build_tools(decided, build_retriever(decided, tiny_encoder), log)
     text = entities("D-1-0", "Date, montant")
-    assert text.startswith("Décision D-1, éléments repérés : 3\n- date : « 12 mai 1993 »")
+    assert text.startswith("Décision D-1, éléments repérés : 3\n<extrait>\n- date : « 12 mai 1993 »")
     assert "[Source: D-1, chars 3-14]" in text
     assert "« 1 000 francs »" in text
     assert text == entities("D-1", "montant,date")
@@ -338,7 +331,8 @@ def test_what_was_extracted_is_shown_instead(decided, tiny_encoder):
     search, _, _, entities = build_tools(decided, build_retriever(decided, tiny_encoder))
     marker = f"[Source: D-1, chars {found[0]['char_start']}-{found[0]['char_end']}]"
     assert entities("D-1") == (
-        f"Décision D-1, éléments repérés : 1\n- partie : « le preneur » (role : demandeur) {marker}"
+        "Décision D-1, éléments repérés : 1\n<extrait>\n"
+        f"- partie : « le preneur » (role : demandeur) {marker}\n</extrait>"
     )
     assert entities("D-1", "montant") == ("Décision D-1 : aucun élément de ce genre. Classes présentes : partie.")
     assert "D-1-0" in search("paiement", entites="partie=le preneur")

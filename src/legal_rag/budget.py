@@ -4,7 +4,9 @@ In: limits, and each model call's usage. Out: the sum, and the limit that was re
 """
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 
 
 class Usage(NamedTuple):
@@ -31,6 +33,16 @@ class Usage(NamedTuple):
             None if self.cost is None or other.cost is None else self.cost + other.cost,
         )
 
+    def minus(self, earlier: "Usage") -> "Usage":
+        """Return what came to it since an earlier state of the same account."""
+        return Usage(
+            self.calls - earlier.calls,
+            self.cached - earlier.cached,
+            self.prompt_tokens - earlier.prompt_tokens,
+            self.completion_tokens - earlier.completion_tokens,
+            None if self.cost is None or earlier.cost is None else self.cost - earlier.cost,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
@@ -47,3 +59,40 @@ class Budget:
             value = getattr(self, field.name)
             if value is not None and not value > 0:
                 raise ValueError(f"a budget's {field.name} must be above 0, got {value}")
+
+    def reached(self, usage: Usage, seconds: float) -> Limit | None:
+        """Return the limit that a run's calls have come to, steps apart; None if it may go on."""
+        if seconds >= self.seconds:
+            return "seconds"
+        if usage.calls >= self.model_calls:
+            return "model_calls"
+        if usage.tokens >= self.tokens:
+            return "tokens"
+        if self.cost is not None and (usage.cost is None or usage.cost >= self.cost):
+            return "cost"
+        return None
+
+
+class BudgetExceededError(Exception):
+    """A run has come to one of its limits."""
+
+    def __init__(self, limit: Limit, budget: Budget, usage: Usage | None = None) -> None:
+        self.limit = limit
+        self.notice = f"Budget épuisé : {_limit_in_french(limit, budget, usage or Usage())}"  # a French sentence
+        super().__init__(self.notice)
+
+
+def _limit_in_french(limit: Limit, budget: Budget, usage: Usage) -> str:
+    if limit == "cost" and usage.cost is None:
+        return "le prix de ce modèle est inconnu, le coût ne peut donc pas être limité"
+    value = getattr(budget, limit)
+    number = f"{value:,.10g}".replace(",", "\u202f").replace(".", ",")
+    many = abs(value) >= 2
+    unit = {
+        "steps": "étapes" if many else "étape",
+        "model_calls": "appels au modèle" if many else "appel au modèle",
+        "tokens": "jetons lus et écrits" if many else "jeton",
+        "seconds": "secondes" if many else "seconde",
+        "cost": "dollars" if many else "dollar",
+    }[limit]
+    return f"{number} {unit}"

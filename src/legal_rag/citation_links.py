@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from legal_rag.names import lead_of, loosest_of
+from legal_rag.scope import distinct
 
 Place = tuple[int, int]  # shard, position
 MOST_HELD = 10  # documents that may go by one name (an article's versions) and still be cited by it
+MOST_COUNTED = 100_000  # documents citing one name: more are as many
 
 
 class Link(NamedTuple):
@@ -23,6 +25,17 @@ class Link(NamedTuple):
     cited: int
     name: str  # the term by which any text would name the document cited
     share: float  # of all that the citing one cites, in the corpus or not; in (0, 1]
+
+
+class CitingDecision(NamedTuple):
+    """A document that cites a name, as its source describes it."""
+
+    doc_id: str
+    title: str
+    decision_date: str
+    juridiction: str
+    formation: str
+    solution: str
 
 
 class CitationLinks:
@@ -69,6 +82,32 @@ class CitationLinks:
                         citing, holder, loosest_of(term), share + (before.share if before else 0.0)
                     )
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
+
+    def count_citing(self, term: str) -> int:
+        """Count the documents that cite a name, of any commit; `MOST_COUNTED` stands for that many and more."""
+        counted = f"SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT {MOST_COUNTED:d}"
+        return int(self._connect().execute(f"SELECT COUNT(*) FROM ({counted})", (term,)).fetchone()[0])  # noqa: S608
+
+    def solutions(self) -> list[str]:
+        """Return the outcomes that the documents' sources give, each once; the empty one is of those that give none."""
+        return [solution for (solution,) in distinct(self._connect(), ("solution",))]
+
+    def citing(self, term: str, solutions: Iterable[str], most: int) -> list[CitingDecision]:
+        """Return the documents that cite a name and have one of some outcomes.
+
+        Args:
+            term: As `legal_rag.names.cited_by` gives it.
+            solutions: As their sources write them.
+            most: Documents citing the name that are looked at, whatever their outcome: those indexed last.
+        """
+        query = f"""
+            SELECT {", ".join(CitingDecision._fields).replace("doc_id", "id")} FROM
+            (SELECT document_key FROM names WHERE term = ? AND own = 0 ORDER BY document_key DESC LIMIT ?)
+            CROSS JOIN documents USING (document_key)
+            WHERE {self._present} AND solution IN (SELECT value FROM json_each(?))
+        """  # noqa: S608
+        rows = self._connect().execute(query, (term, most, json.dumps(list(solutions), ensure_ascii=False)))
+        return [CitingDecision(*row) for row in rows]
 
     def _holders(self, name: str) -> list[int]:
         """Return the documents that go by a name; none if so many do that it names no one of them."""

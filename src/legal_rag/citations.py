@@ -1,44 +1,43 @@
-"""Citations: the markers `[Source: <document>, chars <start>-<end>]` of an answer, each checked against the text.
+"""Citations: every marker of an answer checked against the documents, mended where that is certain, and completed.
 
-In: an answer and the documents. Out: the answer without the markers that do not hold, and the citations that do.
+In: an answer and the documents it may cite. Out: the same answer with markers that say what was found, the citations,
+and the sentences that state facts and cite nothing that holds.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from legal_rag.sentences import split_sentences
+from legal_rag.chunking import parse_chunk_id
+from legal_rag.citation_checks import Citation, CitationChecker, CitationStatus, count_by_status
+from legal_rag.citation_markers import MarkedText, Marker, format_marker, take_out_markers
+from legal_rag.citation_facts import Fact
+from legal_rag.claims import AnswerText, Claim, Quotation, is_evidence
+from legal_rag.extraction.entities import Entity
+from legal_rag.folding import fold
+from legal_rag.source_texts import SourceTexts
 
-BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
-ANY_MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)  # how every marker begins, well-formed or not
-MARKER = re.compile(
-    r"\[\s*Sources?\s*:(?P<doc>.+),\s*(?:chars?|car|caract[èe]res?)\.?\s*"
-    r"(?P<start>\d{1,12})\s*[-–—]\s*(?P<end>\d{1,12})\s*\]",
-    re.IGNORECASE | re.DOTALL,
+__all__ = [
+    "Citation",
+    "CitationEnricher",
+    "CitationStatus",
+    "EnrichedResponse",
+    "count_by_status",
+    "format_marker",
+    "is_abstention",
+]
+
+MOST_SEARCHED = 200  # documents that one answer's quotations are searched in
+SHORTEST_TITLE = 10  # characters of a title that may stand for a document
+_ABSTENTION = re.compile(
+    r"\baucune? (?:passage|décision|élément|information|document|texte|résultat|réponse|jurisprudence)\b"
+    r"[^.]{0,60}?\b(?:pertinent|ne (?:permet|répond|traite|correspond|porte|concerne|contient)|n'(?:a été |est |a pu )"
+    r"|trouvé|disponible|répond)"
+    r"|\baucun passage pertinent\b|\bne (?:me )?permet(?:tent)?(?: donc)? pas de (?:vous )?(?:répondre|conclure)"
+    r"|\bne contien(?:t|nent) (?:pas|aucun)|\bje (?:n'ai (?:pas |rien )|ne (?:peux|puis|suis)[^.]{0,20} pas[^.]{0,20} )"
+    r"(?:pu |de |en mesure de )?(?:trouv|répond|identifi)|\bimpossible de (?:vous )?répondre"
 )
-QUOTATION_MARK = re.compile(r"[«»“”\"]")
-QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
-CLOSING_MARKS = {"«": "»", "“": "”"}
-CONTENT_WORD = re.compile(r"[^\W_]{4,}")  # shorter words are mostly grammar
-QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentence: « une » proves nothing
-MOST_CITED_CHARS = 6000  # two or three chunks; a marker over a whole decision points at nothing
-SUPPORTING_SHARE = 0.5  # of a sentence's content words that the cited text must hold when nothing is quoted
-
-
-# verified: every quotation, number, date and amount of the sentence stands there, and there is one;
-# supported: there is none, but at least half of the sentence's content words stand there;
-# relocated: the quotation is right, its place was not, and was recomputed; unverified: none of these.
-CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
-
-
-class Citation(NamedTuple):
-    """A passage that an answer rests on: `quote` is the document's text at these offsets."""
-
-    doc_id: str
-    char_start: int
-    char_end: int
-    quote: str
-    status: CitationStatus
+_BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])")
 
 
 class EnrichedResponse(NamedTuple):
@@ -51,144 +50,261 @@ class EnrichedResponse(NamedTuple):
     grounding_rate: float | None  # share of the sentences stating facts that cite what holds; None: no such sentence
     abstained: bool  # whether the answer says that nothing was found
 
-
-class CheckedAnswer(NamedTuple):
-    """An answer after its markers were checked."""
-
-    text: str
-    citations: list[Citation]
-    dropped: list[str]  # the markers taken out, as they were written
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many citations have each status, of those that some have."""
+        return count_by_status(self.citations)
 
 
 class CitationEnricher:
-    """Checks the citations of answers against the documents, mends them and adds what is certain."""
+    """Checks the citations of answers; it keeps nothing between two answers, so threads may share it."""
 
     def __init__(self, documents: Any, extractions: Any = None) -> None:
-        """Take a Library, or any mapping from document id to text; and what was extracted of them, if it was."""
+        """Take the documents.
+
+        Args:
+            documents: A Library, another corpus, or any mapping from document id to text.
+            extractions: What was extracted of them: a mapping from document id to entities, or `ExtractionResult`s;
+                None takes what a Library holds.
+        """
         self._documents = documents
+        self._entities_of = _entity_look_up(documents, extractions)
 
     def enrich(self, text: str, read: Sequence[str] | None = None) -> EnrichedResponse:
-        """Check an answer; `read` are the ids of the documents that quotations without a marker are searched in."""
-        one = check_citations(text, lambda doc_id: self._documents.document(doc_id).content)
-        abstained = "aucun passage pertinent" in text.casefold()
-        return EnrichedResponse(one.text, one.citations, [], one.dropped, None, abstained)
+        """Check an answer.
+
+        A marker is checked against its document; a quotation without one, or whose marker is wrong, is searched for in
+        the documents that were read. What is added is certain: it stands in one of these documents only.
+
+        Args:
+            text: The answer, with markers in any usual spelling.
+            read: Ids of the documents that the agent read, searched in this order; None takes those that the answer
+                cites, or, of a mapping, all.
+        """
+        sources = SourceTexts(self._documents)
+        names = _Names(sources, read or ())
+        marked = take_out_markers(text, names.document)
+        return _Enrichment(marked, sources, self._searched(marked, sources, read), self._entities_of).response()
+
+    def _searched(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
+        cited = [one.doc_id for marker in marked.markers for one in marker.references]
+        others = sources.all_ids() if read is None else read
+        return list(dict.fromkeys([*others, *cited]))[:MOST_SEARCHED]
 
 
-def format_marker(doc_id: str, char_start: int, char_end: int) -> str:
-    """Write the marker of a passage."""
-    return f"[Source: {doc_id}, chars {char_start}-{char_end}]"
+def is_abstention(text: str) -> bool:
+    """Tell whether an answer says that it found nothing."""
+    return _ABSTENTION.search(fold(text).text) is not None
 
 
-def check_citations(text: str, content_of: Callable[[str], str]) -> CheckedAnswer:
-    """Take out of `text` every marker that its document does not bear out.
+class _Placed(NamedTuple):
+    """A citation, and the place in the plain text after which its marker is written."""
 
-    A marker holds when its document exists, its offsets lie in it and not too far apart, every quotation of the
-    sentence before it stands there, blanks and apostrophes apart, and one of them has at least two content words; or,
-    when the sentence quotes nothing as long, when the cited text holds at least half of its content words
-    ("supported": the words are there; whether they say the same is not checked).
-
-    Args:
-        text: An answer.
-        content_of: Returns a document's text by its id, or raises LookupError.
-    """
-    citations: list[Citation] = []
-    dropped: list[str] = []
-    pieces: list[str] = []  # of the answer as it will be
-    opened: list[int] = []  # brackets not closed yet, as numbers of pieces
-    cited = 0  # pieces up to the last marker that held
-    sentence = ""
-    for match in BRACKET_OR_TEXT.finditer(text):
-        pieces.append(match.group())
-        if match.group() == "[":
-            opened.append(len(pieces) - 1)
-        if match.group() != "]" or not opened or (first := opened.pop()) < cited:
-            continue
-        # A marker is judged without those inside it that were dropped: what is left must not make up a new one.
-        bracket = "".join(pieces[first:])
-        del pieces[first:]
-        if not ANY_MARKER.match(bracket):
-            pieces.append(bracket)
-            continue
-        passage = _cited_passage(bracket, content_of)
-        if passage:
-            since = "".join(pieces[cited:])
-            since = since.removeprefix('"') if cited else since  # a quotation may end just after its marker
-            vouched = _last_sentence(since) or sentence  # markers in a row vouch for the same one
-            status = _status(vouched, passage.quote)
-            passage = passage._replace(status=status) if status else None
-        if passage:
-            citations.append(passage)
-            pieces.append(format_marker(passage.doc_id, passage.char_start, passage.char_end))
-            cited, sentence = len(pieces), vouched
-        else:
-            dropped.append(bracket)
-            if pieces:
-                pieces[-1] = pieces[-1].rstrip(" \u00a0\u202f")
-    return CheckedAnswer("".join(pieces), citations, dropped)
+    offset: int
+    citation: Citation
+    added: bool = False  # by us: no marker stood there
 
 
-def _cited_passage(marker: str, content_of: Callable[[str], str]) -> Citation | None:
-    """Return what a marker points at, whether or not it bears out its sentence; None if there is no such passage."""
-    parsed = MARKER.fullmatch(marker)
-    if parsed is None:
-        return None
-    doc_id, start, end = parsed["doc"].strip(), int(parsed["start"]), int(parsed["end"])
-    try:
-        content = content_of(doc_id)
-    except (LookupError, UnicodeError):  # an id may hold half a character, which no store takes
-        return None
-    if not start < end <= min(len(content), start + MOST_CITED_CHARS):
-        return None
-    return Citation(doc_id, start, end, content[start:end], "supported")
+class _Enrichment:
+    """One answer on its way to be checked."""
+
+    def __init__(self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], entities_of: Any) -> None:
+        self._marked, self._text = marked, AnswerText(marked.plain)
+        self._checker = CitationChecker(sources, searched)
+        self._sources = sources
+        self._placed: list[_Placed] = []
+        self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
+
+    def response(self) -> EnrichedResponse:
+        self._check_markers()
+        self._cite_the_rest()
+        self._placed.sort(key=lambda one: one.offset)
+        citations = [one.citation for one in self._placed]
+        claims, ungrounded = self._grounding()
+        return EnrichedResponse(
+            text=self._written(),
+            citations=citations,
+            ungrounded_claims=ungrounded,
+            removed=self._marked.removed,
+            grounding_rate=1 - len(ungrounded) / claims if claims else None,
+            abstained=not any(one.holds for one in citations) and is_abstention(self._text.plain),
+        )
+
+    def _check_markers(self) -> None:
+        done = 0
+        for group in self._groups():
+            claim = self._claim_before(group, done)
+            references = [one for marker in group for one in marker.references]
+            citations = self._checker.check(claim, references)
+            offsets = [marker.offset for marker in group for _ in marker.references]
+            # Fewer citations than references: all of them were wrong, and one document bears the claim out.
+            placed = [_Placed(*one) for one in zip(offsets, citations, strict=False)]
+            self._placed += dict.fromkeys(placed)  # each once
+            self._claims.append((claim, any(one.holds for one in citations)))
+            done = max(group[-1].offset, claim.end)
+
+    def _groups(self) -> Iterator[list[Marker]]:
+        """Yield the markers that follow one another with nothing said between: they vouch for the same words."""
+        group: list[Marker] = []
+        for marker in self._marked.markers:
+            if group and self._text.says_something(group[-1].offset, marker.offset):
+                yield group
+                group = []
+            group.append(marker)
+        if group:
+            yield group
+
+    def _claim_before(self, group: Sequence[Marker], done: int) -> Claim:
+        """Return what a group vouches for: the words of its sentence since the last group; if none, those after it."""
+        at = group[0].offset
+        if self._text.begins_line(at):
+            return self._claim_after(group)
+        start, _ = self._text.sentences[self._text.sentence_at(at)] if self._text.sentences else (0, 0)
+        claim = self._text.claim(max(start, done) if done <= at else at, at)
+        if claim.is_checkable or len(claim.text.split()) > 2:
+            return claim
+        after = self._claim_after(group)
+        return after if after.is_checkable else claim
+
+    def _claim_after(self, group: Sequence[Marker]) -> Claim:
+        at = group[-1].offset
+        following = [marker.offset for marker in self._marked.markers if marker.offset > at][:1]
+        ends = [end for start, end in self._text.sentences if start <= at < end]
+        end = min([*ends, len(self._text.plain)])
+        # Another marker in the same sentence vouches for what stands before it.
+        return self._text.claim(at, at if following and following[0] < end else end)
+
+    def _cite_the_rest(self) -> None:
+        """Cite what no marker vouches for, where it stands in one document only."""
+        checked = iter(sorted((claim.start, claim.end) for claim, _ in self._claims))
+        span = next(checked, None)
+        for start, end in self._text.sentences:
+            while span and span[1] <= start:
+                span = next(checked, None)
+            at = start
+            while span and span[0] < end:
+                self._cite(at, min(span[0], end))
+                at = max(at, span[1])
+                if span[1] >= end:
+                    break
+                span = next(checked, None)
+            self._cite(at, end)
+
+    def _cite(self, start: int, end: int) -> None:
+        claim = self._text.claim(start, end) if start < end else None
+        if claim is None or not claim.is_checkable:
+            return
+        if self._text.is_analysis(start) and not claim.quotations:
+            return
+        stops = [one.end for one in claim.anchors]
+        tries = [max(stops), *(one.end for one in claim.quotations if is_evidence(one))]
+        for stop in dict.fromkeys(tries):
+            part = self._text.claim(start, stop)
+            found = self._checker.sources_of(part) if part.is_checkable else []
+            if len(found) == 1:
+                ((source, span),) = found
+                citation = Citation(source.doc_id, *span, source.content[slice(*span)], "verified")
+                self._placed.append(_Placed(self._after_marks(stop), citation, added=True))
+                self._claims.append((part, True))
+                start = stop
+                if stop == tries[0]:
+                    return
+
+    def _after_marks(self, offset: int) -> int:
+        """Step over what closes emphasis: a marker within it would be emphasised."""
+        while self._text.plain.startswith(("*", "_"), offset):
+            offset += 1
+        return offset
+
+    def _grounding(self) -> tuple[int, list[str]]:
+        """Return how many sentences state facts, and those of them that cite nothing that holds."""
+        held = sorted((claim.start, claim.end) for claim, holds in self._claims if holds)
+        failed = sorted((claim.start, claim.end) for claim, holds in self._claims if not holds)
+        claims, ungrounded = 0, []
+        for start, end in self._text.sentences:
+            claim = self._text.claim(start, end)
+            facts = [] if self._text.is_analysis(start) else [one for one in claim.facts if one.kind != "number"]
+            anchors: list[Quotation | Fact] = [*claim.quotations, *facts]
+            has_failed = any(a < end and start < b for a, b in failed)
+            has_held = any(a < end and start < b for a, b in held)
+            if not (anchors or has_failed or has_held):
+                continue
+            claims += 1
+            missing = [one for one in anchors if not any(a <= one.start < b for a, b in held)]
+            if has_failed or (missing and not self._stands_in_cited(start, end)):
+                ungrounded.append(_BLANK_BEFORE_STOP.sub("", self._text.plain[start:end]).strip())
+        return claims, ungrounded
+
+    def _stands_in_cited(self, start: int, end: int) -> bool:
+        """Tell whether all that a sentence states stands in one of the passages that it cites."""
+        claim = self._text.claim(start, end)
+        cited = [one.citation for one in self._placed if start <= one.offset <= end and one.citation.holds]
+        return any(self._checker.stands(claim, one) for one in cited)
+
+    def _written(self) -> str:
+        pieces, done = [], 0
+        for offset, citation, added in self._placed:
+            doc_id, start, end, _, status = citation
+            piece = self._text.plain[done:offset]
+            blank = " " if added or (not piece and done) else ""
+            pieces += [piece, blank, format_marker(doc_id, start, end, verified=status != "unverified")]
+            done = offset
+        return "".join([*pieces, self._text.plain[done:]])
 
 
-def _status(sentence: str, passage: str) -> Literal["verified", "supported"] | None:
-    quotations = [_comparable(sentence[start:end].strip('«»“”"')) for start, end in _quotations(sentence)]
-    if not all(quotation in _comparable(passage) for quotation in quotations):
-        return None
-    if any(len(CONTENT_WORD.findall(quotation)) >= QUOTED_WORDS for quotation in quotations):
-        return "verified"
-    return "supported" if _is_supported(sentence, passage) else None
+class _Names:
+    """What the names that models write stand for: ids, chunk ids, titles of documents that were read."""
+
+    def __init__(self, sources: SourceTexts, read: Sequence[str]) -> None:
+        self._sources, self._read = sources, read
+        self._titles: dict[str, str | None] | None = None
+
+    def document(self, name: str) -> str | None:
+        """Return the id of the document that a name stands for, or None."""
+        bare = name.strip(" «»“”\"'*`<>()")
+        for candidate in dict.fromkeys((name, bare)):
+            if candidate and self._sources.get(candidate):
+                return candidate
+        try:
+            doc_id, _ = parse_chunk_id(bare)
+        except ValueError:
+            doc_id = ""
+        if doc_id and self._sources.get(doc_id):
+            return doc_id
+        return self._by_title().get(fold(bare).text) if len(bare) >= SHORTEST_TITLE else None
+
+    def _by_title(self) -> Mapping[str, str | None]:
+        """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
+        if self._titles is None:
+            self._titles = {}
+            for source in filter(None, map(self._sources.get, self._read)):
+                title = fold(source.title).text
+                self._titles[title] = source.doc_id if title not in self._titles else None
+        return self._titles
 
 
-def _is_supported(sentence: str, passage: str) -> bool:
-    words = {word.casefold() for word in CONTENT_WORD.findall(sentence)}
-    there = {word.casefold() for word in CONTENT_WORD.findall(passage)}
-    return bool(words) and len(words & there) >= SUPPORTING_SHARE * len(words)
+def _entity_look_up(documents: Any, extractions: Any) -> Any:
+    """Return a function from a document's id to its entities, or to None where nothing was extracted."""
+    if extractions is None:
+        return getattr(documents, "entities_of", lambda doc_id: None)
+    if isinstance(extractions, Mapping):
+        return extractions.get
+    by_name: dict[str, list[Entity]] = {one.doc_name: one.extractions for one in extractions}
+    return by_name.get
 
 
-def _last_sentence(text: str) -> str:
-    """Return the last sentence of `text`, or nothing where it says nothing: blanks, a comma, "et"."""
-    body = text.rstrip(" .!?…\n")
-    quotations = _quotations(body)
-    if not quotations and not CONTENT_WORD.search(body):
-        return ""
-    masked, end = "", 0
-    for start, stop in quotations:  # full stops within a quotation end nothing
-        quoted = body[start + 1 : stop]
-        inside = len(quoted.rstrip(QUOTATION_ENDS))
-        masked += body[end : start + 1] + "x" * inside + quoted[inside:]
-        end = stop
-    masked = (masked + body[end:]).replace(";", ",") + "\n"  # nor does a semicolon
-    return body[split_sentences(masked)[-1][0] :]
+class CheckedAnswer(NamedTuple):
+    text: str
+    citations: list[Citation]
+    dropped: list[str]
 
 
-def _quotations(text: str) -> list[tuple[int, int]]:
-    """Return the spans of the outermost quotations, marks included; one left open goes to the end of the text."""
-    spans: list[tuple[int, int]] = []
-    opened: list[tuple[str, int]] = []  # the closing mark awaited, and where the quotation begins
-    for match in QUOTATION_MARK.finditer(text):
-        mark = match.group()
-        if mark in CLOSING_MARKS:
-            opened.append((CLOSING_MARKS[mark], match.start()))
-        elif opened and opened[-1][0] == mark:
-            _, start = opened.pop()
-            if not opened:
-                spans.append((start, match.end()))
-        elif mark == '"' and not opened:
-            opened.append((mark, match.start()))
-    return [*spans, (opened[0][1], len(text))] if opened else spans
+def check_citations(text: str, content_of: Any) -> CheckedAnswer:
+    class Corpus:
+        def document(self, doc_id: str) -> Any:
+            from legal_rag.corpus import Document
 
+            return Document(id=doc_id, content=content_of(doc_id))
 
-def _comparable(text: str) -> str:
-    return " ".join(text.replace("’", "'").split())
+    one = CitationEnricher(Corpus()).enrich(text)
+    return CheckedAnswer(one.text, one.citations, one.removed)

@@ -12,26 +12,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from legal_rag.cli_ask import ask_command
 from legal_rag.cli_evaluate import evaluate_command
-from legal_rag.cli_extract import extract_after_answer, extract_command
+from legal_rag.cli_extract import extract_command
 from legal_rag.cli_library import LIBRARY_COMMANDS
 from legal_rag.cli_options import (
-    EXTRACT_OPTIONS,
-    extract_options,
-    extraction_settings,
     filter_options,
     mode_option,
-    model_options,
     open_library,
     place_options,
     print_json,
     trust_option,
 )
 from legal_rag.cli_questions import questions_command
+from legal_rag.cli_runs import runs_command
 
 if TYPE_CHECKING:
     from legal_rag.filters import Filters
-    from legal_rag.prediction import Prediction
 
 
 def run() -> NoReturn:
@@ -76,7 +73,7 @@ def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
 
 
-for command in (*LIBRARY_COMMANDS, extract_command, evaluate_command, questions_command):
+for command in (*LIBRARY_COMMANDS, ask_command, runs_command, extract_command, evaluate_command, questions_command):
     commands.add_command(command)
 
 
@@ -121,43 +118,3 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
         print_json({key: getattr(document, name) for key, name in names.items()})
     else:
         click.echo(lookup_legal_doc(identifier, library))
-
-
-@commands.command("ask")
-@place_options
-@click.argument("question")
-@model_options
-@click.option(
-    "--extract/--no-extract",
-    default=None,
-    help="Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]",
-)
-@extract_options
-@trust_option
-def ask_command(
-    question: str, index_folder: str, index_name: str, as_json: bool, extract: bool | None, **settings: Any
-) -> None:
-    """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone."""
-    from legal_rag.agent import build_agent
-
-    extraction = extraction_settings(settings)
-    library = open_library(index_folder, index_name)
-    agent = build_agent(library, **{name: value for name, value in settings.items() if name not in EXTRACT_OPTIONS})
-    prediction = agent(question)
-    if as_json:
-        print_json(prediction.to_json())
-    else:
-        _print_prediction(prediction)
-    if extract or (extract is None and extraction.api_key):
-        extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
-
-
-def _print_prediction(prediction: "Prediction") -> None:
-    if prediction.notice:
-        click.echo(prediction.notice + "\n")
-    click.echo(prediction.answer)
-    if prediction.documents:
-        click.echo("\nDécisions consultées :")
-    for document in prediction.documents:
-        date = f" ({document.decision_date})" if document.decision_date else ""
-        click.echo(f"- {document.doc_id} : {document.title}{date}")

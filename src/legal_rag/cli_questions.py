@@ -66,7 +66,7 @@ def questions_command(index_folder: str, index_name: str, as_json: bool, **optio
 
 
 def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
-    from legal_rag.agent import build_language_model, has_endpoint
+    from legal_rag.language_model import build_language_model, has_endpoint
 
     if options["no_model"]:
         return None
@@ -74,7 +74,7 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
     if not has_endpoint(*endpoint, options["model"]):
         click.echo("no model to ask (--api-base or --api-key): questions are made of summaries and titles", err=True)
         return None
-    return build_language_model(options["model"], *endpoint)
+    return build_language_model(options["model"], *endpoint, cache=False)  # a new try wants a new reply
 
 
 def _estimate(library: Any, lm: "dspy.LM | None", options: dict[str, Any], settings: QuestionSettings) -> "Estimate":

@@ -21,9 +21,9 @@ from legal_rag.chunking import Chunker
 from legal_rag.compaction_plan import NewShard, plan_shards
 from legal_rag.encoder import Encoder
 from legal_rag.extraction.moving import entities_taken_along
-from legal_rag.folders import beside, locked, put_in_place, restore
+from legal_rag.folders import beside, link_or_copy, locked, put_in_place, restore
 from legal_rag.index_config import IndexConfig, as_the_library, chunker_of, mapping_head
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, ENTITIES, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, ENTITIES, MANIFEST, MAPPING, RUNS, STORE, Library
 from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import finish_library, staging
 from legal_rag.pipeline import (
@@ -40,6 +40,7 @@ from legal_rag.pipeline import (
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.plaid_writer import copy_shard_without
 from legal_rag.progress import progress
+from legal_rag.runs_folder import runs_taken_along
 from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, discard_vectors, is_complete, shard_home
 from legal_rag.store import connect_to_read, copy_store
 
@@ -101,7 +102,7 @@ def compact_index(
             _write_new_shards(library, scratch, plan, settings, load, report)
             _carry_over(target, scratch)
             _finish(library, scratch, settings, plan)
-            with entities_taken_along(target, scratch):
+            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
                 put_in_place(scratch, target)
     report.bytes = _size(target)
     report.seconds["total"] = time.perf_counter() - started
@@ -182,7 +183,7 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
     else:
         unfinished.mkdir()
         for name in described["checksums"]:
-            _link(old / PLAID_FOLDER / name, unfinished / name)
+            link_or_copy(old / PLAID_FOLDER / name, unfinished / name)
     os.replace(unfinished, new / PLAID_FOLDER)
 
 
@@ -242,22 +243,14 @@ def _encoder_loader(
 def _carry_over(target: Path, scratch: Path) -> None:
     """Bring along what else lies in the Library's folder: its bad records, the views of its entities, instructions."""
     made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
+    taken_at_the_end = {RUNS}
     for path in target.iterdir():
-        if path.name in made_anew or path.name.startswith((".", STORE, ENTITIES)):
+        if path.name in made_anew | taken_at_the_end or path.name.startswith((".", STORE, ENTITIES)):
             continue
         if path.is_dir():
-            shutil.copytree(path, scratch / path.name, copy_function=_link, dirs_exist_ok=True)
+            shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)
         else:
-            _link(path, scratch / path.name)
-
-
-def _link(source: str | Path, target: str | Path) -> None:
-    """Give a file a second name, or copy it where the disk knows no such thing."""
-    Path(target).unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
+            link_or_copy(path, scratch / path.name)
 
 
 def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequence[NewShard]) -> None:

@@ -4,13 +4,16 @@ In: a question. Out: a `Prediction` whose answer quotes the closest passages wit
 there is none. It never writes a sentence of its own about the law.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.citations import CheckedAnswer, Citation, format_marker
-from legal_rag.prediction import Mode, Prediction
+from legal_rag.answer_stream import AnswerStream
+from legal_rag.budget import Usage
+from legal_rag.citations import Citation, EnrichedResponse, format_marker
+from legal_rag.prediction import Event, Mode, Prediction, Status
 from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
 from legal_rag.run_log import RunLog
@@ -18,6 +21,7 @@ from legal_rag.sentences import split_sentences, without_blanks
 
 QUOTE_CHARS = 500  # of a passage quoted in the answer, about three sentences
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
+INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 
 
@@ -50,26 +54,60 @@ class EvidenceAgent:
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        return self.answer(question, RunLog(), mode="evidence", notice=None)
+        return self.stream(question).prediction
 
-    def answer(self, question: str, log: RunLog, *, mode: Mode, notice: str | None) -> Prediction:
-        """Answer within a run that has already begun: its events and documents are kept."""
+    def stream(self, question: str) -> AnswerStream:
+        """Answer a question, event by event.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        self._retriever.encoder.check_query(question)
+        return AnswerStream(self.run(question, RunLog(), mode="evidence"))
+
+    async def acall(self, question: str) -> Prediction:
+        """Answer a question beside other tasks, in a thread.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        return await asyncio.to_thread(self, question)
+
+    def run(
+        self,
+        question: str,
+        log: RunLog,
+        *,
+        mode: Mode,
+        failure: Status = "model_failed",
+        notice: str | None = None,
+        usage: Usage | None = None,
+    ) -> Generator[Event, None, Prediction]:
+        """Answer within a run that may have begun before: its events and documents are kept.
+
+        Args:
+            question: One that the encoder reads whole.
+            log: Of the run.
+            mode: 'evidence', or 'fallback' where a model should have answered.
+            failure: What became of that model.
+            notice: For the reader.
+            usage: What that model's calls came to.
+        """
         with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
             findings = self.find(question)
             ids += [reading.hit.chunk_id for reading in findings.readings]
+        yield from log.news()
         relevant = is_relevant(findings.signs, self._retriever.encoder.identity.name)
         with log.record("answer", "evidence") as ids:
-            checked = self._quote(findings.readings) if relevant else CheckedAnswer(NO_PASSAGE, [], [])
-            ids += [citation.doc_id for citation in checked.citations]
+            answer = self._quote(findings.readings) if relevant else abstention()
+            ids += [citation.doc_id for citation in answer.citations]
         for reading in findings.readings if relevant else []:
             log.saw(reading.hit)
-        return log.prediction(
-            question,
-            checked,
-            mode=mode,
-            status="model_failed" if mode == "fallback" else "answered" if relevant else "abstained",
-            notice=notice,
-        )
+        yield from log.news()
+        status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
+        if mode == "fallback" and relevant:
+            notice = f"{notice} {INSTEAD}"
+        return log.prediction(question, answer, self._retriever, mode=mode, status=status, notice=notice, usage=usage)
 
     def find(self, question: str) -> Findings:
         """Search for a question, one passage a document, and read the passages found.
@@ -88,7 +126,7 @@ class EvidenceAgent:
         best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
         return Findings(readings, measure_signs(question, [reading.hit.text for reading in readings], best))
 
-    def _quote(self, readings: Sequence[Reading]) -> CheckedAnswer:
+    def _quote(self, readings: Sequence[Reading]) -> EnrichedResponse:
         # Quoted from offsets, nothing is left to be searched for: a quotation that itself holds « or [Source: …] stays.
         lines, citations = [INTRODUCTION], []
         for hit, similarities, offsets in readings:
@@ -99,7 +137,12 @@ class EvidenceAgent:
             marker = format_marker(hit.doc_id, *span)
             lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}\n« {quote} » {marker}")
             citations.append(Citation(hit.doc_id, *span, quote, "verified"))
-        return CheckedAnswer("\n\n".join(lines), citations, [])
+        return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False)
+
+
+def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
+    """Say that nothing was found; `removed` are the citations of an answer that this one stands for."""
+    return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
 
 
 def _closeness(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:

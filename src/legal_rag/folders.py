@@ -94,6 +94,15 @@ def write_whole(path: Path, text: str) -> None:
     sync(path.parent)
 
 
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where the disk knows no such thing."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def sync(path: Path) -> None:
     """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)

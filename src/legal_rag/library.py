@@ -33,6 +33,7 @@ REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
+RUNS = "runs"  # a user's own answers; they do too, see `legal_rag.runs`
 ENTITIES = "entities.sqlite"  # what was extracted of the documents; see `legal_rag.extraction.store`
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 

@@ -19,6 +19,7 @@ from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
 from legal_rag.lexical import LEXICAL_FOLDER, write_lexical
 from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
+from legal_rag.runs_folder import runs_taken_along
 from legal_rag.shard_draft import describe_shard, discard_vectors, shard_home
 from legal_rag.store import KEYED_TABLES, PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read, holds_documents
 
@@ -53,7 +54,7 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) 
                 raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
             if (target / INSTRUCTIONS).is_file():
                 shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
-            with entities_taken_along(target, scratch):
+            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
                 put_in_place(scratch, target)
 
 

@@ -23,7 +23,7 @@ def all_names_in(text: str) -> list[str]:
     A text that is but an article's number names that article.
     """
     found = find_identifiers(text) or find_identifiers(f"article {text}")
-    return list(dict.fromkeys(term for one in found for term in (_narrowest(one), _loosest(one))))
+    return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
 
 
 def cited_by(document: Document) -> list[str]:
@@ -37,7 +37,7 @@ def cited_by(document: Document) -> list[str]:
     if len(codes) == 1:
         (code,) = codes
         found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return list(dict.fromkeys(term for one in found for term in (_loosest(one), _narrowest(one))))
+    return list(dict.fromkeys(term for one in found for term in (_loosest(one), term_of(one))))
 
 
 def lead_of(term: str) -> tuple[str, bool] | None:
@@ -62,7 +62,7 @@ def loosest_of(term: str) -> str:
 def own_names(document: Document) -> list[str]:
     """Return the terms of a document's own names: its number or numbers and its ECLI, or the article that it is."""
     found = _own_identifiers(document)
-    return list(dict.fromkeys(term for one in found for term in (_narrowest(one), _loosest(one))))
+    return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
 
 
 def _own_identifiers(document: Document) -> list[Identifier]:
@@ -110,16 +110,17 @@ def article_terms(text: str) -> list[str]:
     if len({one.value for one in articles}) > 1:
         raise ValueError(f"several articles: {text!r} (expected one, e.g. 'L. 1152-1 du code du travail')")
     one = articles[-1]
-    return [_narrowest(one), _narrowest(one._replace(code=""))] if one.code else [_loosest(one)]
+    return [term_of(one), term_of(one._replace(code=""))] if one.code else [_loosest(one)]
 
 
 def _lookup(one: Identifier) -> list[str]:
     if one.kind == "article" and one.code:
-        return [_narrowest(one), _narrowest(one._replace(code=""))]  # never the same number in another code
-    return list(dict.fromkeys([_narrowest(one), _loosest(one)]))
+        return [term_of(one), term_of(one._replace(code=""))]  # never the same number in another code
+    return list(dict.fromkeys([term_of(one), _loosest(one)]))
 
 
-def _narrowest(one: Identifier) -> str:
+def term_of(one: Identifier) -> str:
+    """Return the term of a name as it is written: with its code or series, if it names one."""
     if one.kind == "article":
         return f"article:{one.value} {one.code or NO_CODE}"
     return f"{one.kind}:{one.value}"

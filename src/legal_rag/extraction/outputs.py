@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.page import OutputItem, index_parts, plain_json
+from legal_rag.extraction.page import OutputItem, index_parts
 from legal_rag.extraction.paging import write_pages, write_parts
 from legal_rag.folders import beside, locked, put_in_place, sync
+from legal_rag.html_pages import plain_json
 
 __all__ = ["OutputItem", "build_enriched_context", "format_extraction_index", "write_outputs"]
 

@@ -3,27 +3,31 @@
 In: documents and their entities, as a stream. Out: the text of a page of documents, or of an index of such pages.
 
 Documents are hostile. Their texts lie in blocks of JSON, which browsers do not run, and are shown as text, never read
-as markup; the content security policy lets nothing run and nothing load but the page's own script and style.
+as markup; see `legal_rag.html_pages`.
 """
 
-import base64
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.labels import ALIGNMENT_LABELS, LABELS, colours
+from legal_rag.html_pages import (
+    frame_of_page,
+    french_number,
+    own_script,
+    own_style,
+    page_template,
+    plain_json,
+    safe_json,
+)
 
 if TYPE_CHECKING:
-    from jinja2 import Template
     from markupsafe import Markup
 
+PACKAGE = "legal_rag.extraction"
 HEADING = "Entités extraites"
 PALETTE = 24  # colours in `page.css`
-POLICY = "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'"
 
 
 class OutputItem(NamedTuple):
@@ -66,36 +70,23 @@ def page_parts(items: Iterable[OutputItem], links: Iterable[Link] = (), note: st
     named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
     settings = safe_json({**{name: list(of.items()) for name, of in named.items()}, "palette": PALETTE})
     values = {"note": note, "documents": documents, "links": links, "settings": settings}
-    yield from _template("page.html.j2").generate(**_own("page.js"), **values)
+    yield from page_template(PACKAGE, "page.html.j2").generate(**_own("page.js"), **values)
 
 
 def index_parts(rows: Sequence[IndexRow]) -> Iterator[str]:
     """Yield the index page piece by piece."""
     counts = (sum(row.documents for row in rows), sum(row.entities for row in rows), len(rows))
-    summary = "{} documents, {} entités, {} pages".format(*map(_number, counts))
+    summary = "{} documents, {} entités, {} pages".format(*map(french_number, counts))
     pages = [
         row._asdict()
-        | {"documents": _number(row.documents), "entities": _number(row.entities), "data": safe_json(row.listed)}
+        | {
+            "documents": french_number(row.documents),
+            "entities": french_number(row.entities),
+            "data": safe_json(row.listed),
+        }
         for row in rows
     ]
-    yield from _template("index.html.j2").generate(**_own("index.js"), summary=summary, pages=pages)
-
-
-def plain_json(value: Any) -> str:
-    """Write JSON with its accents, or, where a lone surrogate stands in it, with nothing but ASCII."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text
-
-
-def safe_json(value: Any) -> "Markup":
-    """Write JSON that can stand in an HTML script block: nothing in it can end the block."""
-    from markupsafe import Markup
-
-    return Markup(plain_json(value).replace("<", "\\u003c"))  # noqa: S704 - no other character ends a block
+    yield from page_template(PACKAGE, "index.html.j2").generate(**_own("index.js"), summary=summary, pages=pages)
 
 
 def _block(item: OutputItem) -> dict[str, Any]:
@@ -116,47 +107,11 @@ def _value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _number(value: int) -> str:
-    return f"{value:,}".replace(",", "\u202f")
-
-
 def _own(script_name: str) -> dict[str, Any]:
-    """Return what is ours in a page: heading, style, script, and the policy that lets these two through."""
-    script, style = _script(script_name), _resource("page.css")
-    return {
-        "heading": HEADING,
-        "style": style,
-        "script": script,
-        "policy": POLICY.format(_source(script), _source(style)),
-    }
-
-
-def _source(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    """Return what is ours in a page."""
+    return frame_of_page(HEADING, _script(script_name), own_style(PACKAGE, "page.css"))
 
 
 @cache
 def _script(name: str) -> "Markup":
-    from markupsafe import Markup
-
-    lines = ['"use strict";', "{", _resource("folding.js"), _resource(name), "}"]
-    return Markup("\n".join(lines))  # noqa: S704 - our own script
-
-
-@cache
-def _resource(name: str) -> "Markup":
-    from markupsafe import Markup
-
-    text = files("legal_rag.extraction").joinpath("templates", name).read_text("utf-8")
-    return Markup(text)  # noqa: S704 - our own script or style
-
-
-@cache
-def _template(name: str) -> "Template":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("legal_rag.extraction", "templates")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(name)
+    return own_script(PACKAGE, "folding.js", name)

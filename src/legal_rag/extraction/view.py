@@ -4,7 +4,6 @@ In: a Library, a folder that `legal-rag extract` wrote, or results and their tex
 """
 
 import json
-import sys
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -15,14 +14,13 @@ from urllib.parse import quote
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.outputs import JSONL, PAGE, OutputItem, write_outputs
-from legal_rag.extraction.page import page_parts
+from legal_rag.extraction.page import HEADING, page_parts
+from legal_rag.html_pages import in_notebook, notebook_frame
 
 if TYPE_CHECKING:
     from legal_rag.library import Library
 
 MOST_SHOWN = 50  # documents below a cell: they are saved with the notebook
-FRAME = '<div><iframe srcdoc="{}" sandbox="allow-scripts" title="Entités extraites" style="{}"></iframe></div>'
-FRAME_STYLE = "width: 100%; height: 720px; border: 1px solid #8888; border-radius: 6px"
 READ_ALIGNMENTS: Mapping[str | None, Any] = {"match_exact": "exact", "match_fuzzy": "folded"}
 
 Results = Iterable[ExtractionResult | OutputItem]
@@ -61,21 +59,12 @@ def view_entities(
     return page
 
 
-def in_notebook() -> bool:
-    """Tell whether this runs in a notebook's kernel."""
-    ipython = sys.modules.get("IPython")
-    return hasattr(ipython.get_ipython(), "kernel") if ipython else False
-
-
 def _framed(items: list[OutputItem]) -> Any:
     """Show documents in a frame that can reach neither the notebook nor the network."""
-    from IPython.display import HTML
-    from markupsafe import escape
-
     more = len(items) > MOST_SHOWN
     note = f"Les {MOST_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
     page = "".join(page_parts(items[:MOST_SHOWN], note=note))
-    return HTML(FRAME.format(escape(page), FRAME_STYLE))
+    return notebook_frame(page, HEADING)
 
 
 def _folder_of(shown: Any) -> Path | None:

@@ -57,7 +57,10 @@ _BARE = Led(
     rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+", ["L.", "L O", "LO", "R.", "D."], 0
 )
 # "article 3 de l'ordonnance n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958": the last is a statute's.
-_OF_A_DAY = re.compile(rf"{SPACE}du{SPACE}\d{{1,2}}(?:er)?{SPACE}[a-zéû]{{3}}")
+# "l'article L. 1152-1 et 3 mois": so many months.
+_OF_ELSE = re.compile(
+    rf"{SPACE}du{SPACE}\d{{1,2}}(?:er)?{SPACE}[a-zéû]{{3}}|{BLANK}(?:mois|ans?|années?|semaines?|jours?|heures?|fois)\b"
+)
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
@@ -87,7 +90,8 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
         behind = parts.end() if parts else number.end()
-        if _goes_on(text, number) or _OF_NO_LAW.match(text, behind) or _OF_A_DAY.match(text, number.end()):
+        end = number.end()
+        if _goes_on(text, number) or _OF_NO_LAW.match(text, behind) or _OF_ELSE.match(text, end):
             return
         text_start, text_end = _text_after(text, (behind, number.end()), ends)
         end = text_end or number.end()

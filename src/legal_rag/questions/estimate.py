@@ -4,9 +4,9 @@ In: a Library and settings. Out: the least, if every first reply is kept, and th
 try. Tokens are counted with OpenAI's cl100k tokenizer, which LiteLLM carries; other models count a little differently.
 """
 
-import os
 from typing import Any, NamedTuple
 
+from legal_rag.language_model import use_local_prices
 from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.generate import check_limit, draw
@@ -85,7 +85,7 @@ def price_of(lm: Any) -> Price | None:
 
 
 def _litellm() -> Any:
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it fetches a price list at import
+    use_local_prices()
     import litellm
 
     return litellm

@@ -28,6 +28,8 @@ from dspy.utils.exceptions import (
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
+from legal_rag.model_account import is_cut_off
+
 ATTEMPTS = 4  # of one request, while others succeed; twice as many where the server asks to wait
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
 PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
@@ -220,7 +222,7 @@ class _Paced:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         outputs = self.pace.ask(lambda: self._ask(*args, **kwargs), self.account)
-        if _is_cut_off(self.account.last_entry):
+        if is_cut_off(self.account.last_entry):
             raise CutOffError
         return outputs
 
@@ -266,9 +268,3 @@ def _wait(state: RetryCallState) -> float:
     """Wait as long as the server asks, else at random up to a limit that doubles (full jitter)."""
     asked = getattr(state.outcome.exception() if state.outcome else None, "retry_after", None)
     return min(float(asked), PATIENCE) if asked is not None else _exponential(state)
-
-
-def _is_cut_off(entry: dict[str, Any]) -> bool:
-    response = entry.get("response")  # in DSPy's own form, several of them, or in the form of OpenAI's API
-    several = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
-    return any(getattr(one, "finish_reason", None) == "length" for one in several)

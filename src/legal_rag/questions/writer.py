@@ -5,11 +5,11 @@ In: a text. Out: the best of its replies, or none that could be read. It is apar
 
 import copy
 import hashlib
-from typing import Any, Literal
+from typing import Literal
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
 
+from legal_rag.lenient_adapter import LenientAdapter
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checks import qa_reward, span_grounding_reward
 
@@ -33,24 +33,6 @@ class FullQAExtraction(dspy.Signature):
     )
     # With a default: a weak model that leaves it out is not asked again for that.
     language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
-
-
-class LenientAdapter(dspy.ChatAdapter):
-    """Reads a reply in DSPy's form with field marks, or as a JSON object, which some models write whatever is asked."""
-
-    def __init__(self) -> None:
-        super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
-
-    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Return the fields of a reply.
-
-        Raises:
-            AdapterParseError: If it has neither form.
-        """
-        try:
-            return super().parse(signature, completion)
-        except AdapterParseError:
-            return dspy.JSONAdapter().parse(signature, completion)
 
 
 class GroundedPredict(dspy.Module):

@@ -1,0 +1,197 @@
+"""Facts that can be checked figure for figure: dates, sums, percentages, articles, case numbers, bare numbers.
+
+In: a sentence, or a document's text. Out: facts by value, so that "1er avril 2024" is "01/04/2024" and "1 000 €" is
+"mille euros"; and the places where a fact stands in a long text, without reading all of it.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
+
+from legal_rag.folding import fold
+from legal_rag.legal_patterns import find_amounts, find_article_citations, find_dates, find_identifiers, find_texts
+from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+
+FactKind = Literal["date", "amount", "percentage", "article", "case", "number"]
+Span = tuple[int, int]
+
+FIGURE = re.compile(rf"(?<![\w.,])(?:{FIGURES})(?!\d)")
+_BARE_NUMBER = re.compile(rf"(?<![\w/°.,-])(?<!\d[ \u00a0\u202f]){FIGURES}(?![\w/%°]|[-–]\w|[.,]\d)")
+_PERCENT = r"[ \u00a0\u202f]{0,2}(?:%|pour[ \u00a0]?cents?\b|p\.[ \u00a0]?100\b)"
+_PERCENTAGE = re.compile(
+    rf"(?<![\w.,])(?P<figures>{FIGURES}){_PERCENT}|(?<!\w)(?P<words>{NUMBER_IN_WORDS})[ \u00a0]pour[ \u00a0]?cents?\b",
+    re.IGNORECASE,
+)
+_WORDS = re.compile(rf"(?<![\w'’-]){NUMBER_IN_WORDS}", re.IGNORECASE)
+_CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}
+_GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".")
+_DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
+MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
+BEFORE, AFTER = 60, 90  # characters around a needle in which its fact stands
+
+
+class Fact(NamedTuple):
+    """One fact, as one text writes it."""
+
+    kind: FactKind
+    value: Any  # equal for two ways of writing the same; see `is_same`
+    start: int  # characters
+    end: int
+
+
+def find_facts(text: str) -> list[Fact]:
+    """Return the facts of a text, in order; a number that is part of another fact is not one of its own."""
+    facts: list[Fact] = []
+    for kind in ("date", "amount", "percentage", "article", "case", "number"):
+        facts += [one for one in FINDERS[kind](text) if not any(_overlap(one, other) for other in facts)]
+    return sorted(facts, key=lambda one: one.start)
+
+
+def is_same(one: Fact, other: Fact) -> bool:
+    """Tell whether two facts are the same; an article without its text is the same in any text."""
+    if one.kind != other.kind:
+        return False
+    if one.kind == "article":
+        (number, text), (other_number, other_text) = one.value, other.value
+        return bool(number == other_number and (not text or not other_text or text == other_text))
+    return bool(one.value == other.value)
+
+
+def stands_in(fact: Fact, text: str) -> bool:
+    """Tell whether a short text states a fact."""
+    if fact.kind == "number":
+        return fact.value in _numbers(text) or fact.value in _numbers_in_words(text)
+    return bool(places_of(fact, text, text.lower()))
+
+
+def places_of(fact: Fact, text: str, lower: str) -> list[Span]:
+    """Return where a text states a fact, in order, reading only what stands around its figures.
+
+    Args:
+        fact: Any but a bare number.
+        text: Where.
+        lower: The same text in lower case, of the same length.
+    """
+    found: set[Span] = set()
+    for at, end in _needle_places(NEEDLES[fact.kind](fact.value), lower):
+        first = max(0, at - BEFORE)
+        for one in FINDERS[fact.kind](text[first : end + AFTER]):
+            span = (one.start + first, one.end + first)
+            if is_same(one, fact) and span[0] < end and at < span[1]:
+                found.add(span)
+    return sorted(found)
+
+
+def _overlap(one: Fact, other: Fact) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _dates(text: str) -> Iterator[Fact]:
+    return (Fact("date", one.value, one.start, one.end) for one in find_dates(text))
+
+
+def _amounts(text: str) -> Iterator[Fact]:
+    return (Fact("amount", (one.value, one.currency), one.start, one.end) for one in find_amounts(text))
+
+
+def _percentages(text: str) -> Iterator[Fact]:
+    for match in _PERCENTAGE.finditer(text):
+        value = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
+        if value is not None:
+            yield Fact("percentage", value, *match.span())
+
+
+def _articles(text: str) -> Iterator[Fact]:
+    """Yield the articles named: with the text that they are of, where it is said."""
+    cited = find_article_citations(text, find_texts(text, find_dates(text)))
+    taken = []
+    for one in cited:
+        taken.append((one.start, one.end))
+        of = fold(text[one.text_start : one.text_end]).text
+        yield Fact("article", (one.value, of), one.start, one.end)
+    for other in find_identifiers(text):
+        if other.kind == "article" and not any(start < other.end and other.start < end for start, end in taken):
+            yield Fact("article", (other.value, fold(other.code).text), other.start, other.end)
+
+
+def _cases(text: str) -> Iterator[Fact]:
+    return (Fact("case", one.value, one.start, one.end) for one in find_identifiers(text) if one.kind != "article")
+
+
+def _bare_numbers(text: str) -> Iterator[Fact]:
+    return (Fact("number", figures_value(match.group()), *match.span()) for match in _BARE_NUMBER.finditer(text))
+
+
+def _numbers(text: str) -> set[Decimal]:
+    return {figures_value(match.group()) for match in FIGURE.finditer(text)}
+
+
+def _numbers_in_words(text: str) -> set[Decimal]:
+    values = (words_value(match.group()) for match in _WORDS.finditer(text))
+    return {value for value in values if value is not None}
+
+
+FINDERS: dict[FactKind, Callable[[str], Iterator[Fact]]] = {
+    "date": _dates,
+    "amount": _amounts,
+    "percentage": _percentages,
+    "article": _articles,
+    "case": _cases,
+    "number": _bare_numbers,
+}
+
+
+def _date_needles(value: Any) -> list[str]:
+    return [str(value.year), *_DATE_WORDS]
+
+
+def _amount_needles(value: Any) -> list[str]:
+    number, currency = value
+    whole = int(number)
+    needles = list(dict.fromkeys([str(whole), *(f"{whole:,}".replace(",", sign) for sign in _GROUP_SIGNS)]))
+    if whole % 1_000_000 == 0 and whole:
+        needles.append("million")
+    if (whole % 100 == 0 or whole < 100) and currency in _CURRENCY_WORDS:
+        needles.append(_CURRENCY_WORDS[currency] if whole < 100 else f" {_CURRENCY_WORDS[currency]}")
+    return needles
+
+
+def _percentage_needles(value: Any) -> list[str]:
+    figures = f"{value.normalize():f}"
+    return [f"{form}{sign}" for form in {figures, figures.replace(".", ",")} for sign in (" ", "%", "\u00a0")] + [
+        " pour cent"
+    ]
+
+
+def _article_needles(value: Any) -> list[str]:
+    number = value[0].lower()
+    digits = re.search(r"\d[\d-]*", number)
+    if digits is None:
+        return [number]
+    if len(digits.group()) > 2:
+        return [digits.group()]
+    return [f"{lead}{digits.group()}" for lead in (" ", ".", "\u00a0")]
+
+
+def _case_needles(value: Any) -> list[str]:
+    number = str(value).lower()
+    short = re.match(r"\d\d-\d\d(?=\d{3}$)|\d{1,4}/", number)
+    return [short.group() if short else number]
+
+
+NEEDLES: dict[FactKind, Callable[[Any], list[str]]] = {
+    "date": _date_needles,
+    "amount": _amount_needles,
+    "percentage": _percentage_needles,
+    "article": _article_needles,
+    "case": _case_needles,
+}
+
+
+def _needle_places(needles: Sequence[str], lower: str) -> Iterator[Span]:
+    for needle in needles:
+        at, n = lower.find(needle), 0
+        while at >= 0 and n < MOST_PLACES:
+            yield at, at + len(needle)
+            at, n = lower.find(needle, at + len(needle)), n + 1

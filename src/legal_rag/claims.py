@@ -1,0 +1,190 @@
+"""Claims: the sentences of an answer, and what in them can be checked: quotations, dates, sums, articles, numbers.
+
+In: the text of an answer without its markers. Out: spans of it.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from legal_rag.citation_facts import FIGURE, Fact, find_facts
+from legal_rag.sentences import split_sentences
+
+QUOTATION_MARK = re.compile(r"[«»“”\"]|\n[^\S\n]*\n")
+QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
+CLOSING_MARKS = {"«": "»", "“": "”"}
+CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
+ANALYSIS = re.compile(r"\[\s*analy(?:sis|se)\s*\]", re.IGNORECASE)
+ENUMERATOR = re.compile(
+    r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:[-*•–][^\S\n]+)?\**\(?\d{1,3}\s?[.)°/-](?=\s|\*)", re.MULTILINE
+)
+QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentence: « une » proves nothing
+# What a quotation leaves out, or adds in brackets: [...], (…), [le bailleur]; a letter in brackets belongs to its word.
+CUT = re.compile(r"\[[^\[\]]{0,80}\]|\(\s*(?:\.{3}|…)\s*\)")
+CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=[^\W\d_])")
+BARE_CUT = re.compile(r"(?<![A-ZÀ-Ý.])(?:\.{3}|…)")  # "X..." is a name
+QUOTED_BLANKS = " \u00a0\u202f\t\n"
+
+
+class Quotation(NamedTuple):
+    """What an answer gives as a document's own words."""
+
+    start: int  # characters, marks included
+    end: int
+    text: str  # between the marks
+
+
+class Claim(NamedTuple):
+    """A sentence, or the part of one that a marker vouches for, and what in it can be checked."""
+
+    start: int  # characters
+    end: int
+    text: str
+    quotations: list[Quotation]
+    facts: list[Fact]
+
+    @property
+    def anchors(self) -> list["Quotation | Fact"]:
+        """What must stand in a source as it is."""
+        return [*self.quotations, *self.facts]
+
+    @property
+    def is_checkable(self) -> bool:
+        """Whether it holds anything that must stand in a source word for word, or figure for figure."""
+        return bool(self.quotations or self.facts)
+
+
+class AnswerText:
+    """An answer's plain text, read once: its sentences, quotations, facts, and where it analyses."""
+
+    def __init__(self, plain: str) -> None:
+        self.plain = plain
+        self.quotations = find_quotations(plain)
+        masked = _masked(plain, self.quotations, " ", " ")
+        masked = ENUMERATOR.sub(lambda match: " " * len(match.group()), masked)
+        self.facts = find_facts(masked)
+        self.sentences = split_sentences(_masked(plain, self.quotations, "x", ","))
+        self._quotation_starts = [one.start for one in self.quotations]
+        self._quotation_ends = [one.end for one in self.quotations]
+        self._fact_starts = [one.start for one in self.facts]
+        words = (match.start() for match in CONTENT_WORD.finditer(plain))
+        self._said = sorted({*words, *self._quotation_starts, *self._fact_starts})  # where anything is
+        self._analyses = [(match.start(), _line_end(plain, match.end())) for match in ANALYSIS.finditer(plain)]
+
+    def sentence_at(self, offset: int) -> int:
+        """Return the number of the sentence that a marker at `offset` belongs to: one after a full stop ends it."""
+        before = bisect_left(self._said, offset)
+        said = self._said[before - 1] if before else 0
+        return max(bisect_right(self.sentences, (said, len(self.plain))) - 1, 0)
+
+    def claim(self, start: int, end: int) -> Claim:
+        """Return what a span of the text claims; a quotation that it cuts counts as far as it goes."""
+        first, last = bisect_right(self._quotation_ends, start), bisect_left(self._quotation_starts, end)
+        quotations = [cut for one in self.quotations[first:last] if (cut := self._cut(one, start, end))]
+        facts = self.facts[bisect_left(self._fact_starts, start) : bisect_left(self._fact_starts, end)]
+        return Claim(start, end, self.plain[start:end], quotations, facts)
+
+    def is_analysis(self, offset: int) -> bool:
+        """Tell whether what stands at `offset` is marked as analysis, to the end of its line."""
+        number = bisect_right(self._analyses, (offset, len(self.plain))) - 1
+        return number >= 0 and offset < self._analyses[number][1]
+
+    def says_something(self, start: int, end: int) -> bool:
+        """Tell whether there is more than blanks, signs and small words between two places."""
+        return bisect_left(self._said, start) < bisect_left(self._said, end)
+
+    def begins_line(self, offset: int) -> bool:
+        """Tell whether a place is the first of a line that goes on, list signs apart."""
+        start = self.plain.rfind("\n", 0, offset) + 1
+        return not self.says_something(start, offset) and self.says_something(offset, _line_end(self.plain, offset))
+
+    def _cut(self, one: Quotation, start: int, end: int) -> Quotation | None:
+        if start <= one.start and not CONTENT_WORD.search(self.plain, min(end, one.end), one.end):
+            return one
+        piece = self.plain[max(start, one.start) : min(end, one.end)]
+        text = piece.strip('«»“”"' + QUOTED_BLANKS)
+        return Quotation(max(start, one.start), min(end, one.end), text) if text else None
+
+
+def find_quotations(text: str) -> list[Quotation]:
+    """Return the outermost quotations; one left open goes to the end of its paragraph.
+
+    Guillemets may hold paragraphs; straight marks, which open and close alike, do not.
+    """
+    found: list[Quotation] = []
+    opened: list[tuple[str, int]] = []  # the closing mark awaited, and where the quotation begins
+    tokens = list(QUOTATION_MARK.finditer(text))
+    closes_next = _closes_next(tokens)
+    for match, goes_on in zip(tokens, closes_next, strict=True):
+        mark = match.group()
+        if mark in CLOSING_MARKS:
+            opened.append((CLOSING_MARKS[mark], match.start()))
+        elif mark[0] == "\n":
+            if opened and not (opened[0][0] == "»" and goes_on):
+                found.append(_quotation(text, opened[0][1], match.start()))
+                opened = []
+        elif opened and opened[-1][0] == mark:
+            _, start = opened.pop()
+            if not opened:
+                found.append(_quotation(text, start, match.end()))
+        elif mark == '"' and not opened:
+            opened.append((mark, match.start()))
+    return [*found, _quotation(text, opened[0][1], len(text))] if opened else found
+
+
+def parts_of(quotation: str) -> list[str]:
+    """Return what a quotation quotes, in order: its parts between cuts; one letter put in brackets is the text's."""
+    return _said(CUT.split(CHANGED_LETTER.sub(r"\1", quotation)))
+
+
+def parts_between_dots(parts: Iterable[str]) -> list[str]:
+    """Return the parts cut at plain dots too, which a document may hold itself."""
+    return _said(piece for part in parts for piece in BARE_CUT.split(part))
+
+
+def content_words(text: str) -> list[str]:
+    """Return the words of four letters and more, folded in case."""
+    return [word.casefold() for word in CONTENT_WORD.findall(text)]
+
+
+def is_evidence(quotation: Quotation) -> bool:
+    """Tell whether a quotation is long enough to bear out a sentence by standing in a text."""
+    return len(CONTENT_WORD.findall(quotation.text)) >= QUOTED_WORDS or (
+        bool(CONTENT_WORD.search(quotation.text)) and bool(FIGURE.search(quotation.text))
+    )
+
+
+def _said(parts: Iterable[str]) -> list[str]:
+    return [stripped for part in parts if (stripped := part.strip(QUOTED_BLANKS + "…"))]
+
+
+def _closes_next(tokens: Sequence[re.Match[str]]) -> list[bool]:
+    """Tell of each token whether the next guillemet after it closes a quotation."""
+    answers, closes = [False] * len(tokens), False
+    for number in range(len(tokens) - 1, -1, -1):
+        answers[number] = closes
+        if tokens[number].group() in "«»":
+            closes = tokens[number].group() == "»"
+    return answers
+
+
+def _quotation(text: str, start: int, end: int) -> Quotation:
+    inner_end = end - 1 if end > start + 1 and text[end - 1] in '»”"' else end
+    return Quotation(start, end, text[start + 1 : inner_end].strip(QUOTED_BLANKS))
+
+
+def _masked(text: str, quotations: Sequence[Quotation], letter: str, semicolon: str) -> str:
+    """Return a text as long, with nothing in its quotations that could be taken for a sentence's end, or for a fact."""
+    pieces, end = [], 0
+    for start, stop, _ in quotations:
+        quoted = text[start + 1 : stop]
+        inside = len(quoted.rstrip(QUOTATION_ENDS)) if semicolon == "," else len(quoted)
+        pieces += [text[end : start + 1], letter * inside, quoted[inside:]]
+        end = stop
+    return "".join([*pieces, text[end:]]).replace(";", semicolon if semicolon == "," else ";")
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end

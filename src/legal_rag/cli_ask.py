@@ -1,0 +1,216 @@
+"""The command that answers a question, and what it does of the answer: prints, shows, saves it."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.budget import Budget
+from legal_rag.cli_extract import extract_after_answer
+from legal_rag.cli_options import (
+    EXTRACT_OPTIONS,
+    extract_options,
+    extraction_settings,
+    model_options,
+    open_library,
+    place_options,
+    print_json,
+    trust_option,
+)
+from legal_rag.run_lines import citations_in_french, in_one_line, line_of, printable
+
+if TYPE_CHECKING:
+    from legal_rag.prediction import Prediction
+    from legal_rag.runs import RunStore
+
+BUDGET = Budget()
+BUDGET_OPTIONS = {  # to the name of the limit
+    "max_steps": "steps",
+    "max_calls": "model_calls",
+    "max_tokens": "tokens",
+    "max_seconds": "seconds",
+    "max_cost": "cost",
+}
+html_option = click.option("--html", metavar="FILE", help="Write the answer and all it rests on as one page.")
+runs_folder_option = click.option("--runs-folder", metavar="DIR", help="Of saved runs; else the index's own.")
+
+
+def budget_options(command: Any) -> Any:
+    """Give a command the options that say how much one run may take."""
+    for option in (
+        click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
+        click.option("--max-seconds", type=float, default=BUDGET.seconds, show_default=True),
+        click.option(
+            "--max-tokens", type=int, default=BUDGET.tokens, show_default=True, help="Read and written, in all."
+        ),
+        click.option("--max-calls", type=int, default=BUDGET.model_calls, show_default=True, help="Of the model."),
+        click.option(
+            "--max-steps", type=int, default=BUDGET.steps, show_default=True, help="A thought and a tool call each."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("ask")
+@place_options
+@click.argument("question")
+@model_options
+@click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
+@html_option
+@click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
+@runs_folder_option
+@click.option(
+    "--instructions",
+    metavar="NAME|FILE",
+    help="What the model is told to do. [default: the index's instructions.md, else jurisprudence]",
+)
+@click.option("--no-cache", is_flag=True, help="Ask the model also what it was asked before.")
+@click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
+@budget_options
+@click.option(
+    "--extract/--no-extract",
+    default=None,
+    help="Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]",
+)
+@extract_options
+@trust_option
+def ask_command(
+    question: str,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    stream: bool,
+    html: str | None,
+    save: bool,
+    runs_folder: str | None,
+    extract: bool | None,
+    **settings: Any,
+) -> None:
+    """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone.
+
+    A question asked before, with the same model and index, costs no call of the model.
+    """
+    extraction = extraction_settings(settings)
+    agent_settings = _agent_settings(settings)
+    library = open_library(index_folder, index_name)
+    store = _store_to_write(library, runs_folder) if save else None
+    page = page_to_write(html)
+    prediction = _answer(library, question, agent_settings, stream=stream)
+    tell(prediction, as_json=as_json)
+    if page:
+        write_page(prediction, page)
+    if store:
+        click.echo(f"saved as run {store.save(prediction)}", err=True)
+    if extract or (extract is None and extraction.api_key):
+        extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
+
+
+def tell(prediction: "Prediction", *, as_json: bool) -> None:
+    """Print an answer: the notice, the text, how its citations fared, what it rests on, what rests on nothing."""
+    if as_json:
+        print_json(prediction.to_json())
+        return
+    if prediction.notice:
+        click.echo(printable(prediction.notice) + "\n")
+    click.echo(printable(prediction.answer))
+    if counts := citations_in_french(prediction.citation_counts):
+        click.echo(f"\n{counts}.")
+    if prediction.documents:
+        click.echo("\nDécisions consultées :")
+    for document in prediction.documents:
+        date = f" ({document.decision_date})" if document.decision_date else ""
+        click.echo(in_one_line(f"- {document.doc_id} : {document.title}{date}", 1000))
+    if prediction.ungrounded_claims:
+        click.echo("\nAffirmations qu'aucune citation n'appuie :")
+    for claim in prediction.ungrounded_claims:
+        click.echo(in_one_line(f"- {claim}", 1000))
+
+
+def page_to_write(html: str | None) -> Path | None:
+    """Return the file that a page is to be written to, checked before anything is asked.
+
+    Raises:
+        ValueError: If it is a folder or a device, or lies in no folder.
+        OSError: If nothing can be written there.
+    """
+    if html is None:
+        return None
+    page = Path(html).expanduser()
+    if page.exists() and not page.is_file():
+        raise ValueError(f"no page can be written to {page}: it is not a file")
+    if not page.parent.is_dir():
+        raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
+    with tempfile.TemporaryFile(dir=page.parent):
+        return page
+
+
+def write_page(prediction: "Prediction", page: Path) -> None:
+    """Write an answer's page, whole or not at all."""
+    from legal_rag.cleaning import storable
+    from legal_rag.folders import write_whole
+    from legal_rag.report import render_answer
+
+    write_whole(page, storable(render_answer(prediction)))
+    click.echo(f"page written: {page}", err=True)
+
+
+def open_store(library: Any, runs_folder: str | None) -> "RunStore":
+    """Open the folder of runs: the one named, or the index's own."""
+    from legal_rag.runs import RunStore
+
+    return RunStore(runs_folder) if runs_folder else RunStore.of(library)
+
+
+def _store_to_write(library: Any, runs_folder: str | None) -> "RunStore":
+    store = open_store(library, runs_folder)
+    store.check_writable()
+    return store
+
+
+def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what `build_agent` is given, all of it checked."""
+    apart = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
+    limits = {limit: settings[name] for name, limit in BUDGET_OPTIONS.items()}
+    named = settings["instructions"]
+    return {name: value for name, value in settings.items() if name not in apart} | {
+        "budget": Budget(**limits),
+        "cache": not settings["no_cache"],
+        "instructions": None if named is None else _instructions(named),
+    }
+
+
+def _instructions(named: str) -> str:
+    """Return the package's instructions of that name, or what stands in the file."""
+    from legal_rag.instructions import default_instructions, instruction_names
+
+    file = Path(named).expanduser()
+    if named in (names := instruction_names()):
+        return default_instructions(named)
+    if not file.is_file():
+        raise ValueError(f"no instructions {named!r} (expected a file, or one of {', '.join(names)})")
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8 text: {error}") from error
+    if not text:
+        raise ValueError(f"no instructions in {file}: it is empty")
+    return text
+
+
+def _answer(library: Any, question: str, settings: dict[str, Any], *, stream: bool) -> "Prediction":
+    from legal_rag.agent import build_agent
+    from legal_rag.language_model import has_endpoint
+
+    if settings["cache"] and has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
+        from legal_rag.reply_cache import use_reply_cache
+
+        use_reply_cache()
+    agent = build_agent(library, **settings)
+    if not stream:
+        return agent(question)
+    answer = agent.stream(question)
+    for event in answer:
+        click.echo(line_of(event), err=True)
+    return answer.prediction

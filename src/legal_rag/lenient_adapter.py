@@ -1,0 +1,54 @@
+"""How a model's replies are read: its fields in DSPy's own form or as a JSON object, without what it thought aloud.
+
+In: a reply. Out: the fields of a signature. It is apart because importing DSPy takes a second.
+"""
+
+import re
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
+MOST_CHARS = 200_000  # of a reply that are looked at; a model that ran wild may send millions
+MOST_BRACES = 500  # of one that is read as JSON: mending thousands that were never closed takes minutes
+_OPENED, _CLOSED = r"<think(?:ing)?>|\[THINK\]", r"</think(?:ing)?>|\[/THINK\]"
+_THOUGHT = re.compile(rf"(?:{_OPENED}).*?(?:{_CLOSED})", re.DOTALL | re.IGNORECASE)
+_LAST_CLOSED = re.compile(rf".*(?:{_CLOSED})", re.DOTALL | re.IGNORECASE)
+_UNCLOSED = re.compile(rf"(?:{_OPENED}).*", re.DOTALL | re.IGNORECASE)
+
+
+class LenientAdapter(dspy.ChatAdapter):
+    """Reads a reply in DSPy's form with field marks, or as a JSON object, which some models write whatever is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Return the fields of a reply.
+
+        Raises:
+            AdapterParseError: If it has neither form.
+        """
+        completion = without_thoughts(completion[:MOST_CHARS])
+        try:
+            return super().parse(signature, completion)
+        except AdapterParseError as error:
+            if not 0 < completion.count("{") <= MOST_BRACES:
+                raise
+            try:
+                return dspy.JSONAdapter().parse(signature, completion)
+            except (RecursionError, ValueError):  # brackets within brackets, deeper than the reader goes
+                raise error from None
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without what reasoning models write between <think> and </think> before it.
+
+    Of thinking that was cut off there is no reply, unless it had begun with one.
+    """
+    text = _LAST_CLOSED.sub("", _THOUGHT.sub("", text))
+    if not (unclosed := _UNCLOSED.search(text)):
+        return text
+    begun = FIELD_MARK.search(text, unclosed.start())
+    return text[begun.start() :] if begun else text[: unclosed.start()]

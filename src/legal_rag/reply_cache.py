@@ -1,0 +1,143 @@
+"""The cache of replies: what a language model was asked, and what it said, so that the same is not paid for twice.
+
+In: DSPy's requests, as hashes, and the replies to them. Out: a reply, if the very same was asked before. DSPy's own
+cache on disk is made of pickles; this one is one SQLite file of JSON, which can hold nothing but text. A key or an
+address never gets into it.
+"""
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, TypeVar
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+REPLIES = "replies.sqlite"
+MOST_REPLIES = 20_000  # kept on disk, of some kilobytes each; what was not asked for longest goes
+FORGET_EVERY = 500  # replies written by one process between two looks at how many there are
+PATIENCE_SECONDS = 5.0  # that a write waits for another process's
+SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, reply TEXT NOT NULL)"
+DSPY = "_dspy_format"  # marks what DSPy writes down itself
+LITELLM = "litellm_reply"  # marks what LiteLLM gave, which comes back as an object of its own
+
+
+def use_reply_cache(folder: str | Path | None = None) -> Path:
+    """Have DSPy keep the replies of all models in this process here, in place of its own cache.
+
+    The command line does so; in a notebook, where DSPy's settings are the user's, it is for the user to call.
+
+    Args:
+        folder: Where the replies lie; None takes `replies_folder()`.
+
+    Returns:
+        The file they lie in. Where it cannot be read or written, replies are remembered until the process ends.
+    """
+    import dspy
+
+    file = (replies_folder() if folder is None else Path(folder).expanduser()) / REPLIES
+    cache = dspy.clients.Cache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=None)
+    cache.disk_cache, cache.enable_disk_cache = Replies(file, dspy.__version__), True
+    dspy.cache = cache
+    return file
+
+
+def replies_folder() -> Path:
+    """Return the folder that replies lie in: DSPy's own setting DSPY_CACHEDIR, or one in the cache folder."""
+    from legal_rag.encoder import cache_folder
+
+    return Path(os.environ.get("DSPY_CACHEDIR") or cache_folder() / "replies")
+
+
+class Replies:
+    """Replies on disk by the hash of their request, for any number of threads and processes.
+
+    Nothing of it ever fails: a reply that cannot be read is asked for again, and one that cannot be written is not
+    kept, which is told once.
+    """
+
+    def __init__(self, file: Path, version: str, most: int = MOST_REPLIES) -> None:
+        """Name the file, which need not exist.
+
+        Args:
+            file: An SQLite file.
+            version: Of DSPy: what one version wrote, another need not understand.
+            most: Replies kept.
+        """
+        self._file, self._version, self._most = file, version, most
+        self._written, self._told = 0, False
+
+    def __contains__(self, key: str) -> bool:
+        return self.get(key) is not None
+
+    def get(self, key: str) -> Any:
+        """Return the reply to a request, or None if there is none."""
+        return self._try(lambda connection: self._read(connection, key)) if self._file.is_file() else None
+
+    def set(self, key: str, reply: Any) -> None:
+        """Keep the reply to a request."""
+        self._try(lambda connection: self._write(connection, key, reply))
+
+    def delete(self, key: str) -> None:
+        """Forget a reply."""
+        self._try(lambda connection: connection.execute("DELETE FROM replies WHERE key = ?", (self._named(key),)))
+
+    def _named(self, key: str) -> str:
+        return f"{self._version} {key}"
+
+    def _read(self, connection: sqlite3.Connection, key: str) -> Any:
+        row = connection.execute("SELECT reply FROM replies WHERE key = ?", (self._named(key),)).fetchone()
+        if row is None:
+            return None
+        connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), self._named(key)))
+        return _loaded(row[0])
+
+    def _write(self, connection: sqlite3.Connection, key: str, reply: Any) -> None:
+        connection.execute(
+            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (self._named(key), time.time(), _dumped(reply))
+        )
+        if self._written % FORGET_EVERY == 0:
+            old = "SELECT key FROM replies ORDER BY used DESC LIMIT -1 OFFSET ?"
+            connection.execute(f"DELETE FROM replies WHERE key IN ({old})", (self._most,))  # noqa: S608
+        self._written += 1
+
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS)) as connection, connection:
+                connection.execute(SCHEMA)
+                return work(connection)
+        except (
+            OSError,
+            sqlite3.Error,
+            ValueError,
+            TypeError,
+            RecursionError,
+        ) as error:  # what lies there may be anything
+            if not self._told:
+                logger.warning("replies are not kept in %s (%s); if it is damaged, delete it", self._file, error)
+            self._told = True
+            return None
+
+
+def _dumped(reply: Any) -> str:
+    """Write a reply down: DSPy's are plain values, LiteLLM's are pydantic models."""
+    plain = {LITELLM: reply.model_dump(mode="json")} if hasattr(reply, "model_dump") else reply
+    return json.dumps(plain, ensure_ascii=False)
+
+
+def _loaded(text: str) -> Any:
+    plain = json.loads(text)
+    if not isinstance(plain, dict) or not {LITELLM, DSPY} & plain.keys():
+        raise ValueError(f"not a reply: {text[:60]!r}")
+    if DSPY in plain:
+        return plain
+    from litellm import ModelResponse
+
+    return ModelResponse(**plain[LITELLM])

@@ -1,0 +1,162 @@
+"""Source texts: the documents that an answer may cite, and where in them a quotation or a fact stands.
+
+In: a Library, or any mapping from document id to text. Out: exact spans of the original texts. A quotation is compared
+folded, but only what stands around its rarest word is folded, so that an answer over twenty decisions is checked in
+milliseconds.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from legal_rag.citation_facts import Fact, find_facts, is_same, places_of
+from legal_rag.claims import parts_between_dots, parts_of
+from legal_rag.folding import INVISIBLE, find_exact, find_folded, fold
+from legal_rag.word_spans import is_whole
+
+Span = tuple[int, int]  # characters: start, end
+
+# A word that reads the same before and after folding but for case: "œ" and "æ" are two letters when folded.
+_KEY = re.compile(r"(?:(?!oe|ae|fi|fl|ss)[^\W_])+")
+_LETTER_BY_LETTER = re.compile(rf"[{INVISIBLE}ß\u0130]")  # what makes a word found only by folding the whole text
+SLACK = 200  # characters that a document may have more than the quotation: blanks, line breaks
+MOST_WINDOWS = 12  # of one text that are folded by themselves; more, and the whole text is
+MOST_LEFT_OUT = 3000  # characters of the document that one cut may stand for
+KEYS_TRIED = 4
+
+
+class SourceText:
+    """One document's text, searched as often as an answer asks."""
+
+    def __init__(self, doc_id: str, content: str, title: str = "", header: str = "") -> None:
+        """Take a text.
+
+        Args:
+            doc_id: The document's id.
+            content: Its text.
+            title: The document's.
+            header: What else is known of it: date, numbers.
+        """
+        self.doc_id, self.content, self.title, self._header = doc_id, content, title, header
+        self._found: dict[str, list[Span]] = {}
+
+    def quotation_spans(self, quotation: str) -> list[Span]:
+        """Return where the text holds a quotation, whole words only, in order; its cuts may stand for anything."""
+        if quotation not in self._found:
+            parts = parts_of(quotation)
+            spans = self._spans_in_order(parts)
+            dotted = parts_between_dots(parts)
+            self._found[quotation] = spans or (self._spans_in_order(dotted) if dotted != parts else [])
+        return self._found[quotation]
+
+    def fact_spans(self, fact: Fact) -> list[Span]:
+        """Return where the text states a fact, in order."""
+        return places_of(fact, self.content, self.lower)
+
+    def knows(self, fact: Fact) -> bool:
+        """Tell whether a fact is the document's own date, number or title."""
+        return any(is_same(fact, other) for other in self._own_facts)
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lower case, character by character."""
+        lower = self.content.lower()
+        if len(lower) == len(self.content):
+            return lower
+        return "".join(low if len(low := letter.lower()) == 1 else letter for letter in self.content)
+
+    @cached_property
+    def _own_facts(self) -> list[Fact]:
+        return find_facts(f"{self.title}\n{self._header}")
+
+    @cached_property
+    def _folded(self) -> Any:
+        return fold(self.content)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether every word of the text reads the same once it is folded, but for case."""
+        return unicodedata.is_normalized("NFC", self.content) and not _LETTER_BY_LETTER.search(self.content)
+
+    def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
+        if not parts:
+            return []
+        runs = [(span, span) for span in self._spans(parts[0])]  # first and last part found so far
+        for part in parts[1:]:
+            spans = self._spans(part) if runs else []
+            runs = [
+                (first, following)
+                for first, last in runs
+                if (following := next((one for one in spans if 0 <= one[0] - last[1] <= MOST_LEFT_OUT), None))
+            ]
+        return [(first[0], last[1]) for first, last in runs]
+
+    def _spans(self, passage: str) -> list[Span]:
+        """Return the spans that are one passage, but for what folding evens out."""
+        folded = fold(passage).text.strip()
+        keys = sorted(set(_KEY.findall(folded)), key=len, reverse=True)[:KEYS_TRIED]
+        if not keys:
+            return []
+        if not self._is_plain:
+            return self._whole_words(find_folded(passage, self._folded))
+        if not all(key in self.lower for key in keys):
+            return []
+        key = min(keys, key=self.lower.count)
+        places = find_exact(key, self.lower)
+        if len(places) > MOST_WINDOWS:
+            return self._whole_words(find_folded(passage, self._folded))
+        before = folded.find(key)
+        spans: set[Span] = set()
+        for at, end in places:
+            first = max(0, at - before - SLACK)
+            window = fold(self.content[first : end + len(folded) - before + SLACK])
+            for span in find_exact(folded, window.text):
+                start, stop = window.original_span(*span)
+                spans.add((first + start, first + stop))
+        return self._whole_words(sorted(spans))
+
+    def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
+        return [span for span in spans if is_whole(self.content, span)]
+
+
+class SourceTexts:
+    """The documents that an answer may cite, each looked up once."""
+
+    def __init__(self, documents: Any) -> None:
+        """Take a Library, another corpus, or a mapping from document id to text."""
+        self._documents = documents
+        self._known: dict[str, SourceText | None] = {}
+
+    def get(self, doc_id: str) -> SourceText | None:
+        """Return a document's text, or None if there is no such document."""
+        if doc_id not in self._known:
+            self._known[doc_id] = self._look_up(doc_id)
+        return self._known[doc_id]
+
+    def all_ids(self) -> list[str]:
+        """Return the ids of a mapping; of a corpus, none: it is never read as a whole."""
+        return list(self._documents) if isinstance(self._documents, Mapping) else []
+
+    def _look_up(self, doc_id: str) -> SourceText | None:
+        try:
+            doc_id.encode()
+        except UnicodeEncodeError:  # half a character, which no store takes
+            return None
+        if hasattr(self._documents, "document"):
+            return self._of_corpus(doc_id)
+        content = self._documents.get(doc_id) if isinstance(self._documents, Mapping) else None
+        return SourceText(doc_id, content) if isinstance(content, str) else None
+
+    def _of_corpus(self, doc_id: str) -> SourceText | None:
+        # A corpus that can tell is asked first: a failed look-up searches for the nearest id.
+        if hasattr(self._documents, "__contains__") and doc_id not in self._documents:
+            return None
+        try:
+            document = self._documents.document(doc_id)
+        except LookupError:
+            return None
+        row = document.row()
+        said = (row.get(name) for name in ("number", "ecli", "decision_date", "juridiction", "formation"))
+        return SourceText(document.id, document.content, document.title, "\n".join(str(one) for one in said if one))

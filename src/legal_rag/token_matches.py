@@ -1,0 +1,208 @@
+"""What of a passage answers which word of the question, and the text around it: evidence made ready for a reader.
+
+In: a question, the passages that a run found, and its citations. Out: the passages with their surroundings, those that
+were cited too, and for the best and the cited ones each question word's nearest word.
+
+Late interaction scores a passage by the best match of each token of the question (MaxSim: Khattab and Zaharia, ColBERT,
+2020). Readers know words, not word pieces. A question's word is compared with a passage's word by the mean, over its
+pieces, of the best cosine that each has among the pieces of the other; its match is the word with the highest mean. For
+words of one piece that is the very term of MaxSim. Words that the index counts for nothing ("le", "de") are left out.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from legal_rag.citations import Citation
+from legal_rag.corpus import Document
+from legal_rag.encoder import Encoder
+from legal_rag.prediction import Passage, TokenMatch
+from legal_rag.retriever import Corpus
+from legal_rag.token_weights import WORD
+
+SURROUNDINGS = 200  # characters shown before and after a passage, and before and after what is cited
+THREADS = 2  # encoders read one text at a time on one core
+WINDOW_CHARS = 1500  # about 400 tokens: what is read at once of a passage that is longer than the encoder reads
+MOST_WINDOWS = 4  # of one passage: an index that came from elsewhere may take a whole decision for one
+
+
+class Words(NamedTuple):
+    """Token vectors grouped by the words of their text."""
+
+    vectors: np.ndarray  # (n_tokens, dim): the tokens that belong to words
+    first: np.ndarray  # (n_words,): the row of each word's first token
+    spans: list[tuple[int, int]]  # characters of each word
+
+
+def complete_evidence(
+    question: str,
+    passages: Sequence[Passage],
+    citations: Sequence[Citation],
+    corpus: Corpus,
+    encoder: Encoder,
+    *,
+    most: int = 5,
+) -> list[Passage]:
+    """Give passages their surroundings, add what was cited from elsewhere, and match words where readers look.
+
+    Args:
+        question: The question; not empty.
+        passages: What the run found.
+        citations: Of the answer, held or not.
+        corpus: Where the documents are.
+        encoder: What the corpus is searched with.
+        most: How many passages are matched with the question's words, the best first; those cited always are.
+
+    Returns:
+        Best score first, then those without one, which were cited but not found. A passage whose document is gone, or
+        has changed, stays as it is; a citation of no text, or of such a document, adds none.
+    """
+    shown = sorted(passages, key=lambda one: (one.score is None, -(one.score or 0.0)))
+    shown = [_surrounded(one, corpus) for one in shown]
+    for citation in citations:
+        shown += _missing(citation, shown, corpus)
+    wanted = [number < most or _is_cited(one, citations) for number, one in enumerate(shown)]
+    to_match = [one for one, is_wanted in zip(shown, wanted, strict=True) if is_wanted]
+    matched = iter(match_words(question, [one.text for one in to_match], corpus, encoder))
+    return [
+        one._replace(matches=tuple(_moved(match, one.char_start) for match in next(matched))) if is_wanted else one
+        for one, is_wanted in zip(shown, wanted, strict=True)
+    ]
+
+
+def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoder: Encoder) -> list[list[TokenMatch]]:
+    """Find for each word of a question the nearest word of each text.
+
+    Args:
+        question: The question; not empty.
+        texts: Passages; of one that is longer than the encoder reads, the first 6,000 characters are read in parts.
+        corpus: Tells which words count.
+        encoder: Reads both.
+
+    Returns:
+        For each text the matches in the order of the question, with offsets in the text.
+    """
+    if not texts:
+        return []
+    asked = _words(question, *encoder.encode_with_offsets(question, as_query=True), _counts(corpus))
+    parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoder)]
+    with ThreadPoolExecutor(min(THREADS, len(parts)), thread_name_prefix="match") as threads:
+        read = list(threads.map(lambda part: encoder.encode_with_offsets(part[2]), parts))
+    found: list[list[list[TokenMatch]]] = [[] for _ in texts]
+    for (number, start, text), encoded in zip(parts, read, strict=True):
+        found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *encoded))])
+    return [_best_of_parts(of_parts) for of_parts in found]
+
+
+def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
+    document = _document(passage.doc_id, corpus)
+    start, end = passage.char_start, passage.char_end
+    if document is None or document.content[start:end] != passage.text:
+        return passage
+    before, after = _around(document.content, start, end)
+    return passage._replace(before=before, after=after)
+
+
+def _missing(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
+    """Yield what a citation needs to be read where it stands, unless a passage already shows it."""
+    document = _document(citation.doc_id, corpus)
+    start, end = citation.char_start, citation.char_end
+    if document is None or not 0 <= start < end <= len(document.content):
+        return
+    content = document.content
+    first, last = max(0, start - SURROUNDINGS), min(len(content), end + SURROUNDINGS)
+    for one in shown:
+        shows = one.char_start - len(one.before) <= first and last <= one.char_end + len(one.after)
+        if one.doc_id == citation.doc_id and shows:
+            return
+    text, around = content[start:end], _around(content, start, end)
+    yield Passage(document.id, "", start, end, text, None, document.title, document.decision_date, *around)
+
+
+def _document(doc_id: str, corpus: Corpus) -> Document | None:
+    try:
+        return corpus.document(doc_id)
+    except (LookupError, UnicodeError):  # an id may hold half a character, which no store takes
+        return None
+
+
+def _around(content: str, start: int, end: int) -> tuple[str, str]:
+    return content[max(0, start - SURROUNDINGS) : start], content[end : end + SURROUNDINGS]
+
+
+def _is_cited(passage: Passage, citations: Sequence[Citation]) -> bool:
+    return any(
+        one.doc_id == passage.doc_id and one.char_start < passage.char_end and passage.char_start < one.char_end
+        for one in citations
+    )
+
+
+def _counts(corpus: Corpus) -> Callable[[str], bool]:
+    """Return what tells whether a word counts; all do where the corpus has no index of words."""
+    lexical = corpus.lexical_index()
+    return (lambda word: lexical.rarity(word) > 0) if lexical else (lambda word: True)
+
+
+def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
+    """Return what is read at once, each with its place: the whole text, or its first windows, cut between words."""
+    if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
+        return [(0, text)]
+    parts: list[tuple[int, str]] = []
+    start = 0
+    while start < len(text) and len(parts) < MOST_WINDOWS:
+        end = min(len(text), start + WINDOW_CHARS)
+        blank = text.rfind(" ", start + WINDOW_CHARS // 2, end) if end < len(text) else -1
+        end = blank + 1 if blank >= 0 else end
+        parts.append((start, text[start:end]))
+        start = end
+    return parts
+
+
+def _words(
+    text: str, vectors: np.ndarray, offsets: np.ndarray, counts: Callable[[str], bool] = lambda word: True
+) -> Words:
+    """Group a text's token vectors by words; what stands in none (signs, special tokens, expansion) is left out.
+
+    Args:
+        text: The text.
+        vectors: Shape (n_tokens, dim).
+        offsets: Shape (n_tokens, 2): the characters that each row stands for.
+        counts: Tells whether a word is kept.
+    """
+    spans = [match.span() for match in WORD.finditer(text) if counts(match.group())]
+    bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    # The first word that ends after a token begins: its own, if it begins before the token ends.
+    word = np.searchsorted(bounds[:, 1], offsets[:, 0], side="right")
+    near = np.minimum(word, max(len(spans) - 1, 0))
+    inside = (word < len(spans)) & (offsets[:, 0] < offsets[:, 1])
+    inside[inside] = bounds[near[inside], 0] < offsets[inside, 1]
+    order = np.flatnonzero(inside)[np.argsort(word[inside], kind="stable")]
+    present, first = np.unique(word[order], return_index=True)
+    return Words(vectors[order], first, [spans[number] for number in present])
+
+
+def _nearest(asked: Words, read: Words) -> list[TokenMatch]:
+    """Match each word that was asked with the nearest that was read."""
+    if not asked.spans or not read.spans:
+        return []
+    cosines = asked.vectors @ read.vectors.T
+    best_piece = np.maximum.reduceat(cosines, read.first, axis=1)  # (n_query_tokens, n_words)
+    pieces = np.diff([*asked.first, len(asked.vectors)])
+    means = np.add.reduceat(best_piece, asked.first, axis=0) / pieces[:, None]
+    nearest = means.argmax(axis=1)
+    best = np.clip(means.max(axis=1), -1.0, 1.0)
+    return [
+        TokenMatch(*span, *read.spans[word], similarity)
+        for span, word, similarity in zip(asked.spans, nearest, best.tolist(), strict=True)
+    ]
+
+
+def _best_of_parts(parts: Sequence[Sequence[TokenMatch]]) -> list[TokenMatch]:
+    """Return the best match of each word of the question, over the parts of a text that have any."""
+    return [max(of_word, key=lambda one: one.similarity) for of_word in zip(*filter(None, parts), strict=True)]
+
+
+def _moved(match: TokenMatch, by: int) -> TokenMatch:
+    return match._replace(char_start=match.char_start + by, char_end=match.char_end + by)

@@ -1,0 +1,103 @@
+"""What the tools show: hits, passages, decisions and what was extracted of them, as French text for a model.
+
+In: values. Out: text. For an agent, all that comes from the corpus stands between `<extrait>` and `</extrait>`, which
+no decision can write, nor the marks that divide a model's prompt.
+"""
+
+import re
+from collections.abc import Sequence
+
+from legal_rag.chunking import chunk_id as format_chunk_id
+from legal_rag.citation_markers import format_marker
+from legal_rag.corpus import Document
+from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.terms import class_named
+from legal_rag.library import StoredChunk
+from legal_rag.reading_window import Window
+from legal_rag.retriever import SearchHit
+
+EXCERPT_CHARS = 600  # of each hit in a list of results
+TITLE_CHARS = 250  # shown of a title in a list of results
+MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
+# What would end or imitate a block, with up to ten signs in between; and what divides a prompt: [[ ## answer ## ]].
+_BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+_PROMPT_MARK = re.compile(r"\[(?=\[\s*##)")
+
+
+def as_data(text: str) -> str:
+    """Return a text with the marks in it that would end a block or divide a prompt made harmless, as long as before."""
+    return _PROMPT_MARK.sub("⟦", _BLOCK_MARK.sub("‹", text))
+
+
+def block(text: str) -> str:
+    """Put a text from the corpus between the marks that tell a model that it is data."""
+    return f"<extrait>\n{as_data(text)}\n</extrait>"
+
+
+def hit_text(hit: SearchHit) -> str:
+    """Write one line of a list of results, with its marker and an excerpt."""
+    marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
+    date = f" ({hit.decision_date})" if hit.decision_date else ""
+    title = _shortened(hit.title, TITLE_CHARS)
+    excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut(hit.text, EXCERPT_CHARS)
+    return f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}\n{marker}\n« {excerpt} »"
+
+
+def chunk_text(chunk: StoredChunk) -> str:
+    """Write a passage with its id and its marker."""
+    marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
+    return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
+
+
+def document_text(document: Document, score: float | None = None) -> str:
+    """Write a whole decision: identifier, title, date, score, then its text as it is."""
+    return f"{_head(document, document.title, score)}\n\n{document.content}"
+
+
+def window_text(document: Document, window: Window) -> str:
+    """Write a part of a decision for an agent: where it lies, then its pieces, each behind its offsets."""
+    pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
+    text = "\n".join([_head(document, _shortened(document.title, TITLE_CHARS)), *pieces])
+    whole = len(document.content)
+    where = f"Caractères {window.start} à {window.end} sur {whole}"
+    rest = f" ; la suite : start={window.end}" if window.end < whole else " ; fin de la décision"
+    return f"{where}{rest}.\n{block(text)}"
+
+
+def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
+    """Write for an agent what was extracted of a decision, each with its marker; of some classes only, if given."""
+    wanted = {class_named(name) for name in classes}
+    kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
+    if not kept:
+        known = ", ".join(sorted({one["extraction_class"] for one in entities})) or "aucune"
+        return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
+    lines = [_entity_line(document.id, one) for one in kept[:MOST_ENTITIES]]
+    rest = len(kept) - len(lines)
+    more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
+    return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
+
+
+def _entity_line(doc_id: str, one: Entity) -> str:
+    said = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
+    marker = format_marker(doc_id, one["char_start"], one["char_end"])
+    shown = _shortened(one["extraction_text"], ENTITY_CHARS)
+    return f"- {one['extraction_class']} : « {shown} »{f' ({said})' if said else ''} {marker}"
+
+
+def _head(document: Document, title: str, score: float | None = None) -> str:
+    lines = [
+        f"Décision : {document.id}",
+        f"Titre : {title}" if title else "",
+        f"Date : {document.decision_date}" if document.decision_date else "",
+        f"Score : {score:.2f}" if score is not None else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else _cut(line, most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text[:most].rsplit(" ", 1)[0] + " […]"
