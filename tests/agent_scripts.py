@@ -25,7 +25,8 @@ def quotation(prompt: str) -> str:
 
 
 def wants_step(prompt: str) -> bool:
-    return "next_tool_name" in prompt
+    """Tell whether a step is asked for, not the answer."""
+    return "[[ ## next_tool_name ## ]]" in prompt
 
 
 def sound(prompt: str, attempt: int = 0) -> Reply:
@@ -33,6 +34,17 @@ def sound(prompt: str, attempt: int = 0) -> Reply:
     if not wants_step(prompt):
         return fields(reasoning="Lu.", answer=quotation(prompt))
     return step("finish") if OBSERVED.search(prompt) else step("search_legal_docs", query=SEARCHED, k=3)
+
+
+def diligent(prompt: str, attempt: int) -> Reply:
+    """Search, read, finish, and quote what was read."""
+    if not wants_step(prompt):
+        return fields(reasoning="Lu.", answer=quotation(prompt))
+    if "observation_0" not in prompt:
+        return step("search_legal_docs", query=SEARCHED, k=3)
+    if "observation_1" not in prompt:
+        return step("lookup_chunk", chunk_id=f"{first_passage(prompt)[0]}-0", context_chunks=1)
+    return step("finish")
 
 
 def always(reply: Answering) -> Script:

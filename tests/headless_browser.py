@@ -128,6 +128,14 @@ class HeadlessBrowser:
         """Have pages believe that the reader prefers `light` ones, or `dark` ones."""
         self._ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours}])
 
+    def medium(self, name: str) -> None:
+        """Have pages believe that they are on `screen`, or on paper: `print`."""
+        self._ask("Emulation.setEmulatedMedia", media=name)
+
+    def run_scripts(self, allowed: bool) -> None:
+        """Let pages run their scripts, or not."""
+        self._ask("Emulation.setScriptExecutionDisabled", value=not allowed)
+
     def forget(self) -> None:
         """Forget what was noted so far."""
         self.run("0")  # takes in what was told meanwhile

@@ -1,9 +1,9 @@
 """The agent, against a scripted model behind a real server."""
 
 import json
-import re
 
 import pytest
+from agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
 from scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import (
@@ -15,26 +15,10 @@ from legal_rag.agent import (
 )
 from legal_rag.evidence import NO_PASSAGE, EvidenceAgent
 
-QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
-OBSERVED = re.compile(r"\[Source: ([^,\]]+), chars (\d+)-(\d+)\]\n« (.{80})", re.DOTALL)
 
-
-def first_passage(prompt):
-    """Take the first passage that a tool showed: its id, offsets, and how it begins."""
-    doc_id, start, end, text = OBSERVED.search(prompt).groups()
-    return doc_id, int(start), int(end), text.rsplit(" ", 1)[0]
-
-
-def diligent(prompt, attempt):
-    """Search, read, finish, and quote what was read."""
-    if "next_tool_name" not in prompt:
-        doc_id, start, end, text = first_passage(prompt)
-        return fields(reasoning="Lu.", answer=f"Le texte dit : « {text} » [Source: {doc_id}, chars {start}-{end}].")
-    if "observation_0" not in prompt:
-        return step("search_legal_docs", query="compte de campagne dépôt délai", k=3)
-    if "observation_1" not in prompt:
-        return step("lookup_chunk", chunk_id=f"{first_passage(prompt)[0]}-0", context_chunks=1)
-    return step("finish")
+def calls_of(prediction, *types):
+    """Return the run's events of some types."""
+    return [event for event in prediction.events if event.type in types]
 
 
 @pytest.fixture
@@ -59,10 +43,20 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     content = tiny_library.document(citation.doc_id).content
     assert citation.status == "verified"
     assert citation.quote == content[citation.char_start : citation.char_end]
-    assert [event.tool for event in prediction.events] == ["search_legal_docs", "lookup_chunk", "react"]
-    assert prediction.events[0].input == {"query": "compte de campagne dépôt délai", "k": 3}
-    assert len(prediction.events[0].output_ids) == 3
-    assert {passage.chunk_id for passage in prediction.evidence} == set(prediction.events[0].output_ids)
+    assert [(event.type, event.tool) for event in prediction.events] == [
+        ("think", "search_legal_docs"),
+        ("search", "search_legal_docs"),
+        ("think", "lookup_chunk"),
+        ("read", "lookup_chunk"),
+        ("think", "finish"),
+        ("cite", "citations"),
+        ("answer", "react"),
+    ]
+    thought, search = prediction.events[:2]
+    assert thought.input == {"thought": "J'appelle search_legal_docs.", "arguments": {"query": SEARCHED, "k": 3}}
+    assert search.input == {"query": SEARCHED, "k": 3}
+    assert len(search.output_ids) == 3
+    assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
     assert citation.doc_id in {document.doc_id for document in prediction.documents}
 
 
@@ -104,8 +98,7 @@ def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
 
     prediction, _ = ask(script)
     assert prediction.mode == "fallback"
-    assert prediction.events[0].input["query"] == "bail"
-    assert prediction.events[-2].input["query"] == QUESTION
+    assert [event.input["query"] for event in calls_of(prediction, "search")] == ["bail", QUESTION]
 
 
 def test_an_invented_citation_never_reaches_the_answer(ask):
@@ -195,8 +188,7 @@ def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
 
     prediction, _ = ask(script)
     assert prediction.mode == "agent"
-    assert prediction.events[0].output_ids == ["FICTIF0102"]
-    assert prediction.events[1].output_ids == []
+    assert [event.output_ids for event in calls_of(prediction, "read")] == [["FICTIF0102"], []]
 
 
 def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
@@ -234,3 +226,54 @@ def test_an_empty_question_is_refused(tiny_library, tiny_encoder):
     agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder)
     with pytest.raises(ValueError, match="the question is empty"):
         agent("  ")
+
+
+def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
+    english = "The text says so, and the candidate must comply with it within the time allowed by law."
+
+    def script(prompt, attempt):
+        if wants_step(prompt) or "Récrivez-la entièrement en français" in prompt:
+            return diligent(prompt, attempt)
+        return fields(reasoning="Read.", answer=english)
+
+    prediction, server = ask(script)
+    assert (prediction.status, prediction.answer) == ("answered", quotation(server.prompts[-1]))
+    assert prediction.events[-1].usage.calls == 2
+    prediction, _ = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else Reply(english))
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("La réponse du modèle n'était pas en français. Voici, à la place, ")
+
+
+def test_an_empty_answer_is_asked_for_again(ask):
+    def script(prompt, attempt):
+        return sound(prompt) if wants_step(prompt) or "Votre réponse était vide" in prompt else Reply("")
+
+    assert ask(script)[0].status == "answered"
+
+
+def test_an_unverified_citation_stays_and_is_counted_in_the_notice(ask):
+    def script(prompt, attempt):
+        reply = sound(prompt)
+        if wants_step(prompt):
+            return reply
+        doc_id, start, end, _ = first_passage(prompt)
+        wrong = f"]. La loi « l'exige absolument toujours » [Source: {doc_id}, chars {start}-{end}]."
+        return reply._replace(content=reply.content.replace("].", wrong))
+
+    prediction, _ = ask(script)
+    assert (prediction.status, prediction.mode) == ("answered", "agent")
+    assert prediction.notice == "Une citation n'a pas pu être vérifiée"
+    assert prediction.citation_counts == {"verified": 1, "unverified": 1}
+    assert "[Source non vérifiée: " in prediction.answer
+    assert prediction.ungrounded_claims
+    assert 0 < prediction.grounding_rate < 1
+    (cited,) = calls_of(prediction, "cite")
+    assert (cited.tool, cited.input) == ("citations", {"verified": 1, "unverified": 1, "removed": 0})
+    assert cited.output_ids == list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
+
+
+def test_a_cut_off_answer_is_said_to_be(ask):
+    def script(prompt, attempt):
+        return sound(prompt) if wants_step(prompt) else sound(prompt)._replace(finish_reason="length")
+
+    assert ask(script)[0].notice == "La réponse du modèle a été coupée avant la fin"

@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from legal_rag.cli import main
-from legal_rag.evidence import NO_PASSAGE
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
@@ -99,25 +98,6 @@ def test_lookup_prints_a_whole_decision(place, tiny_library, said):
     assert plain == (
         f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n\n{document.content}\n"
     )
-
-
-def test_ask_answers_with_checked_citations(place, tiny_library, said):
-    value = json.loads(said("ask", QUESTION, "--json", *place))
-    assert set(value) == {"question", "mode", "status", "notice", "answer", "documents", "citations", "events"}
-    assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
-    assert value["notice"] is None
-    assert [set(one) for one in value["documents"]] == [{"doc_id", "title", "decision_date"}] * 3
-    assert [set(one) for one in value["events"]] == [{"type", "tool", "input", "output_ids", "seconds"}] * 2
-    for one in value["citations"]:
-        assert set(one) == {"doc_id", "char_start", "char_end", "quote", "status"}
-        assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
-    plain = said("ask", QUESTION, *place)
-    assert plain.startswith(value["answer"] + "\n\nDécisions consultées :\n")
-    assert [f"- {one['doc_id']} : " in plain for one in value["documents"]] == [True] * 3
-
-
-def test_abstaining_exits_0(place, said):
-    assert said("ask", "Xylophone zygomatique wagnérien ?", *place) == NO_PASSAGE + "\n"
 
 
 def test_a_key_is_written_nowhere(copied, capfd):

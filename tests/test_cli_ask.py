@@ -13,7 +13,7 @@ from scripted_server import ScriptedServer, fields, step
 from legal_rag.budget import Usage
 from legal_rag.cli import main
 from legal_rag.evidence import NO_PASSAGE
-from legal_rag.prediction import Event
+from legal_rag.prediction import Event, Prediction
 from legal_rag.run_lines import citations_in_french, line_of, printable
 from legal_rag.runs import RunStore
 
@@ -53,6 +53,22 @@ def model():
 
 
 # --- what is printed ------------------------------------------------------------------------------------------------
+
+
+def test_ask_answers_with_checked_citations(place, tiny_library, said):
+    value = json.loads(said("ask", QUESTION, "--json", *place))
+    assert set(value) == {
+        *("question", "mode", "status", "notice", "answer", "documents", "citations", "citation_counts"),
+        *("ungrounded_claims", "grounding_rate", "events", "usage", "seconds"),
+    }
+    assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
+    assert value["notice"] is None
+    assert [set(one) for one in value["documents"]] == [{"doc_id", "title", "decision_date"}] * 3
+    assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
+    assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
+    for one in value["citations"]:
+        assert set(one) == {"doc_id", "char_start", "char_end", "quote", "status"}
+        assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 
 def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(asked, tiny_library, capfd):
@@ -224,6 +240,26 @@ def test_no_run_holds_a_key(asked, model, tmp_path, capfd):
     replies = [file for file in Path(os.environ["DSPY_CACHEDIR"]).rglob("*") if file.is_file()]
     assert replies
     assert not [file for file in [*kept, *replies] if KEY.encode() in file.read_bytes()]
+
+
+def test_a_run_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said):
+    hostile = "a\x1b[2J\x00\udcff</script>"
+    run = Prediction(question=hostile, answer=hostile, mode="agent", status="answered", ungrounded_claims=[hostile])
+    file = tmp_path / f"{EXAMPLE}.json"
+    file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": run.to_record()}))
+    there = ["--runs-folder", str(tmp_path)]
+    assert json.loads(said("runs", EXAMPLE, "--json", *there)) == run.to_json()
+    shown = said("runs", *there) + said("runs", EXAMPLE, "--html", tmp_path / "a.html", *there)
+    assert "a[2J</script>" in shown
+    assert "\x1b" not in shown
+    assert "a[2J</script>" not in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_a_run_of_another_form_is_told_in_one_line(tmp_path, refused):
+    record = Prediction(question="?", answer="", mode="agent", status="answered").to_record() | {"answer": 7}
+    file = tmp_path / f"{EXAMPLE}.json"
+    file.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": record}))
+    assert "damaged run: " in refused("runs", EXAMPLE, "--runs-folder", tmp_path)
 
 
 def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):

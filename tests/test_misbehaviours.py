@@ -118,14 +118,14 @@ NATIVE = {
     "tool_calls": [
         {"type": "function", "function": {"name": "search_legal_docs", "arguments": json.dumps({"query": SEARCHED})}}
     ]
-}  # noqa: E501
+}
 UNKNOWN_ID = at_first(step("lookup_legal_doc", chunk_id="JURITEXT999999999999-0"))
 
 MISBEHAVIOURS = [
     # The server.
     Misbehaviour("writes words without any form", always("n'importe quoi"), "model_failed"),
     Misbehaviour("sends a page of HTML", always(Reply(raw_body="<html>panne</html>")), "model_failed"),
-    Misbehaviour("refuses the key", always(Reply(status=401, raw_body='{"error": {"message": "bad"}}')), "model_failed"),
+    Misbehaviour("refuses the key", always(Reply(status=401, raw_body="{}")), "model_failed"),
     Misbehaviour("says that there are too many requests", always(Reply(status=429, raw_body="{}")), "model_failed"),
     Misbehaviour("breaks down inside", always(Reply(status=500, raw_body="{}")), "model_failed"),
     Misbehaviour("never answers", always(Reply(hangs=True)), "model_failed", timeout=0.5),
@@ -209,7 +209,7 @@ def test_a_run_ends_well_though_the_model(misbehaviour, retriever):
         for event in prediction.events
         for chunk_id in event.output_ids
         if event.type == "search"
-    }  # noqa: E501
+    }
     assert found
     assert found <= {document.doc_id for document in prediction.documents}
     assert prediction.events[-1].type == "answer"

@@ -12,6 +12,7 @@ from scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent
 from legal_rag.cli import main
+from legal_rag.cli_questions import _language_model
 from legal_rag.language_model import build_language_model
 from legal_rag.reply_cache import Replies, replies_folder, use_reply_cache
 
@@ -75,6 +76,7 @@ print(build_language_model("m", api_base={server.api_base!r})("Bonjour ?"))
     assert len(server.requests) == 1
 
 
+@pytest.mark.slow  # importing LiteLLM takes seconds
 def test_a_reply_that_came_through_litellm_comes_back_too(server):
     for _ in range(2):
         lm = dspy.LM("openai/m", api_base=server.api_base, api_key=KEY, engine="litellm")
@@ -224,6 +226,11 @@ def test_a_second_identical_question_costs_no_call_of_the_model(tiny_library, ti
     assert (second.answer, second.status) == (first.answer, first.status)
     assert first.usage.calls == n_asked
     assert (second.usage.calls, second.usage.cached, second.usage.tokens, second.usage.cost) == (0, n_asked, 0, 0.0)
+
+
+def test_questions_are_never_made_of_replies_that_were_given_before(server):
+    options = {"no_model": False, "model": "m", "api_base": server.api_base, "api_key": KEY}
+    assert [_language_model(options)("Bonjour ?") for _ in range(2)] == [["réponse 0"], ["réponse 1"]]
 
 
 def test_the_command_line_asks_again_only_where_it_is_told_to(place, capfd):

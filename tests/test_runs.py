@@ -141,10 +141,14 @@ def test_what_is_no_run_s_id_is_refused(store, run_id):
         ('{"format_version": 1, "saved_at": ""}', "KeyError: 'prediction'"),
         ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved run"),
         ('{"format_version": 1, "saved_at": "", "prediction": 7}', "not a saved run"),
+        (
+            json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record() | {"seconds": "x"}}),
+            "prediction.seconds must be of type float, got 'x'",
+        ),
         ("[" * 100_000, "RecursionError"),
         (b"\xff\xfe\x00", "UnicodeDecodeError"),
     ],
-    ids=["empty", "list", "object", "later", "cut", "bare", "number", "deep", "bytes"],
+    ids=["empty", "list", "object", "later", "cut", "bare", "number", "types", "deep", "bytes"],
 )
 def test_a_damaged_run_is_told_and_passed_over(store, caplog, text, line):
     run_id, damaged = store.save(RUN), "20200101-000000-000000-00000000"

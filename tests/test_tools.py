@@ -159,12 +159,6 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
     assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id", "start"])
     assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
     assert (entities.name, list(entities.args)) == ("lookup_entities", ["doc_id_or_chunk_id", "classes"])
-    assert [tool.desc.split()[0] for tool in (search, document, chunk, entities)] == [
-        "Cherche",
-        "Lit",
-        "Donne",
-        "Donne",
-    ]
     assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
     assert document(chunk_id="2001-0") == (
         "Caractères 0 à 37 sur 37 ; fin de la décision.\n<extrait>\nDécision : 2001\nTitre : Titre 2001\n"

@@ -171,6 +171,8 @@ class LegalReActAgent:
             requests.append(request)
             again = self.react.write(question, work.trajectory, calls, request)
             draft = again._replace(usage=draft.usage.plus(again.usage), seconds=draft.seconds + again.seconds)
+        if request == WRITE_AGAIN and is_french_answer(work.last_thought) and work.last_thought:
+            return draft._replace(text=work.last_thought)
         if request:
             raise EmptyAnswerError if request == WRITE_AGAIN else NotFrenchError
         return draft

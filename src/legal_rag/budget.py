@@ -86,7 +86,7 @@ def _limit_in_french(limit: Limit, budget: Budget, usage: Usage) -> str:
     if limit == "cost" and usage.cost is None:
         return "le prix de ce modèle est inconnu, le coût ne peut donc pas être limité"
     value = getattr(budget, limit)
-    number = f"{value:,.10g}".replace(",", "\u202f").replace(".", ",")
+    number = f"{value:,.6f}".rstrip("0").rstrip(".").replace(",", "\u202f").replace(".", ",")
     many = abs(value) >= 2
     unit = {
         "steps": "étapes" if many else "étape",

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from legal_rag.citation_facts import Fact, stands_in
 from legal_rag.citation_markers import Reference
-from legal_rag.claims import Claim, Quotation, content_words, is_evidence
+from legal_rag.claims import STOPS, Claim, Quotation, content_words, is_evidence
 from legal_rag.source_texts import SourceText, SourceTexts
 
 Span = tuple[int, int]  # characters: start, end
@@ -71,10 +71,11 @@ class CitationChecker:
             return [_citation(source, span, _words_status(claim, source, span)) for source, span in passages]
         return self._relocated(claim, passages)
 
-    def place(self, claim: Claim, source: SourceText, near: int = 0) -> Span | None:
+    def place(self, claim: Claim, source: SourceText, near: int = 0, *, loosely: bool = False) -> Span | None:
         """Return the narrowest span of a document in which all of a claim stands, the nearest of several to `near`.
 
-        A claim that quotes nothing needs the words beside its facts as well.
+        A claim that quotes nothing needs the words beside its facts as well, and facts that are near one another; not
+        so `loosely`.
         """
         anchors = [
             one for one in claim.anchors if not (isinstance(one, Fact) and (one.kind == "number" or source.knows(one)))
@@ -83,12 +84,12 @@ class CitationChecker:
         spans = [_spans(one, source) for one in sorted(anchors, key=lambda one: isinstance(one, Fact))]
         if not spans or not all(spans):
             return None
-        widest = WIDEST_PLACE if quotes else WIDEST_FACTS
+        widest = len(source.content) if loosely else WIDEST_PLACE if quotes else WIDEST_FACTS
         places = [
             one for one in _narrowest(spans) if one[1] - one[0] <= widest and self._all_stands(claim, source, one)
         ]
-        if not quotes:
-            places = [one for one in places if _is_supported(claim, source, _around(one, source))]
+        if not quotes and not loosely:
+            places = [one for one in places if supports(source, _around(one, source), claim)]
         return min(places, key=lambda one: (one[1] - one[0], abs(one[0] - near)), default=None)
 
     def _all_stands(self, claim: Claim, source: SourceText, span: Span) -> bool:
@@ -109,17 +110,24 @@ class CitationChecker:
         )
 
     def sources_of(self, claim: Claim, *, apart_from: Iterable[str] = ()) -> list[tuple[SourceText, Span]]:
-        """Return the documents searched in which all of a claim stands, and where; two at most, which is too many."""
+        """Return the documents searched in which all of a claim stands, and where; two at most, which is too many.
+
+        What only states facts counts as standing in a document that states them, in whatever words.
+        """
         found = []
         for doc_id in dict.fromkeys(self._searched):
             source = self._sources.get(doc_id)
             if source is None or doc_id in apart_from:
                 continue
-            if place := self.place(claim, source):
+            if place := self.place(claim, source, loosely=not claim.quotations):
                 found.append((source, place))
             if len(found) == 2:
                 break
-        return found
+        if claim.quotations or len(found) != 1:
+            return found
+        ((source, _),) = found
+        place = self.place(claim, source)
+        return [(source, place)] if place else []
 
     def _passage(self, reference: Reference) -> tuple[SourceText, Span | None]:
         source = self._sources.get(reference.doc_id)
@@ -165,6 +173,12 @@ def count_by_status(citations: Sequence[Citation]) -> dict[str, int]:
     return {status: statuses.count(status) for status in dict.fromkeys(statuses)}
 
 
+def supports(source: SourceText, span: Span, claim: Claim) -> bool:
+    """Tell whether at least half of a claim's content words stand in a passage; not whether it says the same."""
+    words, there = set(content_words(claim.text)), set(content_words(source.content[slice(*span)]))
+    return bool(words) and len(words & there) >= SUPPORTING_SHARE * len(words)
+
+
 def _standing(claim: Claim, source: SourceText, span: Span | None) -> set[Anchor]:
     """Return what of a claim stands in a passage."""
     if span is None:
@@ -173,9 +187,15 @@ def _standing(claim: Claim, source: SourceText, span: Span | None) -> set[Anchor
     quotations = {
         one
         for one in claim.quotations
-        if any(span[0] <= start and end <= span[1] for start, end in source.quotation_spans(one.text))
+        if any(_holds(span, place, source) for place in source.quotation_spans(one.text))
     }
     return quotations | {one for one in claim.facts if stands_in(one, passage)}
+
+
+def _holds(span: Span, place: Span, source: SourceText) -> bool:
+    """Tell whether a span holds a place, but for a stop at its end."""
+    start, end = place
+    return span[0] <= start and start + len(source.content[start:end].rstrip(STOPS)) <= span[1]
 
 
 def _status(claim: Claim, source: SourceText, span: Span | None, standing: set[Anchor]) -> CitationStatus:
@@ -191,12 +211,7 @@ def _status(claim: Claim, source: SourceText, span: Span | None, standing: set[A
 
 
 def _words_status(claim: Claim, source: SourceText, span: Span | None) -> CitationStatus:
-    return "supported" if span and _is_supported(claim, source, span) else "unverified"
-
-
-def _is_supported(claim: Claim, source: SourceText, span: Span) -> bool:
-    words, there = set(content_words(claim.text)), set(content_words(source.content[slice(*span)]))
-    return bool(words) and len(words & there) >= SUPPORTING_SHARE * len(words)
+    return "supported" if span and supports(source, span, claim) else "unverified"
 
 
 def _around(span: Span, source: SourceText) -> Span:

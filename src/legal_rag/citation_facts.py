@@ -28,6 +28,7 @@ _CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}
 _GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".")
 _DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
 MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
+DAY_AFTER = 6  # characters behind a year in which its day may stand: 2024-04-01
 BEFORE, AFTER = 60, 90  # characters around a needle in which its fact stands
 
 
@@ -76,6 +77,12 @@ def places_of(fact: Fact, text: str, lower: str) -> list[Span]:
     found: set[Span] = set()
     for at, end in _needle_places(NEEDLES[fact.kind](fact.value), lower):
         first = max(0, at - BEFORE)
+        if (
+            fact.kind == "date"
+            and lower[at:end].isdecimal()
+            and str(fact.value.day) not in lower[first : end + DAY_AFTER]
+        ):
+            continue  # the year is everywhere, the day is not
         for one in FINDERS[fact.kind](text[first : end + AFTER]):
             span = (one.start + first, one.end + first)
             if is_same(one, fact) and span[0] < end and at < span[1]:
@@ -158,10 +165,10 @@ def _amount_needles(value: Any) -> list[str]:
 
 
 def _percentage_needles(value: Any) -> list[str]:
-    figures = f"{value.normalize():f}"
-    return [f"{form}{sign}" for form in {figures, figures.replace(".", ",")} for sign in (" ", "%", "\u00a0")] + [
-        " pour cent"
-    ]
+    whole, _, decimals = f"{value.normalize():f}".partition(".")
+    if decimals:
+        return [f"{whole}{sign}{decimals[0]}" for sign in ",."]
+    return [f"{whole}{sign}" for sign in " %,.\u00a0\u202f"] + [" pour cent"]
 
 
 def _article_needles(value: Any) -> list[str]:

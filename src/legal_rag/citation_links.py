@@ -85,8 +85,8 @@ class CitationLinks:
 
     def count_citing(self, term: str) -> int:
         """Count the documents that cite a name, of any commit; `MOST_COUNTED` stands for that many and more."""
-        counted = f"SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT {MOST_COUNTED:d}"
-        return int(self._connect().execute(f"SELECT COUNT(*) FROM ({counted})", (term,)).fetchone()[0])  # noqa: S608
+        query = "SELECT COUNT(*) FROM (SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT ?)"
+        return int(self._connect().execute(query, (term, MOST_COUNTED)).fetchone()[0])
 
     def solutions(self) -> list[str]:
         """Return the outcomes that the documents' sources give, each once; the empty one is of those that give none."""

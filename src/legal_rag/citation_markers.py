@@ -13,7 +13,7 @@ _WORD = r"(?:chars?|characters?|car|caract[èe]res?|offsets?|positions?|pos)"
 _PLACE = rf"(?:{_WORD}\b\.?\s*[=:]?\s*)?\[?(?P<start>\d{{1,12}})\s*(?:[-–—−]|à|a|to|\.\.)\s*(?P<end>\d{{1,12}})\]?"
 # What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
 PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
-HEAD = re.compile(r"\s*\**\s*Sources?\b(?P<unverified>\s+non\s+v[ée]rifi[ée]e?s?)?\s*[:=]?\s*", re.IGNORECASE)
+HEAD = re.compile(r"^\s*\**\s*Sources?\b(?P<unverified>\s+non\s+v[ée]rifi[ée]e?s?)?\s*[:=]?\s*", re.IGNORECASE)
 NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
 # Other brackets that models put around markers; the marker within has none of its own.
 OTHER_BRACKETS = re.compile(
@@ -21,6 +21,7 @@ OTHER_BRACKETS = re.compile(
     r"|【(?=\s*Sources?\b)(?P<wide>[^【】\[\]\n]{1,300})】",
     re.IGNORECASE,
 )
+_SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
@@ -142,7 +143,7 @@ def _references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list
         return whole, []
     references: list[Reference] = []
     unknown: list[str] = []
-    for part in (part.strip(" ,") for part in re.split(r"[;|]|\bet\b(?=[^,]*,)", body)):
+    for part in (HEAD.sub("", part, count=1).strip(" ,") for part in _SEPARATOR.split(body)):
         place = PLACE_AT_END.fullmatch(part)
         if found := list(_reference(part, resolve)):
             references += found

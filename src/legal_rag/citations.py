@@ -5,16 +5,17 @@ and the sentences that state facts and cite nothing that holds.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.chunking import parse_chunk_id
 from legal_rag.citation_checks import Citation, CitationChecker, CitationStatus, count_by_status
-from legal_rag.citation_markers import MarkedText, Marker, format_marker, take_out_markers
 from legal_rag.citation_facts import Fact
-from legal_rag.claims import AnswerText, Claim, Quotation, is_evidence
-from legal_rag.extraction.entities import Entity
+from legal_rag.citation_markers import MarkedText, Marker, format_marker, take_out_markers
+from legal_rag.claims import STOPS, AnswerText, Claim, Quotation, is_evidence
 from legal_rag.folding import fold
+from legal_rag.named_parties import EntityLookUp, NamedParties, entity_look_up
 from legal_rag.source_texts import SourceTexts
 
 __all__ = [
@@ -68,7 +69,7 @@ class CitationEnricher:
                 None takes what a Library holds.
         """
         self._documents = documents
-        self._entities_of = _entity_look_up(documents, extractions)
+        self._entities_of = entity_look_up(documents, extractions)
 
     def enrich(self, text: str, read: Sequence[str] | None = None) -> EnrichedResponse:
         """Check an answer.
@@ -108,10 +109,13 @@ class _Placed(NamedTuple):
 class _Enrichment:
     """One answer on its way to be checked."""
 
-    def __init__(self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], entities_of: Any) -> None:
+    def __init__(
+        self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], entities_of: EntityLookUp
+    ) -> None:
         self._marked, self._text = marked, AnswerText(marked.plain)
         self._checker = CitationChecker(sources, searched)
-        self._sources = sources
+        self._parties = NamedParties(sources, searched, entities_of)
+        self._naming: set[int] = set()  # where sentences begin that name a party and cite nothing
         self._placed: list[_Placed] = []
         self._claims: list[tuple[Claim, bool]] = []  # checked ones, in order, and whether a citation of theirs holds
 
@@ -119,6 +123,7 @@ class _Enrichment:
         self._check_markers()
         self._cite_the_rest()
         self._placed.sort(key=lambda one: one.offset)
+        self._offsets = [one.offset for one in self._placed]
         citations = [one.citation for one in self._placed]
         claims, ungrounded = self._grounding()
         return EnrichedResponse(
@@ -192,9 +197,10 @@ class _Enrichment:
 
     def _cite(self, start: int, end: int) -> None:
         claim = self._text.claim(start, end) if start < end else None
-        if claim is None or not claim.is_checkable:
+        if claim is None or (self._text.is_analysis(start) and not claim.quotations):
             return
-        if self._text.is_analysis(start) and not claim.quotations:
+        if not claim.is_checkable:
+            self._cite_party(claim)
             return
         stops = [one.end for one in claim.anchors]
         tries = [max(stops), *(one.end for one in claim.quotations if is_evidence(one))]
@@ -210,6 +216,19 @@ class _Enrichment:
                 if stop == tries[0]:
                     return
 
+    def _cite_party(self, claim: Claim) -> None:
+        if not self._parties.documents_named(claim.text):
+            return
+        if (found := self._parties.sentence_for(claim)) is None:
+            self._naming.add(claim.start)
+            return
+        source, span = found
+        end = claim.start + len(claim.text.rstrip(STOPS + "\n"))
+        self._placed.append(
+            _Placed(end, Citation(source.doc_id, *span, source.content[slice(*span)], "supported"), added=True)
+        )
+        self._claims.append((claim, True))
+
     def _after_marks(self, offset: int) -> int:
         """Step over what closes emphasis: a marker within it would be emphasised."""
         while self._text.plain.startswith(("*", "_"), offset):
@@ -218,27 +237,27 @@ class _Enrichment:
 
     def _grounding(self) -> tuple[int, list[str]]:
         """Return how many sentences state facts, and those of them that cite nothing that holds."""
-        held = sorted((claim.start, claim.end) for claim, holds in self._claims if holds)
-        failed = sorted((claim.start, claim.end) for claim, holds in self._claims if not holds)
+        held, failed = (_Ranges(claim for claim, holds in self._claims if holds is wanted) for wanted in (True, False))
+        naming = sorted(self._naming)
         claims, ungrounded = 0, []
         for start, end in self._text.sentences:
             claim = self._text.claim(start, end)
             facts = [] if self._text.is_analysis(start) else [one for one in claim.facts if one.kind != "number"]
             anchors: list[Quotation | Fact] = [*claim.quotations, *facts]
-            has_failed = any(a < end and start < b for a, b in failed)
-            has_held = any(a < end and start < b for a, b in held)
-            if not (anchors or has_failed or has_held):
+            names = bisect_left(naming, start) < bisect_left(naming, end)
+            if not (anchors or names or held.meet(start, end) or failed.meet(start, end)):
                 continue
             claims += 1
-            missing = [one for one in anchors if not any(a <= one.start < b for a, b in held)]
-            if has_failed or (missing and not self._stands_in_cited(start, end)):
-                ungrounded.append(_BLANK_BEFORE_STOP.sub("", self._text.plain[start:end]).strip())
+            missing = names or not all(held.meet(one.start, one.start + 1) for one in anchors)
+            if failed.meet(start, end) or (missing and not self._stands_in_cited(claim)):
+                ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
         return claims, ungrounded
 
-    def _stands_in_cited(self, start: int, end: int) -> bool:
+    def _stands_in_cited(self, claim: Claim) -> bool:
         """Tell whether all that a sentence states stands in one of the passages that it cites."""
-        claim = self._text.claim(start, end)
-        cited = [one.citation for one in self._placed if start <= one.offset <= end and one.citation.holds]
+        offsets = self._offsets
+        placed = self._placed[bisect_left(offsets, claim.start) : bisect_right(offsets, claim.end)]
+        cited = [one.citation for one in placed if one.citation.holds]
         return any(self._checker.stands(claim, one) for one in cited)
 
     def _written(self) -> str:
@@ -250,6 +269,19 @@ class _Enrichment:
             pieces += [piece, blank, format_marker(doc_id, start, end, verified=status != "unverified")]
             done = offset
         return "".join([*pieces, self._text.plain[done:]])
+
+
+class _Ranges:
+    """The parts of an answer that some claims take up, none of them in two."""
+
+    def __init__(self, claims: Iterable[Claim]) -> None:
+        spans = sorted((claim.start, claim.end) for claim in claims)
+        self._starts, self._ends = [start for start, _ in spans], [end for _, end in spans]
+
+    def meet(self, start: int, end: int) -> bool:
+        """Tell whether one of them has a character between two places."""
+        number = bisect_left(self._starts, end) - 1
+        return number >= 0 and self._ends[number] > start
 
 
 class _Names:
@@ -281,16 +313,6 @@ class _Names:
                 title = fold(source.title).text
                 self._titles[title] = source.doc_id if title not in self._titles else None
         return self._titles
-
-
-def _entity_look_up(documents: Any, extractions: Any) -> Any:
-    """Return a function from a document's id to its entities, or to None where nothing was extracted."""
-    if extractions is None:
-        return getattr(documents, "entities_of", lambda doc_id: None)
-    if isinstance(extractions, Mapping):
-        return extractions.get
-    by_name: dict[str, list[Entity]] = {one.doc_name: one.extractions for one in extractions}
-    return by_name.get
 
 
 class CheckedAnswer(NamedTuple):

@@ -6,6 +6,7 @@ In: the text of an answer without its markers. Out: spans of it.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.citation_facts import FIGURE, Fact, find_facts
@@ -13,6 +14,7 @@ from legal_rag.sentences import split_sentences
 
 QUOTATION_MARK = re.compile(r"[«»“”\"]|\n[^\S\n]*\n")
 QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
+GOES_ON = re.compile(r"[*_ \u00a0\u202f]*(?:[.,;:!?)\]]|[a-zà-ÿ])")  # behind a quotation: its stop ends no sentence
 CLOSING_MARKS = {"«": "»", "“": "”"}
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 ANALYSIS = re.compile(r"\[\s*analy(?:sis|se)\s*\]", re.IGNORECASE)
@@ -24,6 +26,7 @@ QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentenc
 CUT = re.compile(r"\[[^\[\]]{0,80}\]|\(\s*(?:\.{3}|…)\s*\)")
 CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=[^\W\d_])")
 BARE_CUT = re.compile(r"(?<![A-ZÀ-Ý.])(?:\.{3}|…)")  # "X..." is a name
+STOPS = ".,;:!? \u00a0\u202f…"
 QUOTED_BLANKS = " \u00a0\u202f\t\n"
 
 
@@ -61,10 +64,8 @@ class AnswerText:
     def __init__(self, plain: str) -> None:
         self.plain = plain
         self.quotations = find_quotations(plain)
-        masked = _masked(plain, self.quotations, " ", " ")
-        masked = ENUMERATOR.sub(lambda match: " " * len(match.group()), masked)
-        self.facts = find_facts(masked)
-        self.sentences = split_sentences(_masked(plain, self.quotations, "x", ","))
+        self.facts = find_facts(_masked_for_facts(plain, self.quotations))
+        self.sentences = split_sentences(_masked_for_sentences(plain, self.quotations))
         self._quotation_starts = [one.start for one in self.quotations]
         self._quotation_ends = [one.end for one in self.quotations]
         self._fact_starts = [one.start for one in self.facts]
@@ -133,14 +134,17 @@ def find_quotations(text: str) -> list[Quotation]:
     return [*found, _quotation(text, opened[0][1], len(text))] if opened else found
 
 
-def parts_of(quotation: str) -> list[str]:
-    """Return what a quotation quotes, in order: its parts between cuts; one letter put in brackets is the text's."""
-    return _said(CUT.split(CHANGED_LETTER.sub(r"\1", quotation)))
+@lru_cache(1024)
+def readings_of(quotation: str) -> list[list[str]]:
+    """Return the ways to read what a quotation quotes, the most literal first: each its parts, in order, between cuts.
 
-
-def parts_between_dots(parts: Iterable[str]) -> list[str]:
-    """Return the parts cut at plain dots too, which a document may hold itself."""
-    return _said(piece for part in parts for piece in BARE_CUT.split(part))
+    A letter in brackets is the text's own. A stop at the very end may be the answer's, as French typography has it;
+    so may dots in its midst, which stand for what was left out.
+    """
+    parts = _said(CUT.split(CHANGED_LETTER.sub(r"\1", quotation)))
+    readings = [_said([quotation]), parts, _said([*parts[:-1], parts[-1].rstrip(STOPS)]) if parts else []]
+    readings.append(_said(piece for part in readings[-1] for piece in BARE_CUT.split(part)))
+    return [one for number, one in enumerate(readings) if one and one not in readings[:number]]
 
 
 def content_words(text: str) -> list[str]:
@@ -174,15 +178,25 @@ def _quotation(text: str, start: int, end: int) -> Quotation:
     return Quotation(start, end, text[start + 1 : inner_end].strip(QUOTED_BLANKS))
 
 
-def _masked(text: str, quotations: Sequence[Quotation], letter: str, semicolon: str) -> str:
-    """Return a text as long, with nothing in its quotations that could be taken for a sentence's end, or for a fact."""
+def _masked_for_facts(text: str, quotations: Sequence[Quotation]) -> str:
+    """Return a text as long, without its quotations and the numbers of its lists."""
+    pieces, end = [], 0
+    for start, stop, _ in quotations:
+        pieces += [text[end:start], " " * (stop - start)]
+        end = stop
+    masked = "".join([*pieces, text[end:]])
+    return ENUMERATOR.sub(lambda match: " " * len(match.group()), masked)
+
+
+def _masked_for_sentences(text: str, quotations: Sequence[Quotation]) -> str:
+    """Return a text as long in which sentences end where the answer's do: not within a quotation, unless both end."""
     pieces, end = [], 0
     for start, stop, _ in quotations:
         quoted = text[start + 1 : stop]
-        inside = len(quoted.rstrip(QUOTATION_ENDS)) if semicolon == "," else len(quoted)
-        pieces += [text[end : start + 1], letter * inside, quoted[inside:]]
+        inside = len(quoted) if GOES_ON.match(text, stop) else len(quoted.rstrip(QUOTATION_ENDS))
+        pieces += [text[end : start + 1], "x" * inside, quoted[inside:]]
         end = stop
-    return "".join([*pieces, text[end:]]).replace(";", semicolon if semicolon == "," else ";")
+    return "".join([*pieces, text[end:]]).replace(";", ",")
 
 
 def _line_end(text: str, start: int) -> int:

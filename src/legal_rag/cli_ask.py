@@ -210,7 +210,7 @@ def _answer(library: Any, question: str, settings: dict[str, Any], *, stream: bo
     agent = build_agent(library, **settings)
     if not stream:
         return agent(question)
-    answer = agent.stream(question)
-    for event in answer:
-        click.echo(line_of(event), err=True)
-    return answer.prediction
+    with agent.stream(question) as answer:
+        for event in answer:
+            click.echo(line_of(event), err=True)
+        return answer.prediction

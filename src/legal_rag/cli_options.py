@@ -1,6 +1,5 @@
 """What several commands of the command line share: options, opening a Library, printing JSON."""
 
-import json
 from dataclasses import fields
 from functools import wraps
 from typing import Any
@@ -157,4 +156,6 @@ def open_library(index_folder: str, index_name: str) -> Any:
 
 def print_json(value: Any) -> None:
     """Print one JSON value on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    from legal_rag.html_pages import plain_json
+
+    click.echo(plain_json(value))

@@ -8,7 +8,7 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from legal_rag.article_mentions import ArticleMention, find_mentions
+from legal_rag.article_mentions import ArticleMention, find_grounds, find_mentions
 from legal_rag.corpus import Document
 from legal_rag.court_ranks import Court, court_of
 from legal_rag.extraction.decision_parts import Operative, operative_part
@@ -93,6 +93,17 @@ class Reading:
             *span,
             one.content[slice(*span)],
         )
+
+    def around(self, mention: ArticleMention, context: int) -> str:
+        """Return a mention and so many characters on either side of it."""
+        return self.document.content[max(mention.start - context, 0) : mention.end + context]
+
+    def says(self, span: Span) -> bool:
+        """Tell whether a span of the text is the court's own, as far as one can tell: no ground of appeal."""
+        start, end = span
+        if self.part is not None and end > self.part.end:
+            return False
+        return not any(first < end and start < last for first, last in find_grounds(self.document.content))
 
     def excerpt(self, places: list[Span]) -> str:
         """Return the text around some places, and how its operative part begins."""

@@ -22,9 +22,7 @@ class Court(NamedTuple):
 
     def compares_with(self, other: "Court") -> bool:
         """Tell whether outcomes of two courts mean the same: a pourvoi rejected is no claim rejected on appeal."""
-        return (self.order, self.level) == (other.order, other.level) or (
-            self.order == other.order == "administratif"
-        )
+        return (self.order, self.level) == (other.order, other.level) or (self.order == other.order == "administratif")
 
 
 # The words that all must stand in the name, as `words_of_value` gives them; the first line that fits counts.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
-
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
 
 

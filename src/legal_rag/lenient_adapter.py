@@ -12,10 +12,7 @@ from dspy.utils.exceptions import AdapterParseError
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
 MOST_CHARS = 200_000  # of a reply that are looked at; a model that ran wild may send millions
 MOST_BRACES = 500  # of one that is read as JSON: mending thousands that were never closed takes minutes
-_OPENED, _CLOSED = r"<think(?:ing)?>|\[THINK\]", r"</think(?:ing)?>|\[/THINK\]"
-_THOUGHT = re.compile(rf"(?:{_OPENED}).*?(?:{_CLOSED})", re.DOTALL | re.IGNORECASE)
-_LAST_CLOSED = re.compile(rf".*(?:{_CLOSED})", re.DOTALL | re.IGNORECASE)
-_UNCLOSED = re.compile(rf"(?:{_OPENED}).*", re.DOTALL | re.IGNORECASE)
+_THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
 class LenientAdapter(dspy.ChatAdapter):
@@ -47,8 +44,13 @@ def without_thoughts(text: str) -> str:
 
     Of thinking that was cut off there is no reply, unless it had begun with one.
     """
-    text = _LAST_CLOSED.sub("", _THOUGHT.sub("", text))
-    if not (unclosed := _UNCLOSED.search(text)):
-        return text
-    begun = FIELD_MARK.search(text, unclosed.start())
-    return text[begun.start() :] if begun else text[: unclosed.start()]
+    said, thinking, part = "", False, ""
+    for part in _THOUGHT_TAG.split(text):
+        if not _THOUGHT_TAG.fullmatch(part):
+            said += "" if thinking else part
+        elif "/" not in part:
+            thinking = True
+        else:  # one that was never opened closes all that went before
+            said, thinking = said if thinking else "", False
+    begun = FIELD_MARK.search(part) if thinking else None
+    return said + part[begun.start() :] if begun else said

@@ -5,6 +5,8 @@ guessed, and what names none is answered with a French sentence that gives the n
 """
 
 import re
+import sys
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +25,7 @@ PLAIN_DASHES = str.maketrans(dict.fromkeys(DASHES, "-"))
 SHORTEST_WORD = 6  # characters of an id that is recognised among other words
 MOST_WORDS = 40
 MOST_PLACES = 300  # passages looked at of the documents that go by a name
+MOST_PASSAGES = 2**16  # of one document
 MOST_SHOWN = 5  # ids of documents that share a name
 
 
@@ -141,11 +144,16 @@ def _in_marker(text: str, corpus: Corpus) -> str | None:
 
 
 def _passage(reference: Reference, corpus: Corpus) -> str:
+    """Return the id of the passage that holds a marker's place; it is looked for by halves, as long texts have many."""
     if reference.place is None:
         return reference.doc_id
-    at, _ = reference.place
-    chunks = corpus.chunks_of(reference.doc_id)
-    return next((chunk_id(one.doc_id, one.chunk_index) for one in chunks if at < one.char_end), reference.doc_id)
+
+    def end_of(number: int) -> int:
+        chunks = corpus.chunks_of(reference.doc_id, number, number)
+        return chunks[0].char_end if chunks else sys.maxsize
+
+    number = bisect_right(range(MOST_PASSAGES), reference.place[0], key=end_of)
+    return chunk_id(reference.doc_id, number) if end_of(number) < sys.maxsize else reference.doc_id
 
 
 def _among_words(text: str, corpus: Corpus) -> str | None:

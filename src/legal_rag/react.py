@@ -48,6 +48,7 @@ class Work(NamedTuple):
     trajectory: Trajectory
     answer: str = ""  # where the model gave it within a step
     out_of_steps: bool = False  # it would have gone on
+    last_thought: str = ""  # of the step that finished, where it reads like an answer
 
 
 class Draft(NamedTuple):
@@ -131,7 +132,7 @@ class LegalReAct(dspy.ReAct):
             log.add(_thinking(step, reply))
             yield from log.news()
             if step.answer or step.tool == FINISH:
-                return Work(loop.trajectory, step.answer)
+                return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
             loop.take(step, reply)
             yield from log.news()
             if loop.is_stuck:

@@ -191,7 +191,7 @@ def _step(event: Event) -> Step:
     asked = usage is not None and bool(usage.calls or usage.cached)
     return Step(
         STEPS[event.type],
-        event.tool,
+        _cut(event.tool),
         _cut(_plain(event.input.get("thought", ""))),
         _said(event.input),
         event.output_ids,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from legal_rag.citations import Citation
-from legal_rag.report_markers import PLACE, Note, marker_button, with_places
+from legal_rag.report_markers import BREAK, PLACE, Note, marker_button, with_places
 from legal_rag.sentences import split_sentences
 
 if TYPE_CHECKING:
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 Span = tuple[int, int]  # characters: start, end
 
 ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
-BREAK = "\ufdd1"  # no character: where a quotation goes on in another line, which begins neither list nor paragraph
 GUILLEMETS = re.compile("[«»]")
 LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
 # How answers made of passages alone name a passage and quote it; see `legal_rag.evidence`.
 QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n(«.*)", re.DOTALL)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
-MOST_MARKDOWN = 100_000  # characters; what is longer is no model's answer, and is shown as it stands
+MOST_MARKDOWN = 50_000  # characters; what is longer is no model's answer, and is shown as it stands
 
 
 def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:
@@ -44,7 +43,7 @@ def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note],
         notes: Their numbers.
         markdown: Whether a model wrote the text, so that its marks are Markdown.
     """
-    placed = with_places(text.replace(BREAK, "\ufffd"), citations, notes)
+    placed = with_places(text, citations, notes)
     for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
         placed = placed.replace(quote, _on_one_line(quote))
     placed = _quotations_on_one_line(placed)
@@ -54,7 +53,7 @@ def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note],
 
 
 def _quotations_on_one_line(text: str) -> str:
-    """Put the line breaks of quotations, the outermost ones, where they begin no block; one never closed stays."""
+    """Keep quotations, the outermost ones, from being cut into paragraphs and lists; one never closed stays."""
     pieces, done, start, depth = [], 0, 0, 0
     for match in GUILLEMETS.finditer(text):
         if match.group() == "«":

@@ -20,7 +20,9 @@ STATUS_WORDS: Mapping[str, str] = {
     "relocated": "replacée",
     "unverified": "non vérifiée",
 }
-HELD = "\ufdd0"  # no character, so that no text says anything by it
+# Code points that are no characters, so that what is said of an answer by them is told from what it says itself.
+HELD, BREAK = "\ufdd0", "\ufdd1"
+NOT_SAID = str.maketrans({HELD: "\ufffd", BREAK: "\ufffd"})
 PLACE = re.compile(rf"\[{HELD}(\d+){HELD}\]")  # where a marker stood, within brackets as Markdown knows them
 MOST_ENDS = 20  # brackets that may close one marker: an id may hold some
 BUTTON = Markup(
@@ -65,7 +67,6 @@ def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note])
         citations: In the order of their markers.
         notes: The numbers of those that are shown.
     """
-    text = text.replace(HELD, "\ufffd")
     numbers = {note.citation: note.number for note in notes}
     waiting: dict[str, list[int]] = {}
     for one in citations:
@@ -79,9 +80,9 @@ def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note])
         of_marker = waiting[marker]
         number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
         if number:
-            pieces += [text[done:at], f"[{HELD}{number}{HELD}]"]
+            pieces += [text[done:at].translate(NOT_SAID), f"[{HELD}{number}{HELD}]"]
             done = at + len(marker)
-    return "".join([*pieces, text[done:]])
+    return "".join([*pieces, text[done:].translate(NOT_SAID)])
 
 
 def _marker_at(text: str, start: int, markers: Mapping[str, Any]) -> str | None:

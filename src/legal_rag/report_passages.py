@@ -29,6 +29,13 @@ class Cited(NamedTuple):
     in_context: bool  # whether a passage of the evidence shows where it stands
 
 
+class Window(NamedTuple):
+    """A stretch of a document's text."""
+
+    start: int  # characters of the document
+    text: str
+
+
 class Piece(NamedTuple):
     """A piece of a text, and the matches that it takes part in."""
 
@@ -57,9 +64,10 @@ def cited_passages(notes: Iterable[Note], evidence: Sequence[Passage], dates: Ma
         evidence: The passages kept.
         dates: Of the documents, by their ids.
     """
-    of_document: dict[str, list[Passage]] = {}
-    for passage in evidence:
-        of_document.setdefault(passage.doc_id, []).append(passage)
+    of_document: dict[str, list[Window]] = {}
+    for one in evidence:
+        window = Window(one.char_start - len(one.before), one.before + one.text + one.after)
+        of_document.setdefault(one.doc_id, []).append(window)
     return [_in_context(note, of_document.get(note.citation.doc_id, []), dates) for note in notes]
 
 
@@ -80,17 +88,16 @@ class _Scale:
         return 1 + min(HEATS - 1, int(HEATS * (similarity - self._low) / width)) if width > 0 else HEATS
 
 
-def _in_context(note: Note, passages: Sequence[Passage], dates: Mapping[str, str]) -> Cited:
+def _in_context(note: Note, windows: Sequence[Window], dates: Mapping[str, str]) -> Cited:
     one = note.citation
-    found = [around for passage in passages if (around := _around(one, passage))]
+    found = [around for window in windows if (around := _around(one, window))]
     before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
     return Cited(note, dates.get(one.doc_id, ""), before, after, bool(found))
 
 
-def _around(one: Citation, passage: Passage) -> tuple[str, str] | None:
-    """Return what stands before and after a citation, where a passage with its surroundings shows it."""
-    text = passage.before + passage.text + passage.after
-    start = one.char_start - passage.char_start + len(passage.before)
+def _around(one: Citation, window: Window) -> tuple[str, str] | None:
+    """Return what stands before and after a citation, where a window shows it."""
+    text, start = window.text, one.char_start - window.start
     end = start + len(one.quote)
     if not one.quote or start < 0 or text[start:end] != one.quote:
         return None

@@ -21,6 +21,7 @@ from legal_rag.library import RUNS
 from legal_rag.prediction import Mode, Prediction, Status
 from legal_rag.retriever import Corpus
 from legal_rag.runs_folder import writing_runs
+from legal_rag.value_types import require_type
 
 FORMAT_VERSION = 1
 RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
@@ -155,6 +156,8 @@ def _read(file: Path) -> tuple[str, Prediction]:
         version = value["format_version"]
         if version != FORMAT_VERSION:
             raise ValueError(f"its format is {version!r}, this version reads {FORMAT_VERSION}")
-        return str(value["saved_at"]), Prediction.from_record(value["prediction"])
+        run = Prediction.from_record(value["prediction"])
+        require_type(run, Prediction, "prediction")
+        return str(value["saved_at"]), run
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # whatever may stand in a file
         raise ValueError(f"damaged run: {file} ({type(error).__name__}: {error})") from error

@@ -6,13 +6,12 @@ milliseconds.
 """
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from legal_rag.citation_facts import Fact, find_facts, is_same, places_of
-from legal_rag.claims import parts_between_dots, parts_of
+from legal_rag.claims import readings_of
 from legal_rag.folding import INVISIBLE, find_exact, find_folded, fold
 from legal_rag.word_spans import is_whole
 
@@ -20,9 +19,9 @@ Span = tuple[int, int]  # characters: start, end
 
 # A word that reads the same before and after folding but for case: "œ" and "æ" are two letters when folded.
 _KEY = re.compile(r"(?:(?!oe|ae|fi|fl|ss)[^\W_])+")
-_LETTER_BY_LETTER = re.compile(rf"[{INVISIBLE}ß\u0130]")  # what makes a word found only by folding the whole text
+# What makes a word found only by folding the whole text: accents that stand by themselves, signs that vanish.
+_CHANGED_SIGNS = (*(chr(code) for code in range(0x300, 0x32F)), *INVISIBLE, "ß", "İ")
 SLACK = 200  # characters that a document may have more than the quotation: blanks, line breaks
-MOST_WINDOWS = 12  # of one text that are folded by themselves; more, and the whole text is
 MOST_LEFT_OUT = 3000  # characters of the document that one cut may stand for
 KEYS_TRIED = 4
 
@@ -45,10 +44,8 @@ class SourceText:
     def quotation_spans(self, quotation: str) -> list[Span]:
         """Return where the text holds a quotation, whole words only, in order; its cuts may stand for anything."""
         if quotation not in self._found:
-            parts = parts_of(quotation)
-            spans = self._spans_in_order(parts)
-            dotted = parts_between_dots(parts)
-            self._found[quotation] = spans or (self._spans_in_order(dotted) if dotted != parts else [])
+            readings = readings_of(quotation)
+            self._found[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
         return self._found[quotation]
 
     def fact_spans(self, fact: Fact) -> list[Span]:
@@ -69,7 +66,8 @@ class SourceText:
 
     @cached_property
     def _own_facts(self) -> list[Fact]:
-        return find_facts(f"{self.title}\n{self._header}")
+        known = f"{self.title}\n{self._header}".strip()
+        return find_facts(known) if known else []
 
     @cached_property
     def _folded(self) -> Any:
@@ -78,7 +76,7 @@ class SourceText:
     @cached_property
     def _is_plain(self) -> bool:
         """Whether every word of the text reads the same once it is folded, but for case."""
-        return unicodedata.is_normalized("NFC", self.content) and not _LETTER_BY_LETTER.search(self.content)
+        return not any(sign in self.content for sign in _CHANGED_SIGNS)
 
     def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
         if not parts:
@@ -95,23 +93,21 @@ class SourceText:
 
     def _spans(self, passage: str) -> list[Span]:
         """Return the spans that are one passage, but for what folding evens out."""
-        folded = fold(passage).text.strip()
-        keys = sorted(set(_KEY.findall(folded)), key=len, reverse=True)[:KEYS_TRIED]
-        if not keys:
-            return []
-        if not self._is_plain:
-            return self._whole_words(find_folded(passage, self._folded))
+        folded, keys = _needle(passage)
+        if not keys or not self._is_plain:
+            return self._whole_words(find_folded(passage, self._folded)) if keys else []
         if not all(key in self.lower for key in keys):
             return []
-        key = min(keys, key=self.lower.count)
-        places = find_exact(key, self.lower)
-        if len(places) > MOST_WINDOWS:
-            return self._whole_words(find_folded(passage, self._folded))
+        key = min(keys[:KEYS_TRIED], key=self.lower.count)
         before = folded.find(key)
+        after = len(folded) - before - len(key)
         spans: set[Span] = set()
-        for at, end in places:
-            first = max(0, at - before - SLACK)
-            window = fold(self.content[first : end + len(folded) - before + SLACK])
+        for at, end in find_exact(key, self.lower):
+            first, last = max(0, at - before - SLACK), end + after + SLACK
+            near = self.lower[first:last]
+            if not all(one in near for one in keys):
+                continue
+            window = fold(self.content[first:last])
             for span in find_exact(folded, window.text):
                 start, stop = window.original_span(*span)
                 spans.add((first + start, first + stop))
@@ -119,6 +115,13 @@ class SourceText:
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
         return [span for span in spans if is_whole(self.content, span)]
+
+
+@lru_cache(1024)
+def _needle(passage: str) -> tuple[str, list[str]]:
+    """Return a passage folded, and its words that read the same unfolded, the longest first."""
+    folded = fold(passage).text.strip()
+    return folded, sorted(set(_KEY.findall(folded)), key=len, reverse=True)
 
 
 class SourceTexts:

@@ -23,15 +23,16 @@ ARGUMENTS = ("next_tool_args", "tool_args", "args", "arguments", "action_input",
 ANSWERS = ("answer", "final_answer", "reponse", "réponse", "reponse_finale", "response", "result", "output", "text")
 LISTS = ("tool_calls", "tool_uses", "steps", "actions")  # a step is the first of them
 
+_LABELS = (*THOUGHTS, *NAMES, *ARGUMENTS, *ANSWERS, "completed", "observation")
 _LABEL = re.compile(
-    rf"^[\s\[#*`>_-]*(?P<name>{'|'.join((*THOUGHTS, *NAMES, *ARGUMENTS, *ANSWERS, 'completed', 'observation'))}"
-    r")(?:_\d+)?[\s\]#*`_]*(?P<sign>:|\]|##|\*\*|$)[\s\]#*:]*",
+    rf"^[ \t\[#*`>_-]{{0,12}}(?P<name>{'|'.join(_LABELS).replace('_', '[_ ]')}"
+    r")(?:_\d{1,3})?[ \t\]#*`_]{0,12}(?::|\]|$)[ \t\]#*:]{0,12}",
     re.IGNORECASE | re.MULTILINE,
 )
 _CALL = re.compile(r"\b(\w+)\s*\(([^()]*)\)")
 _MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)
 _FIELD_MARK = re.compile(r"\[\[ ?## ?\w+ ?## ?\]\]")
-_LEAD_IN = re.compile(r"^\W*(?:r[ée]ponse(?: finale)?|answer|final answer)\s*:\s*", re.IGNORECASE)
+_LEAD_IN = re.compile(r"^\W*(?:r[ée]ponse(?: finale)?|answer|final answer)[*_\s]*:[*_\s]*", re.IGNORECASE)
 
 
 class Step(NamedTuple):
@@ -140,8 +141,7 @@ def _step_in(value: Mapping[str, Any]) -> dict[str, Any] | None:
         if isinstance(calls := folded.get(name), list) and calls and isinstance(calls[0], dict):
             return _step_in(calls[0])
     if isinstance(inner := folded.get("function") or folded.get("action") or folded.get("tool"), dict):
-        inner = {"args": folded.get("arguments"), **inner}
-        return _step_in(inner)
+        return _step_in(inner if "arguments" not in folded else {"arguments": folded["arguments"], **inner})
     name = _first(folded, NAMES)
     if not name:
         return None
@@ -156,11 +156,12 @@ def _answer_in(value: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _labelled(text: str) -> dict[str, str]:
     """Read lines that begin with a part's name, however it is set off; the first of each name counts."""
-    labels = [match for match in _LABEL.finditer(text[:MOST_ANSWER_CHARS]) if match["sign"]]
+    found_labels = _LABEL.finditer(text[:MOST_ANSWER_CHARS])
+    labels = [match for match in found_labels if any(sign in match.group() for sign in "#*[]:")]
     ends = [*(match.start() for match in labels), len(text)][1:]
     found: dict[str, str] = {}
     for match, end in zip(labels, ends, strict=True):
-        found.setdefault(match["name"].casefold(), text[match.end() : end].strip())
+        found.setdefault(match["name"].casefold().replace(" ", "_"), text[match.end() : end].strip())
     return found
 
 

@@ -193,9 +193,10 @@ def _nearest(asked: Words, read: Words) -> list[TokenMatch]:
     means = np.add.reduceat(best_piece, asked.first, axis=0) / pieces[:, None]
     nearest = means.argmax(axis=1)
     best = np.clip(means.max(axis=1), -1.0, 1.0)
+    found = [read.spans[word] for word in nearest]
     return [
-        TokenMatch(*span, *read.spans[word], similarity)
-        for span, word, similarity in zip(asked.spans, nearest, best.tolist(), strict=True)
+        TokenMatch(query_start, query_end, start, end, similarity)
+        for (query_start, query_end), (start, end), similarity in zip(asked.spans, found, best.tolist(), strict=True)
     ]
 
 

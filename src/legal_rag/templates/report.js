@@ -20,12 +20,13 @@ const listen = (match) => {
 };
 for (const match of document.querySelectorAll(".match")) listen(match);
 
-// A passage opens where it is cited, even if its title fills the panel.
+// A passage opens where it is cited, even if its title fills the panel; keys go on from there, and Escape goes back.
 for (const panel of document.querySelectorAll(".panel")) {
   panel.addEventListener("toggle", () => {
+    if (!panel.matches(":popover-open")) return;
+    panel.querySelector("h2").focus({ preventScroll: true });
     const cited = panel.querySelector("mark");
-    if (!cited || !panel.matches(":popover-open")) return;
-    const top = cited.getBoundingClientRect().top - panel.getBoundingClientRect().top;
+    const top = cited ? cited.getBoundingClientRect().top - panel.getBoundingClientRect().top : 0;
     if (top > 0.6 * panel.clientHeight) panel.scrollTop += top - 0.4 * panel.clientHeight;
   });
 }
