@@ -28,7 +28,7 @@ GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 ENCODER = ""  # @param {type:"string"}
-INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel"]
+INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel", "code_du_travail"]
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
 
 # %% [markdown]
@@ -92,7 +92,7 @@ print("Agent :", type(agent).__name__)
 # %% [markdown]
 # ## 5. Poser des questions
 #
-# La dernière n'a rien à voir avec le corpus : l'agent doit le dire plutôt que de citer n'importe quoi.
+# La troisième n'a rien à voir avec le corpus : l'agent doit le dire plutôt que de citer n'importe quoi.
 
 # %%
 QUESTIONS = [
@@ -100,21 +100,35 @@ QUESTIONS = [
     "Un chirurgien doit-il avertir une chanteuse d'un danger peu fréquent de l'opération pour sa voix ?",
     "Combien de temps faut-il laisser lever une pâte à brioche ?",
 ]
-predictions = [agent(question) for question in QUESTIONS]
+predictions = [agent(question) for question in QUESTIONS[1:]]
 for prediction in predictions:
     print("\n===", prediction.question, *filter(None, (prediction.notice, prediction.answer)), sep="\n\n")
 
 # %% [markdown]
-# Ce que l'agent a fait pour la première question, étape par étape, et combien de temps chacune a pris.
+# La première question, étape par étape, pendant que l'agent travaille : ce qu'il cherche, lit et vérifie.
 
 # %%
-for event in predictions[0].events:
-    print(f"{event.seconds:6.2f} s  {event.tool:18} {event.input or ''} -> {', '.join(event.output_ids) or 'rien'}")
+from legal_rag.run_lines import citations_in_french, line_of
+
+with agent.stream(QUESTIONS[0]) as stream:
+    for event in stream:
+        print("-", line_of(event))
+predictions.insert(0, stream.prediction)
+print("\n" + predictions[0].answer)
+
+# %% [markdown]
+# Sa réponse en une page : un clic sur une citation ouvre le passage dans sa décision, la couleur dit s'il a été vérifié.
+
+# %%
+from legal_rag.report import render_answer, show_answer
+
+show_answer(predictions[0])
 
 # %% [markdown]
 # Chaque citation se vérifie : le texte de la décision, à ces positions, est le passage cité.
 
 # %%
+print(citations_in_french(predictions[0].citation_counts))
 for citation in predictions[0].citations:
     content = corpus.document(citation.doc_id).content
     identical = content[citation.char_start : citation.char_end] == citation.quote
@@ -139,4 +153,6 @@ for entity in extraction.extractions[:12]:
 # %%
 answers = Path(OUTPUT_FOLDER, "reponses.md")
 answers.write_text("\n\n".join(f"## {p.question}\n\n{p.answer}" for p in predictions) + "\n", encoding="utf-8")
-print("Réponses enregistrées dans", answers)
+page = Path(OUTPUT_FOLDER, "reponse.html")
+page.write_text(render_answer(predictions[0]), encoding="utf-8")
+print("Réponses enregistrées dans", answers, "et", page)

@@ -81,8 +81,12 @@ class CitationChecker:
             one for one in claim.anchors if not (isinstance(one, Fact) and (one.kind == "number" or source.knows(one)))
         ]
         quotes = any(is_evidence(one) for one in claim.quotations)
-        spans = [_spans(one, source) for one in sorted(anchors, key=lambda one: isinstance(one, Fact))]
-        if not spans or not all(spans):
+        spans = []
+        for one in sorted(anchors, key=lambda one: isinstance(one, Fact)):
+            spans.append(_spans(one, source))
+            if not spans[-1]:
+                return None
+        if not spans:
             return None
         widest = len(source.content) if loosely else WIDEST_PLACE if quotes else WIDEST_FACTS
         places = [

@@ -45,7 +45,9 @@ class SourceText:
         """Return where the text holds a quotation, whole words only, in order; its cuts may stand for anything."""
         if quotation not in self._found:
             readings = readings_of(quotation)
-            self._found[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
+            # The loosest reading has the fewest words: where one of them is missing, no reading stands.
+            tried = readings if readings and self._has_words(readings[-1]) else []
+            self._found[quotation] = next(filter(None, map(self._spans_in_order, tried)), [])
         return self._found[quotation]
 
     def fact_spans(self, fact: Fact) -> list[Span]:
@@ -77,6 +79,9 @@ class SourceText:
     def _is_plain(self) -> bool:
         """Whether every word of the text reads the same once it is folded, but for case."""
         return not any(sign in self.content for sign in _CHANGED_SIGNS)
+
+    def _has_words(self, parts: Sequence[str]) -> bool:
+        return not self._is_plain or all(key in self.lower for part in parts for key in _needle(part)[1])
 
     def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
         if not parts:
