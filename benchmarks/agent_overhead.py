@@ -3,8 +3,8 @@
 Run: python benchmarks/agent_overhead.py [--index FOLDER/NAME] [--runs 20] [--steps 6] [--latency 0.05]
 
 The model is scripted, behind a real server in this process that sleeps `--latency` for each reply; it searches, reads
-around a passage, searches again and so on, finishes, and quotes. Without --index the sample corpus is indexed first with
-the bundled encoder. The first two runs, which load what is loaded once, are not counted. Three tables:
+around a passage, searches again and so on, finishes, and quotes. Without --index the sample corpus is indexed first
+with the bundled encoder. The first two runs, which load what is loaded once, are not counted. Three tables:
 
 - a step: wall time from one step's beginning to the next one's, less what the model slept and what the tools took;
 - the tools: the retrieval and the reading, which a step takes beside that;

@@ -72,6 +72,20 @@ def test_an_interruption_ends_a_run_at_once(tiny_library, tiny_encoder):
         agent(QUESTION)
 
 
+def test_a_cancelled_task_asks_nothing_further(tiny_library, tiny_encoder):
+    def script(prompt, attempt):
+        return diligent(prompt, attempt)._replace(seconds=0.5)
+
+    async def asking(agent):
+        with pytest.raises(TimeoutError, match="^$"):
+            await asyncio.wait_for(agent.acall(QUESTION), 0.1)
+
+    with ScriptedServer(script) as server:
+        agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder, num_retries=0, cache=False)
+        asyncio.run(asking(agent))  # which waits for its threads
+        assert len(server.prompts) <= 1
+
+
 QUESTIONS = [
     "Qui doit déposer un compte de campagne ?",
     "Le licenciement était-il fondé ?",

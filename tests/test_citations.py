@@ -263,7 +263,9 @@ def test_hostile_text_takes_linear_time(text):
 
 def test_a_quotation_of_one_word_proves_nothing():
     content = "Le voisin doit réparer le trouble anormal, une indemnité étant due à la victime."
-    answer = CitationEnricher({"A": content}).enrich("Nul ne peut jamais exiger « une » amende [Source: A, chars 0-60].")
+    answer = CitationEnricher({"A": content}).enrich(
+        "Nul ne peut jamais exiger « une » amende [Source: A, chars 0-60]."
+    )
     assert [one.status for one in answer.citations] == ["unverified"]
 
 

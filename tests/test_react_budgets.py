@@ -141,6 +141,16 @@ def test_the_same_question_again_costs_no_call_whatever_the_seconds_left(ask, em
     assert len(server.prompts) == 3
 
 
+def test_both_of_dspys_engines_read_a_calls_time_limit(empty_cache):
+    with ScriptedServer(lambda prompt, attempt: Reply(hangs="hang" in prompt, content="Oui")) as server:
+        lm = dspy.LM("openai/x", api_base=server.api_base, api_key="k", engine="litellm", timeout=30, num_retries=0)
+        predictor = dspy.Predict("question -> answer")
+        again = [ModelCalls(lm, Budget(seconds=left)).ask(predictor, question="?").usage for left in (600, 10)]
+        assert [(usage.calls, usage.cached) for usage in again] == [(1, 0), (0, 1)]
+        with pytest.raises(BudgetExceededError, match="Budget épuisé : 0,5 seconde"):
+            ModelCalls(lm, Budget(seconds=0.5)).ask(predictor, question="hang")
+
+
 def test_replies_from_the_cache_do_not_count_against_a_budget(empty_cache, retriever):
     with ScriptedServer(sound) as server:
         lm = build_language_model("scripted", api_base=server.api_base, timeout=30, num_retries=0, cache=True)

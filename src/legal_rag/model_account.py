@@ -157,7 +157,7 @@ class CallTimeout(pydantic.BaseModel):
         """Return the shorter one of a model's own limit and the seconds left, which are rounded up (see `GRID`)."""
         timeout = cls(own=own)
         rounded = GRID ** math.ceil(math.log(max(left, SHORTEST_CALL), GRID))
-        timeout._seconds = rounded if own is None else min(own, rounded)
+        timeout._seconds = rounded if own is None else min(float(own), rounded)
         return timeout
 
     def __float__(self) -> float:

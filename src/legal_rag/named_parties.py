@@ -9,7 +9,7 @@ from typing import Any
 from legal_rag.citation_checks import supports
 from legal_rag.claims import Claim
 from legal_rag.extraction.entities import Entity
-from legal_rag.extraction.terms import NAME_KINDS, PARTY, name_words, words_of
+from legal_rag.extraction.terms import LEFT_ASIDE, NAME_KINDS, PARTY, name_words, words_of
 from legal_rag.sentences import split_sentences
 from legal_rag.source_texts import SourceText, SourceTexts, Span
 
@@ -83,7 +83,7 @@ def _names_in(entities: Sequence[Entity]) -> Names:
 
 def _without_names(claim: Claim, names: Names) -> Claim:
     """Return what a claim says beside the names of parties: that a name stands somewhere bears nothing out."""
-    known = {word for name in names for word in name}
+    known = {word for name in names for word in name} | LEFT_ASIDE
     return claim._replace(text=" ".join(word for word in claim.text.split() if not known & set(words_of(word))))
 
 

@@ -17,8 +17,9 @@ from legal_rag.word_spans import is_whole
 
 Span = tuple[int, int]  # characters: start, end
 
-# A word that reads the same before and after folding but for case: "œ" and "æ" are two letters when folded.
-_KEY = re.compile(r"(?:(?!oe|ae|fi|fl|ss)[^\W_])+")
+# A word that reads the same before and after folding but for case: these letters may have been one sign before.
+_MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")
+_KEY = re.compile(r"[^\W_]+")
 # What makes a word found only by folding the whole text: accents that stand by themselves, signs that vanish.
 _CHANGED_SIGNS = (*(chr(code) for code in range(0x300, 0x32F)), *INVISIBLE, "ß", "İ")
 SLACK = 200  # characters that a document may have more than the quotation: blanks, line breaks
@@ -126,7 +127,7 @@ class SourceText:
 def _needle(passage: str) -> tuple[str, list[str]]:
     """Return a passage folded, and its words that read the same unfolded, the longest first."""
     folded = fold(passage).text.strip()
-    return folded, sorted(set(_KEY.findall(folded)), key=len, reverse=True)
+    return folded, sorted(set(_KEY.findall(_MAY_BE_ONE.sub(" ", folded))), key=len, reverse=True)
 
 
 class SourceTexts:

@@ -1,0 +1,158 @@
+"""What an answer says without citing it: quotations, facts and parties, those that stand in one document and others."""
+
+import pytest
+
+from legal_rag.citations import Citation, CitationEnricher, is_abstention
+from legal_rag.extraction import ExtractionResult
+from legal_rag.extraction.entities import rule_entity
+
+JUGEMENT = (
+    "Par jugement du 1er avril 2024, la société Lever a été condamnée à verser mille euros à M. Durand, soit 6,50 % du "
+    "prix, en application de l'article L. 1152-1 du code du travail (pourvoi n° 22-11.369)."
+)
+ARRET = "Le 12 mai 1993, la société Hévéa a vendu l’œuvre pour 2.500 francs. Le bailleur doit délivrer la chose louée."
+CONTENTS = {"J": JUGEMENT, "K": ARRET}
+
+
+def enrich(text, contents=CONTENTS, extractions=None, read=("J", "K")):
+    return CitationEnricher(contents, extractions).enrich(text, read)
+
+
+def cited(answer):
+    return [(one.doc_id, one.quote, one.status) for one in answer.citations]
+
+
+@pytest.mark.parametrize(
+    ("quotation", "quote"),
+    [
+        ("« le bailleur doit délivrer la chose »", "Le bailleur doit délivrer la chose"),
+        ('"a vendu l\'oeuvre pour 2.500 francs"', "a vendu l’œuvre pour 2.500 francs"),
+        ("« La société Hévéa a vendu [...] pour 2.500 francs »", "la société Hévéa a vendu l’œuvre pour 2.500 francs"),
+        ("« [L]e bailleur (…) la chose louée. »", "Le bailleur doit délivrer la chose louée."),
+        ("« Le bailleur… la chose louée »", "Le bailleur doit délivrer la chose louée"),
+    ],
+)
+def test_a_quotation_without_a_marker_is_cited_where_it_stands(quotation, quote):
+    answer = enrich(f"Le texte dit {quotation}.")
+    assert cited(answer) == [("K", quote, "verified")]
+    assert answer.text.endswith("].")
+    assert answer.grounding_rate == 1.0
+
+
+def test_a_quotation_in_two_documents_is_cited_from_neither():
+    answer = enrich("« Le bailleur doit délivrer la chose »", CONTENTS | {"L": ARRET}, read=("K", "L"))
+    assert answer.citations == []
+    assert len(answer.ungrounded_claims) == 1
+
+
+def test_a_quotation_is_looked_for_in_what_was_read_alone():
+    assert enrich("« Le bailleur doit délivrer la chose »", read=("J",)).citations == []
+    assert len(CitationEnricher(CONTENTS).enrich("« Le bailleur doit délivrer la chose »").citations) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La société Lever fut condamnée par jugement du 01/04/2024.",
+        "La société Lever fut condamnée à verser 1 000 € à Durand.",
+        "La société fut condamnée à verser 6,5 % du prix.",
+        "La condamnation est prononcée en application de l'article L1152-1 du code du travail.",
+        "La société fut condamnée à verser (pourvoi 22-11369) la somme.",
+        "La société fut condamnée à verser 1.000 euros par jugement du premier avril 2024.",
+    ],
+)
+def test_a_fact_without_a_marker_is_cited_where_one_document_states_it(text):
+    (citation,) = enrich(text).citations
+    assert (citation.doc_id, citation.status) == ("J", "verified")
+    assert JUGEMENT[citation.char_start : citation.char_end] == citation.quote
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La société Lever fut condamnée par jugement du 02/04/2024.",
+        "La société Lever fut condamnée à verser 1 000 francs.",
+        "La société Lever fut condamnée à verser 10 000 €.",
+        "Condamnée en application de l'article L. 1152-1 du code de commerce.",
+        "Condamnée en application de l'article L. 1152-2 du code du travail.",
+        "Un navire arriva au port de Brest le 1er avril 2024.",
+        "La société Lever fut condamnée à verser 1 000 euros par jugement du 12 mai 1993.",
+    ],
+)
+def test_a_fact_that_is_changed_or_out_of_place_is_listed_and_not_cited(text):
+    answer = enrich(text)
+    assert (answer.citations, answer.ungrounded_claims, answer.grounding_rate) == ([], [text], 0.0)
+    assert answer.text == text
+
+
+PARTIES = {"J": [rule_entity("partie", JUGEMENT, 35, 48)], "K": [rule_entity("partie", ARRET, 19, 32)]}
+
+
+def test_a_party_is_cited_where_the_document_says_most_of_the_same():
+    answer = enrich("La société Lever a été condamnée à verser une somme.", extractions=PARTIES)
+    assert cited(answer) == [("J", JUGEMENT, "supported")]
+    assert enrich(answer.text, extractions=PARTIES).text == answer.text
+    results = [ExtractionResult(doc_name="J", extractions=PARTIES["J"])]
+    assert enrich("La société Lever a été condamnée à verser une somme.", extractions=results).citations
+
+
+@pytest.mark.parametrize("text", ["La société Lever possède douze navires.", "La société Lever existe."])
+def test_a_party_of_whom_something_else_is_said_is_listed(text):
+    answer = enrich(text, extractions=PARTIES)
+    assert (answer.citations, answer.ungrounded_claims) == ([], [text])
+
+
+def test_an_analysis_keeps_its_mark_and_claims_no_fact():
+    text = "[Analyse] La solution du 3 mai 1999 surprend. Elle vaut 12 €.\nLe 3 mai 1999 est passé."
+    answer = enrich(text)
+    assert answer.text == text
+    assert answer.ungrounded_claims == ["Le 3 mai 1999 est passé."]
+    assert enrich("[Analysis] Ceci se discute.").grounding_rate is None
+
+
+def test_numbers_of_lists_are_no_facts():
+    assert enrich("1. Oui.\n2) Non.\n## 3. Peut-être.\n- 4° Jamais.").grounding_rate is None
+
+
+@pytest.mark.parametrize(
+    ("text", "abstained"),
+    [
+        ("Aucun passage pertinent.", True),
+        ("Aucun passage pertinent n'a été trouvé.", True),
+        ("Les décisions lues ne permettent pas de répondre à la question.", True),
+        ("Je n'ai pas trouvé de décision sur ce point.", True),
+        ("Aucune décision ne traite de cette question.", True),
+        ("Aucune faute n'est exigée.", False),
+        ("Le bailleur répond de la chose.", False),
+        ("", False),
+    ],
+)
+def test_an_abstention_is_known_by_its_words(text, abstained):
+    assert is_abstention(text) is abstained
+    assert enrich(text).abstained is abstained
+
+
+def test_an_answer_that_cites_what_holds_has_not_abstained():
+    assert not enrich("Aucun passage pertinent, mais « le bailleur doit délivrer la chose ».").abstained
+
+
+def test_a_library_is_asked_for_titles_dates_and_numbers(tiny_library):
+    document = next(tiny_library.documents())
+    start = document.content.index("Considérant")
+    quote = " ".join(document.content[start : start + 90].split()[:9])
+    said = f"Selon la décision du {document.decision_date}, « {quote} »"
+    by_title = CitationEnricher(tiny_library).enrich(f"{said} [Source: {document.title}].", [document.id])
+    assert [(one.doc_id, one.status) for one in by_title.citations] == [(document.id, "relocated")]
+    assert by_title.text.endswith(f"[Source: {document.id}, chars {start}-{by_title.citations[0].char_end}].")
+    wrong = CitationEnricher(tiny_library).enrich(
+        f"{said} [Source: {document.title}].".replace("9", "8"), [document.id]
+    )
+    assert not any(one.holds for one in wrong.citations)
+
+
+def test_citations_count_by_status():
+    answer = enrich(
+        "« Le bailleur doit délivrer » [Source: K, chars 0-9]. « Nul ne ment jamais ici » [Source: J, chars 0-9]."
+    )
+    assert answer.counts == {"relocated": 1, "unverified": 1}
+    assert isinstance(answer.citations[0], Citation)
