@@ -5,12 +5,19 @@ In: a sentence, or a document's text. Out: facts by value, so that "1er avril 20
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.folding import fold
-from legal_rag.legal_patterns import find_amounts, find_article_citations, find_dates, find_identifiers, find_texts
+from legal_rag.legal_patterns import (
+    Identifier,
+    LegalDate,
+    find_amounts,
+    find_article_citations,
+    find_dates,
+    find_identifiers,
+    find_texts,
+)
 from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 
 FactKind = Literal["date", "amount", "percentage", "article", "case", "number"]
@@ -43,9 +50,18 @@ class Fact(NamedTuple):
 
 def find_facts(text: str) -> list[Fact]:
     """Return the facts of a text, in order; a number that is part of another fact is not one of its own."""
+    dates, identifiers = find_dates(text), find_identifiers(text)
+    kinds = (
+        _dates(dates),
+        _amounts(text),
+        _percentages(text),
+        _articles(text, dates, identifiers),
+        _cases(identifiers),
+        _bare_numbers(text),
+    )
     facts: list[Fact] = []
-    for kind in ("date", "amount", "percentage", "article", "case", "number"):
-        facts += [one for one in FINDERS[kind](text) if not any(_overlap(one, other) for other in facts)]
+    for found in kinds:
+        facts += [one for one in found if not any(_overlap(one, other) for other in facts)]
     return sorted(facts, key=lambda one: one.start)
 
 
@@ -94,8 +110,8 @@ def _overlap(one: Fact, other: Fact) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _dates(text: str) -> Iterator[Fact]:
-    return (Fact("date", one.value, one.start, one.end) for one in find_dates(text))
+def _dates(dates: Iterable[LegalDate]) -> Iterator[Fact]:
+    return (Fact("date", one.value, one.start, one.end) for one in dates)
 
 
 def _amounts(text: str) -> Iterator[Fact]:
@@ -103,27 +119,33 @@ def _amounts(text: str) -> Iterator[Fact]:
 
 
 def _percentages(text: str) -> Iterator[Fact]:
+    if not any(sign in text for sign in ("%", "cent", "100", "CENT")):
+        return
     for match in _PERCENTAGE.finditer(text):
         value = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
         if value is not None:
             yield Fact("percentage", value, *match.span())
 
 
-def _articles(text: str) -> Iterator[Fact]:
+def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
     """Yield the articles named: with the text that they are of, where it is said."""
-    cited = find_article_citations(text, find_texts(text, find_dates(text)))
+    cited = find_article_citations(text, find_texts(text, dates))
     taken = []
     for one in cited:
         taken.append((one.start, one.end))
-        of = fold(text[one.text_start : one.text_end]).text
+        of = _plain(text[one.text_start : one.text_end])
         yield Fact("article", (one.value, of), one.start, one.end)
-    for other in find_identifiers(text):
+    for other in identifiers:
         if other.kind == "article" and not any(start < other.end and other.start < end for start, end in taken):
-            yield Fact("article", (other.value, fold(other.code).text), other.start, other.end)
+            yield Fact("article", (other.value, _plain(other.code)), other.start, other.end)
 
 
-def _cases(text: str) -> Iterator[Fact]:
-    return (Fact("case", one.value, one.start, one.end) for one in find_identifiers(text) if one.kind != "article")
+def _plain(name: str) -> str:
+    return " ".join(name.lower().replace("’", "'").split())
+
+
+def _cases(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
+    return (Fact("case", one.value, one.start, one.end) for one in identifiers if one.kind != "article")
 
 
 def _bare_numbers(text: str) -> Iterator[Fact]:
@@ -140,12 +162,11 @@ def _numbers_in_words(text: str) -> set[Decimal]:
 
 
 FINDERS: dict[FactKind, Callable[[str], Iterator[Fact]]] = {
-    "date": _dates,
+    "date": lambda text: _dates(find_dates(text)),
     "amount": _amounts,
     "percentage": _percentages,
-    "article": _articles,
-    "case": _cases,
-    "number": _bare_numbers,
+    "article": lambda text: _articles(text, find_dates(text), find_identifiers(text)),
+    "case": lambda text: _cases(find_identifiers(text)),
 }
 
 

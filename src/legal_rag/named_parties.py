@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from legal_rag.citation_checks import supports
-from legal_rag.claims import Claim
+from legal_rag.claims import Claim, content_words
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import LEFT_ASIDE, NAME_KINDS, PARTY, name_words, words_of
 from legal_rag.sentences import split_sentences
@@ -53,9 +53,11 @@ class NamedParties:
         if source is None:
             return None
         sentences = {_sentence_around(span, source.content) for span in spans}
-        fitting = [
-            one for one in sorted(sentences) if one[1] - one[0] <= LONGEST_SENTENCE and supports(source, one, claim)
-        ]
+        said = _without_names(claim, self._names_of_all()[doc_id])
+        if len(content_words(said.text)) < WORDS_BESIDE:
+            return None
+        short = [one for one in sorted(sentences) if one[1] - one[0] <= LONGEST_SENTENCE]
+        fitting = [one for one in short if supports(source, one, said)]
         return (source, fitting[0]) if fitting else None
 
     def _names_of_all(self) -> dict[str, Names]:

@@ -6,6 +6,7 @@ milliseconds.
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
@@ -20,9 +21,8 @@ Span = tuple[int, int]  # characters: start, end
 # A word that reads the same before and after folding but for case: these letters may have been one sign before.
 _MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")
 _KEY = re.compile(r"[^\W_]+")
-# What makes a word found only by folding the whole text: accents that stand by themselves, signs that vanish.
-_CHANGED_SIGNS = (*(chr(code) for code in range(0x300, 0x32F)), *INVISIBLE, "ß", "İ")
-SLACK = 200  # characters that a document may have more than the quotation: blanks, line breaks
+_CHANGED_SIGNS = (*INVISIBLE, "ß", "İ")  # what makes a word found only by folding the whole text
+SLACK = 60  # characters that a document may have more than half as many again as the quotation: line breaks
 MOST_LEFT_OUT = 3000  # characters of the document that one cut may stand for
 KEYS_TRIED = 4
 
@@ -30,7 +30,9 @@ KEYS_TRIED = 4
 class SourceText:
     """One document's text, searched as often as an answer asks."""
 
-    def __init__(self, doc_id: str, content: str, title: str = "", header: str = "") -> None:
+    def __init__(
+        self, doc_id: str, content: str, title: str = "", header: str = "", tell_tales: dict[str, str] | None = None
+    ) -> None:
         """Take a text.
 
         Args:
@@ -38,7 +40,9 @@ class SourceText:
             content: Its text.
             title: The document's.
             header: What else is known of it: date, numbers.
+            tell_tales: For quotations, a word that was missing in another text; shared with the other texts searched.
         """
+        self._tell_tales = {} if tell_tales is None else tell_tales
         self.doc_id, self.content, self.title, self._header = doc_id, content, title, header
         self._found: dict[str, list[Span]] = {}
 
@@ -79,10 +83,20 @@ class SourceText:
     @cached_property
     def _is_plain(self) -> bool:
         """Whether every word of the text reads the same once it is folded, but for case."""
-        return not any(sign in self.content for sign in _CHANGED_SIGNS)
+        composed = unicodedata.is_normalized("NFC", self.content)
+        return composed and not any(sign in self.content for sign in _CHANGED_SIGNS)
 
     def _has_words(self, parts: Sequence[str]) -> bool:
-        return not self._is_plain or all(key in self.lower for part in parts for key in _needle(part)[1])
+        """Tell whether every word of a quotation is somewhere; the one that was missing last is tried first."""
+        if not self._is_plain:
+            return True
+        tell_tale = self._tell_tales.get(parts[0])
+        if tell_tale and tell_tale not in self.lower:
+            return False
+        missing = next((key for part in parts for key in _needle(part)[1] if key not in self.lower), None)
+        if missing:
+            self._tell_tales[parts[0]] = missing
+        return missing is None
 
     def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
         if not parts:
@@ -105,11 +119,15 @@ class SourceText:
         if not all(key in self.lower for key in keys):
             return []
         key = min(keys[:KEYS_TRIED], key=self.lower.count)
+        places, literal = find_exact(key, self.lower), find_exact(passage.strip(), self.content)
+        if len(places) == len(literal):  # nothing is left that only folding would find
+            return self._whole_words(literal)
         before = folded.find(key)
         after = len(folded) - before - len(key)
+        slack = SLACK + len(folded) // 2
         spans: set[Span] = set()
-        for at, end in find_exact(key, self.lower):
-            first, last = max(0, at - before - SLACK), end + after + SLACK
+        for at, end in places:
+            first, last = max(0, at - before - slack), end + after + slack
             near = self.lower[first:last]
             if not all(one in near for one in keys):
                 continue
@@ -137,6 +155,7 @@ class SourceTexts:
         """Take a Library, another corpus, or a mapping from document id to text."""
         self._documents = documents
         self._known: dict[str, SourceText | None] = {}
+        self._tell_tales: dict[str, str] = {}
 
     def get(self, doc_id: str) -> SourceText | None:
         """Return a document's text, or None if there is no such document."""
@@ -156,7 +175,7 @@ class SourceTexts:
         if hasattr(self._documents, "document"):
             return self._of_corpus(doc_id)
         content = self._documents.get(doc_id) if isinstance(self._documents, Mapping) else None
-        return SourceText(doc_id, content) if isinstance(content, str) else None
+        return SourceText(doc_id, content, tell_tales=self._tell_tales) if isinstance(content, str) else None
 
     def _of_corpus(self, doc_id: str) -> SourceText | None:
         # A corpus that can tell is asked first: a failed look-up searches for the nearest id.
@@ -168,4 +187,5 @@ class SourceTexts:
             return None
         row = document.row()
         said = (row.get(name) for name in ("number", "ecli", "decision_date", "juridiction", "formation"))
-        return SourceText(document.id, document.content, document.title, "\n".join(str(one) for one in said if one))
+        header = "\n".join(str(one) for one in said if one)
+        return SourceText(document.id, document.content, document.title, header, self._tell_tales)
