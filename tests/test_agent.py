@@ -58,6 +58,14 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     assert len(search.output_ids) == 3
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
     assert citation.doc_id in {document.doc_id for document in prediction.documents}
+    assert all(passage.matches for passage in prediction.evidence if passage.score is not None)
+
+
+@pytest.mark.parametrize("script", [diligent, lambda prompt, attempt: Reply(status=500, raw_body="{}")])
+def test_words_are_matched_only_where_they_are_asked_for(ask, script):
+    prediction, _ = ask(script, match_words=False)
+    assert prediction.evidence
+    assert all(passage.matches == () and passage.before + passage.after for passage in prediction.evidence)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +107,13 @@ def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
     prediction, _ = ask(script)
     assert prediction.mode == "fallback"
     assert [event.input["query"] for event in calls_of(prediction, "search")] == ["bail", QUESTION]
+
+    failed = prediction.events[2]
+    assert (failed.type, failed.tool, failed.output_ids) == ("think", "", [])
+    assert failed.input == {"error": "Le modèle de langage n'a pas pu répondre (erreur du serveur)"}
+    assert (failed.usage.calls, prediction.usage.calls) == (1, 2)
+    assert failed.seconds > 0
+    assert [event.type for event in prediction.events[3:]] == ["search", "cite", "answer"]
 
 
 def test_an_invented_citation_never_reaches_the_answer(ask):
@@ -242,6 +257,8 @@ def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
     prediction, _ = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else Reply(english))
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
     assert prediction.notice.startswith("La réponse du modèle n'était pas en français. Voici, à la place, ")
+    (failed,) = [event for event in prediction.events if "error" in event.input]
+    assert (failed.input["error"], failed.usage.calls) == ("La réponse du modèle n'était pas en français", 2)
 
 
 def test_an_empty_answer_is_asked_for_again(ask):

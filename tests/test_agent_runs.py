@@ -57,7 +57,9 @@ def test_a_fallback_is_streamed_too(tiny_library, tiny_encoder):
     with ScriptedServer(always(Reply(status=500, raw_body="{}"))) as server:
         agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder, num_retries=0, cache=False)
         assert [(event.type, event.tool) for event in agent.stream(QUESTION)] == [
+            ("think", ""),
             ("search", "search_legal_docs"),
+            ("cite", "citations"),
             ("answer", "evidence"),
         ]
 

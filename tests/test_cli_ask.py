@@ -131,6 +131,10 @@ def test_a_stream_tells_what_the_model_thinks(asked, model, capfd):
         (Event("answer", "react", {}, [], 2.0, Usage(1, 0, 1200, 34)), "répond, 1234 jetons (2,0 s)"),
         (Event("answer", "evidence", {}, [], 0.04), "répond (0,0 s)"),
         (
+            Event("think", "", {"error": "Clé\nrefusée\x1b"}, [], 0.5, Usage(1)),
+            "échoue : Clé refusée (0,5 s)",
+        ),
+        (
             Event("think", "fi\x1b]0;nish", {"thought": "a\r\n\u202eb\x1b[2J" + "c" * 500}, [], 0.0),
             f"réfléchit : a b[2J{'c' * 153}… → fi]0;nish (0,0 s)",
         ),

@@ -63,11 +63,12 @@ def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sam
 
 def test_a_run_writes_down_its_search_and_its_answer(agent):
     prediction = agent(QUESTION)
-    search, answer = prediction.events
+    search, cite, answer = prediction.events
     assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 3})
     assert set(search.output_ids) == {passage.chunk_id for passage in prediction.evidence}
-    assert (answer.type, answer.tool) == ("answer", "evidence")
-    assert answer.output_ids == [citation.doc_id for citation in prediction.citations]
+    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 3, "removed": 0})
+    assert (answer.type, answer.tool, answer.input) == ("answer", "evidence", {"question": QUESTION})
+    assert cite.output_ids == answer.output_ids == [citation.doc_id for citation in prediction.citations]
     assert [document.doc_id for document in prediction.documents] == answer.output_ids
     assert search.seconds > 0
 
@@ -110,9 +111,29 @@ def test_the_evidence_is_shown_with_what_stands_around_it_and_the_words_that_mat
         assert passage.matches
 
 
+def test_words_are_matched_only_where_they_are_asked_for(tiny_library, tiny_encoder, agent):
+    prediction = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), match_words=False)(QUESTION)
+    assert [passage.matches for passage in prediction.evidence] == [()] * 3
+    matched = agent(QUESTION)
+    assert prediction.answer == matched.answer
+    assert prediction.evidence == [passage._replace(matches=()) for passage in matched.evidence]
+
+
+def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monkeypatch):
+    encode, read = tiny_encoder.encode_with_offsets, []
+
+    def encode_and_note(text, *, as_query=False):
+        read.append(text)
+        return encode(text, as_query=as_query)
+
+    monkeypatch.setattr(tiny_encoder, "encode_with_offsets", encode_and_note)
+    prediction = agent(QUESTION)
+    assert sorted(read) == sorted([QUESTION, *(passage.text for passage in prediction.evidence)])
+
+
 def test_passages_can_be_streamed_or_awaited(agent):
     stream = agent.stream(QUESTION)
-    assert [event.type for event in stream] == ["search", "answer"]
+    assert [event.type for event in stream] == ["search", "cite", "answer"]
     assert asyncio.run(agent.acall(QUESTION)).answer == stream.prediction.answer == agent(QUESTION).answer
 
 
@@ -137,7 +158,8 @@ def test_without_a_word_in_common_an_encoder_never_calibrated_abstains(agent):
     prediction = agent("Xylophone zygomatique wagnérien kangourou ?")
     assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
     assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
-    assert [event.type for event in prediction.events] == ["search", "answer"]
+    assert [event.type for event in prediction.events] == ["search", "cite", "answer"]
+    assert prediction.events[1].input == {"removed": 0}
 
 
 HOSTILE = {

@@ -1,6 +1,7 @@
 """Fifty ways in which a language model misbehaves. Each ends with a status, a French text and the documents found."""
 
 import json
+from functools import reduce
 from typing import NamedTuple
 
 import pytest
@@ -20,7 +21,7 @@ from scripted_server import Reply, Script, ScriptedServer, fields, step
 
 from legal_rag.agent import LegalReActAgent, build_language_model, default_instructions
 from legal_rag.answer_language import is_french_answer
-from legal_rag.budget import Budget
+from legal_rag.budget import Budget, Usage
 from legal_rag.retriever import build_retriever
 
 ENGLISH = "The candidate must file the campaign account within two months of the election, according to this court."
@@ -213,6 +214,7 @@ def test_a_run_ends_well_though_the_model(misbehaviour, retriever):
     assert found
     assert found <= {document.doc_id for document in prediction.documents}
     assert prediction.events[-1].type == "answer"
+    assert reduce(Usage.plus, (event.usage or Usage() for event in prediction.events)) == prediction.usage
     assert all(
         citation.quote in retriever.corpus.document(citation.doc_id).content for citation in prediction.citations
     )

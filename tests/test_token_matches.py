@@ -9,6 +9,7 @@ import pytest
 
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
+from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.prediction import Passage
 from legal_rag.token_matches import SURROUNDINGS, complete_evidence, match_words
 
@@ -64,7 +65,7 @@ def citation_of(shelf, doc_id, start, end, status="verified"):
 
 
 def completed(shelf, passages, citations=(), **settings):
-    return complete_evidence("juge bail", passages, citations, shelf, WordEncoder(), **settings)
+    return complete_evidence("juge bail", passages, citations, shelf, EncodedTexts(WordEncoder()), **settings)
 
 
 def test_a_passage_gets_what_stands_before_and_after_it():
@@ -121,12 +122,60 @@ def test_the_best_score_comes_first_and_what_was_only_cited_last():
     assert [one.score for one in shown] == [2.0, 0.5, -1.0, None]
 
 
-def test_the_best_passages_and_those_cited_are_matched():
+def test_the_best_passages_and_those_found_and_cited_are_matched():
     texts = dict.fromkeys("ABCD", "juge " * 60)
     shelf = Shelf(**texts)
     passages = [passage_of(shelf, name, 0, 300, 10.0 - number) for number, name in enumerate("ABCD")]
     shown = completed(shelf, passages, [citation_of(shelf, "D", 5, 9)], most=2)
     assert [bool(one.matches) for one in shown] == [True, True, False, True]
+
+
+def test_what_was_only_cited_is_shown_where_it_stands_and_not_matched():
+    shelf = Shelf(A="juge " * 400)
+    (one,) = completed(shelf, [], [citation_of(shelf, "A", 500, 600)])
+    assert (one.before, one.after, one.matches) == ("juge " * 40, "juge " * 40, ())
+
+
+def test_without_an_encoder_passages_get_their_surroundings_alone():
+    shelf = Shelf(A=LONG)
+    found, cited = passage_of(shelf, "A", 500, 600), citation_of(shelf, "A", 1500, 1600)
+    shown = complete_evidence("0100", [found], [cited], shelf, None)
+    assert [(one.char_start, len(one.before), one.matches) for one in shown] == [(500, 200, ()), (1500, 200, ())]
+
+
+class CountingEncoder(WordEncoder):
+    """Notes what it encodes."""
+
+    def __init__(self):
+        self.read = []
+
+    def encode_with_offsets(self, text, *, as_query=False):
+        self.read.append((text, as_query))
+        return super().encode_with_offsets(text, as_query=as_query)
+
+
+def test_what_was_read_in_a_run_is_not_read_again():
+    encoder = CountingEncoder()
+    encoded = EncodedTexts(encoder)
+    encoded.question("juge bail")
+    (first, again) = encoded.passages(["le bail", "le bail"])
+    assert first is again
+    match_words("juge bail", ["le bail", "juge bail", "le bail"], Shelf(), encoded)
+    assert sorted(encoder.read) == [("juge bail", False), ("juge bail", True), ("le bail", False)]
+
+
+def test_a_text_that_cannot_be_encoded_leaves_the_others_to_be_read_again():
+    class Failing(CountingEncoder):
+        def encode_with_offsets(self, text, *, as_query=False):
+            if text == "mauvais":
+                raise ValueError("cannot encode 'mauvais'")
+            return super().encode_with_offsets(text, as_query=as_query)
+
+    encoded = EncodedTexts(Failing())
+    with pytest.raises(ValueError, match="cannot encode 'mauvais'"):
+        encoded.passages(["bon", "mauvais"])
+    assert len(encoded.passages(["bon"])[0].vectors) == 3
+    assert encoded.passages([]) == []
 
 
 def test_offsets_are_the_documents():
@@ -140,7 +189,7 @@ def test_offsets_are_the_documents():
 
 
 def matched(question, text, encoder=None):
-    (found,) = match_words(question, [text], Shelf(), encoder or WordEncoder())
+    (found,) = match_words(question, [text], Shelf(), EncodedTexts(encoder or WordEncoder()))
     return [(question[m.query_start : m.query_end], text[m.char_start : m.char_end], m.similarity) for m in found]
 
 
@@ -189,7 +238,7 @@ def test_a_long_passage_is_read_in_parts():
 
 def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
     text = "Le candidat doit déposer le compte de campagne dans le délai."
-    (found,) = match_words(QUESTION, [text], tiny_library, tiny_encoder)
+    (found,) = match_words(QUESTION, [text], tiny_library, EncodedTexts(tiny_encoder))
     asked = [QUESTION[one.query_start : one.query_end] for one in found]
     assert {"le", "de", "Dans"}.isdisjoint(asked)
     assert {"délai", "candidat", "déposer", "compte", "campagne"} <= set(asked)
@@ -197,7 +246,7 @@ def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
 
 def test_equal_words_are_matched_by_a_real_encoder(tiny_library, tiny_encoder):
     text = "La commission examine chaque compte de campagne que le candidat dépose."
-    (found,) = match_words(QUESTION, [text], tiny_library, tiny_encoder)
+    (found,) = match_words(QUESTION, [text], tiny_library, EncodedTexts(tiny_encoder))
     nearest = {QUESTION[one.query_start : one.query_end]: text[one.char_start : one.char_end] for one in found}
     assert (nearest["candidat"], nearest["campagne"], nearest["compte"]) == ("candidat", "campagne", "compte")
     assert all(-1.0 <= one.similarity <= 1.0 for one in found)

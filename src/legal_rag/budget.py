@@ -40,7 +40,7 @@ class Usage(NamedTuple):
             self.cached - earlier.cached,
             self.prompt_tokens - earlier.prompt_tokens,
             self.completion_tokens - earlier.completion_tokens,
-            None if self.cost is None or earlier.cost is None else self.cost - earlier.cost,
+            None if self.cost is None or earlier.cost is None else max(0.0, self.cost - earlier.cost),
         )
 
 

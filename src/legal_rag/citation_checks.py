@@ -6,7 +6,7 @@ In: a claim and the references after it. Out: one citation for each reference, w
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from legal_rag.citation_facts import Fact, stands_in
+from legal_rag.citation_facts import WEAK, Fact, stands_in
 from legal_rag.citation_markers import Reference
 from legal_rag.claims import STOPS, Claim, Quotation, content_words, is_evidence
 from legal_rag.source_texts import SourceText, SourceTexts
@@ -78,7 +78,9 @@ class CitationChecker:
         so `loosely`.
         """
         anchors = [
-            one for one in claim.anchors if not (isinstance(one, Fact) and (one.kind == "number" or source.knows(one)))
+            one
+            for one in claim.anchors
+            if not (isinstance(one, Fact) and (one.kind in WEAK or _is_context(one, claim, source)))
         ]
         quotes = any(is_evidence(one) for one in claim.quotations)
         spans = []
@@ -98,9 +100,7 @@ class CitationChecker:
 
     def _all_stands(self, claim: Claim, source: SourceText, span: Span) -> bool:
         return all(
-            source.knows(one) or stands_in(one, source.content[slice(*span)])
-            for one in claim.facts
-            if one.kind == "number"
+            source.knows(one) or stands_in(one, source.content[slice(*span)]) for one in claim.facts if one.kind in WEAK
         )
 
     def stands(self, claim: Claim, citation: Citation) -> bool:
@@ -208,7 +208,7 @@ def _status(claim: Claim, source: SourceText, span: Span | None, standing: set[A
     if any(one in standing for one in quotations):
         return "verified"
     facts = {one.kind for one in claim.facts if one in standing}
-    if not quotations and facts - {"number"}:
+    if not quotations and facts - WEAK:
         return "verified"
     supported = _words_status(claim, source, span)
     return "verified" if supported == "supported" and facts and not quotations else supported

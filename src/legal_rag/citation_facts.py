@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.legal_patterns import (
+    MONTHS,
     Identifier,
     LegalDate,
     find_amounts,
@@ -20,7 +21,8 @@ from legal_rag.legal_patterns import (
 )
 from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 
-FactKind = Literal["date", "amount", "percentage", "article", "case", "number"]
+FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "duration", "number"]
+WEAK = frozenset({"month", "duration", "number"})  # too common to tell by themselves what is spoken of
 Span = tuple[int, int]
 
 FIGURE = re.compile(rf"(?<![\w.,])(?:{FIGURES})(?!\d)")
@@ -30,11 +32,22 @@ _PERCENTAGE = re.compile(
     rf"(?<![\w.,])(?P<figures>{FIGURES}){_PERCENT}|(?<!\w)(?P<words>{NUMBER_IN_WORDS})[ \u00a0]pour[ \u00a0]?cents?\b",
     re.IGNORECASE,
 )
+_MONTH = re.compile(
+    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er)[ \u00a0])?(?P<month>{'|'.join(MONTHS)})(?:[ \u00a0](?P<year>\d{{4}}))?(?!\w)",
+    re.IGNORECASE,
+)
+_UNITS = {"an": "an", "année": "an", "jour": "jour", "semaine": "semaine", "heure": "heure", "mois": "mois"}
+_DURATION = re.compile(
+    rf"(?<![\w.,'’-])(?:(?P<figures>\d{{1,4}})|(?P<words>{NUMBER_IN_WORDS}))[ \u00a0\n]{{1,2}}"
+    rf"(?P<unit>{'|'.join(_UNITS)})s?(?!\w)",
+    re.IGNORECASE,
+)
 _WORDS = re.compile(rf"(?<![\w'’-]){NUMBER_IN_WORDS}", re.IGNORECASE)
 _CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}
 _GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".")
 _DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
 MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
+LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
 DAY_AFTER = 6  # characters behind a year in which its day may stand: 2024-04-01
 BEFORE, AFTER = 60, 90  # characters around a needle in which its fact stands
 
@@ -57,6 +70,8 @@ def find_facts(text: str) -> list[Fact]:
         _percentages(text),
         _articles(text, dates, identifiers),
         _cases(identifiers),
+        _months(text),
+        _durations(text),
         _bare_numbers(text),
     )
     facts: list[Fact] = []
@@ -79,6 +94,11 @@ def stands_in(fact: Fact, text: str) -> bool:
     """Tell whether a short text states a fact."""
     if fact.kind == "number":
         return fact.value in _numbers(text) or fact.value in _numbers_in_words(text)
+    if fact.kind == "month":
+        days = [(str(one.value.day), one.value.month, str(one.value.year)) for one in find_dates(text)]
+        return any(_covers(day, fact.value) for day in (*days, *(one.value for one in _months(text))))
+    if fact.kind == "duration":
+        return any(one.value == fact.value for one in _durations(text))
     return bool(places_of(fact, text, text.lower()))
 
 
@@ -131,13 +151,36 @@ def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Ident
     """Yield the articles named: with the text that they are of, where it is said."""
     cited = find_article_citations(text, find_texts(text, dates))
     taken = []
-    for one in cited:
+    of, following = "", len(text)
+    for one in reversed(cited):
         taken.append((one.start, one.end))
-        of = _plain(text[one.text_start : one.text_end])
+        in_list = following - one.end <= LIST_GAP  # "les articles 9 et 14 du code civil": both are of that code
+        of = _plain(text[one.text_start : one.text_end]) or (of if in_list else "")
+        following = one.start
         yield Fact("article", (one.value, of), one.start, one.end)
     for other in identifiers:
         if other.kind == "article" and not any(start < other.end and other.start < end for start, end in taken):
             yield Fact("article", (other.value, _plain(other.code)), other.start, other.end)
+
+
+def _months(text: str) -> Iterator[Fact]:
+    """Yield days without a year, and months: (day, month, year), what is not said as ""."""
+    for match in _MONTH.finditer(text):
+        if match["day"] or match["year"]:
+            day = (match["day"] or "").lower().replace("er", "").lstrip("0")
+            value = (day, MONTHS.index(match["month"].lower()) + 1, match["year"] or "")
+            yield Fact("month", value, *match.span())
+
+
+def _covers(day: tuple[str, int, str], wanted: tuple[str, int, str]) -> bool:
+    return all(not part or part == other for part, other in zip(wanted, day, strict=True))
+
+
+def _durations(text: str) -> Iterator[Fact]:
+    for match in _DURATION.finditer(text):
+        number = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
+        if number is not None:
+            yield Fact("duration", (number, _UNITS[match["unit"].lower()]), *match.span())
 
 
 def _plain(name: str) -> str:

@@ -5,7 +5,7 @@ and the sentences that state facts and cite nothing that holds.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from legal_rag.citation_checks import Citation, CitationStatus, count_by_status
 from legal_rag.citation_markers import MarkedText, format_marker, take_out_markers
@@ -61,20 +61,3 @@ class CitationEnricher:
         cited = [one.doc_id for marker in marked.markers for one in marker.references]
         others = sources.all_ids() if read is None else read
         return list(dict.fromkeys([*others, *cited]))[:MOST_SEARCHED]
-
-
-class CheckedAnswer(NamedTuple):
-    text: str
-    citations: list[Citation]
-    dropped: list[str]
-
-
-def check_citations(text: str, content_of: Any) -> CheckedAnswer:
-    class Corpus:
-        def document(self, doc_id: str) -> Any:
-            from legal_rag.corpus import Document
-
-            return Document(id=doc_id, content=content_of(doc_id))
-
-    one = CitationEnricher(Corpus()).enrich(text)
-    return CheckedAnswer(one.text, one.citations, one.removed)

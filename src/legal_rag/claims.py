@@ -12,10 +12,10 @@ from typing import NamedTuple
 from legal_rag.citation_facts import FIGURE, Fact, find_facts
 from legal_rag.sentences import split_sentences
 
-QUOTATION_MARK = re.compile(r"[«»“”\"]|\n[^\S\n]*\n")
-QUOTATION_ENDS = '«»“”" \u00a0\u202f.!?…'
+QUOTATION_MARK = re.compile(r"[«»“”‹›\"]|\n[^\S\n]*\n")
+QUOTATION_ENDS = '«»“”‹›" \u00a0\u202f.!?…'
 GOES_ON = re.compile(r"[*_ \u00a0\u202f]*(?:[.,;:!?)\]]|[a-zà-ÿ])")  # behind a quotation: its stop ends no sentence
-CLOSING_MARKS = {"«": "»", "“": "”"}
+CLOSING_MARKS = {"«": "»", "“": "”", "‹": "›"}
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 ANALYSIS = re.compile(r"\[\s*analy(?:sis|se)\s*\]", re.IGNORECASE)
 ENUMERATOR = re.compile(
@@ -174,7 +174,7 @@ def _closes_next(tokens: Sequence[re.Match[str]]) -> list[bool]:
 
 
 def _quotation(text: str, start: int, end: int) -> Quotation:
-    inner_end = end - 1 if end > start + 1 and text[end - 1] in '»”"' else end
+    inner_end = end - 1 if end > start + 1 and text[end - 1] in '»”›"' else end
     return Quotation(start, end, text[start + 1 : inner_end].strip(QUOTED_BLANKS))
 
 

@@ -21,6 +21,9 @@ from legal_rag.cli_options import (
 from legal_rag.run_lines import citations_in_french, in_one_line, line_of, printable
 
 if TYPE_CHECKING:
+    from legal_rag.agent import LegalReActAgent
+    from legal_rag.contradictions import Comparison
+    from legal_rag.evidence import EvidenceAgent
     from legal_rag.prediction import Prediction
     from legal_rag.runs import RunStore
 
@@ -59,6 +62,7 @@ def budget_options(command: Any) -> Any:
 @model_options
 @click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
 @html_option
+@click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
 @click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
 @runs_folder_option
 @click.option(
@@ -83,6 +87,7 @@ def ask_command(
     as_json: bool,
     stream: bool,
     html: str | None,
+    compare: bool,
     save: bool,
     runs_folder: str | None,
     extract: bool | None,
@@ -93,12 +98,14 @@ def ask_command(
     A question asked before, with the same model and index, costs no call of the model.
     """
     extraction = extraction_settings(settings)
-    agent_settings = _agent_settings(settings)
+    agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     library = open_library(index_folder, index_name)
     store = _store_to_write(library, runs_folder) if save else None
     page = page_to_write(html)
-    prediction = _answer(library, question, agent_settings, stream=stream)
-    tell(prediction, as_json=as_json)
+    agent = _agent(library, agent_settings)
+    prediction = _answer(agent, question, stream=stream)
+    comparison = _compared(prediction, library, agent) if compare else None
+    tell(prediction, comparison, as_json=as_json)
     if page:
         write_page(prediction, page)
     if store:
@@ -107,10 +114,10 @@ def ask_command(
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
 
-def tell(prediction: "Prediction", *, as_json: bool) -> None:
+def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
     """Print an answer: the notice, the text, how its citations fared, what it rests on, what rests on nothing."""
     if as_json:
-        print_json(prediction.to_json())
+        print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
         return
     if prediction.notice:
         click.echo(printable(prediction.notice) + "\n")
@@ -126,6 +133,10 @@ def tell(prediction: "Prediction", *, as_json: bool) -> None:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
         click.echo(in_one_line(f"- {claim}", 1000))
+    if comparison:
+        from legal_rag.contradictions import render_comparison
+
+        click.echo("\n" + printable(render_comparison(comparison)))
 
 
 def page_to_write(html: str | None) -> Path | None:
@@ -199,7 +210,7 @@ def _instructions(named: str) -> str:
     return text
 
 
-def _answer(library: Any, question: str, settings: dict[str, Any], *, stream: bool) -> "Prediction":
+def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent import build_agent
     from legal_rag.language_model import has_endpoint
 
@@ -207,10 +218,19 @@ def _answer(library: Any, question: str, settings: dict[str, Any], *, stream: bo
         from legal_rag.reply_cache import use_reply_cache
 
         use_reply_cache()
-    agent = build_agent(library, **settings)
+    return build_agent(library, **settings)
+
+
+def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
     if not stream:
         return agent(question)
     with agent.stream(question) as answer:
         for event in answer:
             click.echo(line_of(event), err=True)
         return answer.prediction
+
+
+def _compared(prediction: "Prediction", library: Any, agent: "LegalReActAgent | EvidenceAgent") -> "Comparison":
+    from legal_rag.contradictions import contradictions
+
+    return contradictions(prediction, library, getattr(agent, "lm", None))

@@ -5,6 +5,7 @@ there is none. It never writes a sentence of its own about the law.
 """
 
 import asyncio
+import time
 from collections.abc import Generator, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Usage
 from legal_rag.citations import Citation, EnrichedResponse, format_marker
+from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.prediction import Event, Mode, Prediction, Status
 from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
@@ -43,10 +45,20 @@ class Findings(NamedTuple):
 class EvidenceAgent:
     """Answers with the best passages of a corpus, or abstains."""
 
-    def __init__(self, retriever: Retriever, *, n_passages: int = 3) -> None:
+    def __init__(self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True) -> None:
+        """Wire an agent.
+
+        Args:
+            retriever: What it searches with, and where.
+            n_passages: How many it quotes at most, each of another document.
+            match_words: Fill in the passages' `matches`.
+
+        Raises:
+            ValueError: If `n_passages` is below 1.
+        """
         if n_passages < 1:
             raise ValueError(f"n_passages must be at least 1, got {n_passages}")
-        self._retriever, self._n_passages = retriever, n_passages
+        self._retriever, self._n_passages, self._match_words = retriever, n_passages, match_words
 
     def __call__(self, question: str) -> Prediction:
         """Answer a question.
@@ -93,35 +105,49 @@ class EvidenceAgent:
             notice: For the reader.
             usage: What that model's calls came to.
         """
+        encoded = EncodedTexts(self._retriever.encoder)
         with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
-            findings = self.find(question)
+            findings = self.find(question, encoded)
             ids += [reading.hit.chunk_id for reading in findings.readings]
         yield from log.news()
         relevant = is_relevant(findings.signs, self._retriever.encoder.identity.name)
-        with log.record("answer", "evidence") as ids:
-            answer = self._quote(findings.readings) if relevant else abstention()
-            ids += [citation.doc_id for citation in answer.citations]
+        started = time.perf_counter()
+        answer = self._quote(findings.readings) if relevant else abstention()
+        log.checked(answer, 0.0)  # what is cut out of a decision stands there
+        log.answered("evidence", question, answer, time.perf_counter() - started)
         for reading in findings.readings if relevant else []:
             log.saw(reading.hit)
         yield from log.news()
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
-        return log.prediction(question, answer, self._retriever, mode=mode, status=status, notice=notice, usage=usage)
+        return log.prediction(
+            question,
+            answer,
+            self._retriever.corpus,
+            mode=mode,
+            status=status,
+            notice=notice,
+            encoded=encoded if self._match_words else None,
+            usage=usage,
+        )
 
-    def find(self, question: str) -> Findings:
+    def find(self, question: str, encoded: EncodedTexts | None = None) -> Findings:
         """Search for a question, one passage a document, and read the passages found.
+
+        Args:
+            question: The question.
+            encoded: Where what is read is kept, for those who need it again.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        encoder = self._retriever.encoder
-        encoder.check_query(question)
-        query, query_offsets = encoder.encode_with_offsets(question, as_query=True)
-        readings = []
-        for hit in self._retriever.search(question, self._n_passages, by_document=True):
-            vectors, offsets = encoder.encode_with_offsets(hit.text)
-            readings.append(Reading(hit, query @ vectors.T, offsets))
+        encoded = encoded or EncodedTexts(self._retriever.encoder)
+        encoded.encoder.check_query(question)
+        query, query_offsets = encoded.question(question)
+        hits = self._retriever.search(question, self._n_passages, by_document=True)
+        tokens = encoded.passages([hit.text for hit in hits])
+        readings = [Reading(hit, query @ one.vectors.T, one.offsets) for hit, one in zip(hits, tokens, strict=True)]
         own_words = query_offsets[:, 0] < query_offsets[:, 1]
         best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
         return Findings(readings, measure_signs(question, [reading.hit.text for reading in readings], best))

@@ -31,8 +31,8 @@ class Reply(NamedTuple):
     fields: dict[str, str] | None  # of the signature; None where they could not be read
     text: str  # as it came
     cut_off: bool  # it ended where the model ran out of tokens
-    usage: Usage
-    seconds: float
+    usage: Usage  # of the call, and of those since the last reply that failed
+    seconds: float  # likewise
 
 
 class Account:
@@ -106,6 +106,8 @@ class ModelCalls:
             keeps_trace: Leave DSPy's trace to those who called, for optimisers.
         """
         self.account = Account(budget)
+        self.seconds = 0.0  # that all calls took, those that failed among them
+        self._replied = (Usage(), 0.0)  # what they had come to at the last reply
         self._lm = accounted(lm, self.account)
         # A trace of one's own goes when the call is done: DSPy's would hold every text that was shown.
         self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
@@ -117,17 +119,21 @@ class ModelCalls:
             BudgetExceededError: If the budget has no room for a call.
             dspy.LMError: If the model fails, after the model's own number of further attempts.
         """
-        before, started = self.account.usage, time.perf_counter()
+        started = time.perf_counter()
         fields: dict[str, str] | None = None
-        with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
-            try:
+        try:
+            with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
                 prediction = predictor(lm=self._lm, **inputs)
                 fields = {name: storable(str(value or "")) for name, value in prediction.items()}
-            except AdapterParseError:
-                pass  # the text is what there is
-        account = self.account
-        usage = account.usage.minus(before)
-        return Reply(fields, account.last_text, account.last_cut_off, usage, time.perf_counter() - started)
+        except AdapterParseError:
+            pass  # the text is what there is
+        finally:
+            self.seconds += time.perf_counter() - started
+        account, (usage, seconds) = self.account, self._replied
+        self._replied = (account.usage, self.seconds)
+        return Reply(
+            fields, account.last_text, account.last_cut_off, account.usage.minus(usage), self.seconds - seconds
+        )
 
 
 def accounted(lm: "dspy.BaseLM", account: Account) -> "dspy.BaseLM":

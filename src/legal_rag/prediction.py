@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.budget import Usage
-from legal_rag.citations import Citation
+from legal_rag.citations import Citation, count_by_status
 
 Mode = Literal["evidence", "agent", "fallback"]
 Status = Literal["answered", "abstained", "exhausted", "model_failed"]
@@ -77,8 +77,7 @@ class Prediction:
     @property
     def citation_counts(self) -> dict[str, int]:
         """How many citations have each status, of those that some have."""
-        statuses = [citation.status for citation in self.citations]
-        return {status: statuses.count(status) for status in dict.fromkeys(statuses)}
+        return count_by_status(self.citations)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag ask --json` prints: all but the evidence."""

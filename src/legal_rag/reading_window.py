@@ -6,7 +6,7 @@ In: a decision's text and where to begin. Out: spans of that text, cut where a r
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from legal_rag.sentences import split_sentences, without_blanks
+from legal_rag.sentences import cut_at_blanks, split_sentences, without_blanks
 
 Span = tuple[int, int]  # characters: start, end
 
@@ -35,20 +35,11 @@ def window_of(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
     sentences = [
         part
         for first, last in split_sentences(content[start:limit])
-        for part in _cut_at_blanks(content, start + first, start + last)
+        for part in cut_at_blanks(content, start + first, start + last, LONGEST_SENTENCE)
     ]
     if limit < len(content) and len(sentences) > 1:
         limit, _ = sentences.pop()  # it may go on behind the limit
     return Window(start, limit, without_blanks(content, _together(sentences)))
-
-
-def _cut_at_blanks(content: str, start: int, end: int) -> Iterator[Span]:
-    while end - start > LONGEST_SENTENCE:
-        blank = content.rfind(" ", start + 1, start + LONGEST_SENTENCE)
-        cut = blank + 1 if blank > 0 else start + LONGEST_SENTENCE
-        yield start, cut
-        start = cut
-    yield start, end
 
 
 def _together(sentences: list[Span]) -> Iterator[Span]:

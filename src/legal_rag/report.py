@@ -23,8 +23,9 @@ from legal_rag.html_pages import (
 from legal_rag.legal_patterns.dates import MONTHS
 from legal_rag.prediction import CitedDocument, Event, Passage, Prediction
 from legal_rag.report_answer import answer_html
-from legal_rag.report_markers import SIGNS, STATUS_WORDS, marker_button, notes_of
+from legal_rag.report_markers import SIGNS, marker_button, notes_of
 from legal_rag.report_passages import cited_passages, evidence_rows
+from legal_rag.run_lines import STATUS_WORDS
 from legal_rag.value_types import require_type
 
 PACKAGE = "legal_rag"
@@ -71,6 +72,7 @@ NAMES: Final = {
     "chunk_id": "passage",
     "doc_id": "décision",
     "removed": "retirées",
+    "error": "échec",
     **{status: f"{words}s" for status, words in STATUS_WORDS.items()},
 }  # of what tools are given; other names stay as they are
 

@@ -12,14 +12,9 @@ from markupsafe import Markup
 
 from legal_rag.citation_markers import LONGEST_MARKER, format_marker
 from legal_rag.citations import Citation
+from legal_rag.run_lines import STATUS_WORDS
 
 SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
-STATUS_WORDS: Mapping[str, str] = {
-    "verified": "vérifiée",
-    "supported": "étayée",
-    "relocated": "replacée",
-    "unverified": "non vérifiée",
-}
 # Code points that are no characters, so that what is said of an answer by them is told from what it says itself.
 HELD, BREAK = "\ufdd0", "\ufdd1"
 NOT_SAID = str.maketrans({HELD: "\ufffd", BREAK: "\ufffd"})

@@ -8,9 +8,14 @@ import unicodedata
 from collections.abc import Callable, Mapping
 
 from legal_rag.prediction import Event
-from legal_rag.report_markers import STATUS_WORDS
 
 MOST_CHARS = 160  # of a thought or a question in a line
+STATUS_WORDS: Mapping[str, str] = {  # what is said of a citation
+    "verified": "vérifiée",
+    "supported": "étayée",
+    "relocated": "replacée",
+    "unverified": "non vérifiée",
+}
 
 
 def line_of(event: Event) -> str:
@@ -65,6 +70,8 @@ def _read_line(event: Event) -> str:
 
 
 def _think_line(event: Event) -> str:
+    if error := event.input.get("error"):
+        return f"échoue : {in_one_line(str(error))}"
     thought = in_one_line(str(event.input.get("thought") or ""))
     return f"réfléchit : {thought} → {in_one_line(event.tool)}" if thought else f"réfléchit → {in_one_line(event.tool)}"
 

@@ -12,8 +12,9 @@ from legal_rag.budget import Usage
 from legal_rag.citations import EnrichedResponse
 from legal_rag.cleaning import storable
 from legal_rag.corpus import Document
+from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
-from legal_rag.retriever import Retriever, SearchHit
+from legal_rag.retriever import Corpus, SearchHit
 from legal_rag.token_matches import complete_evidence
 
 
@@ -42,6 +43,31 @@ class RunLog:
     def add(self, event: Event) -> None:
         """Write down an event."""
         self.events.append(event)
+
+    def checked(self, answer: EnrichedResponse, seconds: float) -> None:
+        """Write down how the citations of an answer fared."""
+        counts = {**answer.counts, "removed": len(answer.removed)}
+        self.add(Event("cite", "citations", counts, _cited(answer), seconds))
+
+    def answered(
+        self, tool: str, question: str, answer: EnrichedResponse, seconds: float, usage: Usage | None = None
+    ) -> None:
+        """Write down that the answer was written; `usage` is of the model calls that it took."""
+        self.add(Event("answer", tool, {"question": question}, _cited(answer), seconds, usage))
+
+    def failed(self, error: str, usage: Usage, seconds: float) -> None:
+        """Write down the model calls of the run that brought nothing, if there are any.
+
+        Args:
+            error: What went wrong, in French.
+            usage: What all the run's model calls came to; what no event has told of it yet is told now.
+            seconds: The time that they took, likewise.
+        """
+        for event in self.events:
+            if event.usage is not None:
+                usage, seconds = usage.minus(event.usage), seconds - event.seconds
+        if usage.calls or usage.cached:
+            self.add(Event("think", "", {"error": error}, [], max(0.0, seconds), usage))
 
     def news(self) -> Iterator[Event]:
         """Yield the events that were not yet yielded."""
@@ -79,16 +105,27 @@ class RunLog:
         self,
         question: str,
         answer: EnrichedResponse,
-        retriever: Retriever,
+        corpus: Corpus,
         *,
         mode: Mode,
         status: Status,
         notice: str | None,
+        encoded: EncodedTexts | None = None,
         usage: Usage | None = None,
     ) -> Prediction:
-        """Put the run and its checked answer together; `retriever` is what its passages were found with."""
-        found = sorted(self.passages.values(), key=lambda passage: -(passage.score or 0.0))
-        evidence = complete_evidence(question, found, answer.citations, retriever.corpus, retriever.encoder)
+        """Put the run and its checked answer together.
+
+        Args:
+            question: That was answered.
+            answer: With its citations.
+            corpus: That its passages are from.
+            mode: Who answered.
+            status: What became of the run.
+            notice: For the reader.
+            encoded: What was encoded in the run, to match the question's words with; None matches none.
+            usage: Of all model calls.
+        """
+        evidence = complete_evidence(question, list(self.passages.values()), answer.citations, corpus, encoded)
         return Prediction(
             question=question,
             answer=answer.text,
@@ -104,3 +141,7 @@ class RunLog:
             usage=usage or Usage(),
             seconds=time.perf_counter() - self._started,
         )
+
+
+def _cited(answer: EnrichedResponse) -> list[str]:
+    return list(dict.fromkeys(citation.doc_id for citation in answer.citations))

@@ -45,6 +45,16 @@ def sentence_texts(text: str) -> Iterator[str]:
         yield text[start:end]
 
 
+def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield a span in parts of at most so many characters, each cut behind its last blank, if it has one."""
+    while end - start > most:
+        blank = text.rfind(" ", start + 1, start + most)
+        cut = blank + 1 if blank > 0 else start + most
+        yield start, cut
+        start = cut
+    yield start, end
+
+
 def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Narrow spans to their text, and drop those that are blank."""
     pieces = [(start, text[start:end]) for start, end in spans]

@@ -23,7 +23,9 @@ _MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")
 _KEY = re.compile(r"[^\W_]+")
 _CHANGED_SIGNS = (*INVISIBLE, "ß", "İ")  # what makes a word found only by folding the whole text
 SLACK = 60  # characters that a document may have more than half as many again as the quotation: line breaks
-MOST_LEFT_OUT = 3000  # characters of the document that one cut may stand for
+MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
+SHORT_CUT = 40  # characters: a cut that leaves out no more must not leave out that something is not so
+_NEGATION = re.compile(r"\b(?:ne|n['’]|pas|point|jamais|aucune?|nul|nulle|non|sauf|ni|sans)\b|\bn['’]")
 KEYS_TRIED = 4
 
 
@@ -107,9 +109,15 @@ class SourceText:
             runs = [
                 (first, following)
                 for first, last in runs
-                if (following := next((one for one in spans if 0 <= one[0] - last[1] <= MOST_LEFT_OUT), None))
+                if (following := next((one for one in spans if self._may_be_cut(last[1], one[0])), None))
             ]
         return [(first[0], last[1]) for first, last in runs]
+
+    def _may_be_cut(self, start: int, end: int) -> bool:
+        """Tell whether a cut may stand for what lies between: not for a lone negation, nor for half the decision."""
+        if not 0 <= end - start <= MOST_LEFT_OUT:
+            return False
+        return end - start > SHORT_CUT or not _NEGATION.search(self.lower, start, end)
 
     def _spans(self, passage: str) -> list[Span]:
         """Return the spans that are one passage, but for what folding evens out."""

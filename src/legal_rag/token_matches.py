@@ -1,7 +1,7 @@
 """What of a passage answers which word of the question, and the text around it: evidence made ready for a reader.
 
 In: a question, the passages that a run found, and its citations. Out: the passages with their surroundings, those that
-were cited too, and for the best and the cited ones each question word's nearest word.
+were only cited too, and for the best and the cited ones each question word's nearest word.
 
 Late interaction scores a passage by the best match of each token of the question (MaxSim: Khattab and Zaharia, ColBERT,
 2020). Readers know words, not word pieces. A question's word is compared with a passage's word by the mean, over its
@@ -10,20 +10,21 @@ words of one piece that is the very term of MaxSim. Words that the index counts 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
+from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.encoder import Encoder
 from legal_rag.prediction import Passage, TokenMatch
 from legal_rag.retriever import Corpus
+from legal_rag.sentences import cut_at_blanks
 from legal_rag.token_weights import WORD
 
 SURROUNDINGS = 200  # characters shown before and after a passage, and before and after what is cited
-THREADS = 2  # encoders read one text at a time on one core
 WINDOW_CHARS = 1500  # about 400 tokens: what is read at once of a passage that is longer than the encoder reads
 MOST_WINDOWS = 4  # of one passage: an index that came from elsewhere may take a whole decision for one
 
@@ -41,19 +42,22 @@ def complete_evidence(
     passages: Sequence[Passage],
     citations: Sequence[Citation],
     corpus: Corpus,
-    encoder: Encoder,
+    encoded: EncodedTexts | None,
     *,
-    most: int = 5,
+    most: int = 3,
 ) -> list[Passage]:
     """Give passages their surroundings, add what was cited from elsewhere, and match words where readers look.
+
+    A passage takes an encoder half a second on one core, so not every passage has its words matched; what was only
+    cited has none matched.
 
     Args:
         question: The question; not empty.
         passages: What the run found.
         citations: Of the answer, held or not.
         corpus: Where the documents are.
-        encoder: What the corpus is searched with.
-        most: How many passages are matched with the question's words, the best first; those cited always are.
+        encoded: What the encoder that the corpus is searched with has read in this run; None matches no words.
+        most: How many passages are matched with the question's words, the best first; those found and cited always are.
 
     Returns:
         Best score first, then those without one, which were cited but not found. A passage whose document is gone, or
@@ -61,38 +65,38 @@ def complete_evidence(
     """
     shown = sorted(passages, key=lambda one: (one.score is None, -(one.score or 0.0)))
     shown = [_surrounded(one, corpus) for one in shown]
+    wanted = [number for number, one in enumerate(shown) if number < most or _is_cited(one, citations)]
     for citation in citations:
         shown += _missing(citation, shown, corpus)
-    wanted = [number < most or _is_cited(one, citations) for number, one in enumerate(shown)]
-    to_match = [one for one, is_wanted in zip(shown, wanted, strict=True) if is_wanted]
-    matched = iter(match_words(question, [one.text for one in to_match], corpus, encoder))
-    return [
-        one._replace(matches=tuple(_moved(match, one.char_start) for match in next(matched))) if is_wanted else one
-        for one, is_wanted in zip(shown, wanted, strict=True)
-    ]
+    if encoded is None:
+        return shown
+    matches = match_words(question, [shown[number].text for number in wanted], corpus, encoded)
+    for number, found in zip(wanted, matches, strict=True):
+        one = shown[number]
+        shown[number] = one._replace(matches=tuple(_moved(match, one.char_start) for match in found))
+    return shown
 
 
-def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoder: Encoder) -> list[list[TokenMatch]]:
+def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: EncodedTexts) -> list[list[TokenMatch]]:
     """Find for each word of a question the nearest word of each text.
 
     Args:
         question: The question; not empty.
         texts: Passages; of one that is longer than the encoder reads, the first 6,000 characters are read in parts.
         corpus: Tells which words count.
-        encoder: Reads both.
+        encoded: Reads both, unless it has before.
 
     Returns:
         For each text the matches in the order of the question, with offsets in the text.
     """
     if not texts:
         return []
-    asked = _words(question, *encoder.encode_with_offsets(question, as_query=True), _counts(corpus))
-    parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoder)]
-    with ThreadPoolExecutor(min(THREADS, len(parts)), thread_name_prefix="match") as threads:
-        read = list(threads.map(lambda part: encoder.encode_with_offsets(part[2]), parts))
+    asked = _words(question, *encoded.question(question), _counts(corpus))
+    parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoded.encoder)]
+    read = encoded.passages([text for _, _, text in parts])
     found: list[list[list[TokenMatch]]] = [[] for _ in texts]
-    for (number, start, text), encoded in zip(parts, read, strict=True):
-        found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *encoded))])
+    for (number, start, text), tokens in zip(parts, read, strict=True):
+        found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *tokens))])
     return [_best_of_parts(of_parts) for of_parts in found]
 
 
@@ -149,15 +153,8 @@ def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
     """Return what is read at once, each with its place: the whole text, or its first windows, cut between words."""
     if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
         return [(0, text)]
-    parts: list[tuple[int, str]] = []
-    start = 0
-    while start < len(text) and len(parts) < MOST_WINDOWS:
-        end = min(len(text), start + WINDOW_CHARS)
-        blank = text.rfind(" ", start + WINDOW_CHARS // 2, end) if end < len(text) else -1
-        end = blank + 1 if blank >= 0 else end
-        parts.append((start, text[start:end]))
-        start = end
-    return parts
+    windows = islice(cut_at_blanks(text, 0, len(text), WINDOW_CHARS), MOST_WINDOWS)
+    return [(start, text[start:end]) for start, end in windows]
 
 
 def _words(

@@ -15,18 +15,18 @@ from legal_rag.extraction.terms import class_named
 from legal_rag.library import StoredChunk
 from legal_rag.reading_window import Window
 from legal_rag.retriever import SearchHit
+from legal_rag.trajectory import without_marks
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
 TITLE_CHARS = 250  # shown of a title in a list of results
 MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
-# What would end or imitate a block, with up to ten signs in between; and what divides a prompt: [[ ## answer ## ]].
+# What would end or imitate a block, with up to ten signs in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
-_PROMPT_MARK = re.compile(r"\[(?=\[\s*##)")
 
 
 def as_data(text: str) -> str:
     """Return a text with the marks in it that would end a block or divide a prompt made harmless, as long as before."""
-    return _PROMPT_MARK.sub("⟦", _BLOCK_MARK.sub("‹", text))
+    return without_marks(_BLOCK_MARK.sub("‹", text))
 
 
 def block(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from legal_rag.corpus import Document
 from legal_rag.question_settings import QuestionSettings
-from legal_rag.sentences import split_sentences, without_blanks
+from legal_rag.sentences import cut_at_blanks, split_sentences, without_blanks
 
 # Where a court reasons or decides; each adds to the chance of the window that it stands in.
 REASONS = re.compile(
@@ -69,9 +69,4 @@ def cut_windows(content: str, max_chars: int) -> list[tuple[int, int]]:
 def _pieces(content: str, max_chars: int) -> Iterator[tuple[int, int]]:
     """Yield the sentences and lines of a text, those too long for a window in parts; together they are the whole."""
     for start, end in split_sentences(content):
-        while end - start > max_chars:
-            blank = content.rfind(" ", start + 1, start + max_chars)
-            cut = blank + 1 if blank > 0 else start + max_chars
-            yield start, cut
-            start = cut
-        yield start, end
+        yield from cut_at_blanks(content, start, end, max_chars)
