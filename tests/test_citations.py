@@ -277,3 +277,69 @@ def test_a_marker_over_a_whole_decision_is_narrowed_to_what_is_quoted():
     assert [one[1:3] for one in answer.citations] == [(15, 41)]
     vague = CitationEnricher({"A": content}).enrich(f"Le voisin doit réparer [Source: A, chars 0-{len(content)}].")
     assert [(one.status, one.quote) for one in vague.citations] == [("unverified", "")]
+
+
+BAIL_ET_DETTE = (
+    "Le bailleur ne doit pas délivrer la chose louée avant le 12 mars 1998. La société Lever a été condamnée le "
+    "3 décembre 1997 à payer 15 000 francs, soit 110 %, dans un délai de deux mois, sur le fondement des articles 1382 "
+    "et 1384 du code civil. Il n'y a pas lieu de statuer. M. [X] habite [Localité 3], dit l'arrêt."
+)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "La société doit payer 5 000 francs",
+        "La société doit payer 15 000 euros",
+        "Cela fait 10 %",
+        "Elle fut condamnée le 3 décembre 1998",
+        "Elle fut condamnée le 12/03/1997",
+        "Elle fut condamnée en mars 1997",
+        "Elle fut condamnée le 13 mars",
+        "Le délai de payer est de 3 mois",
+        "Le délai de payer est de trois mois",
+        "Le délai de payer est de deux ans",
+        "L'article 1383 du code civil fonde la condamnation",
+        "L'article 1382 du code du travail fonde la condamnation",
+        "« Le bailleur doit délivrer la chose louée »",
+        "« Le bailleur ne doit (...) délivrer la chose louée »",
+        "« Il [...] y a lieu de statuer »",
+        "« payer 5 000 francs »",
+        "« 5 000 francs, soit 110 % »",
+        "« habite [Localité 4], dit l'arrêt »",
+        "« M. [Y] habite »",
+        "“Le bailleur doit délivrer”",
+        "‹Le bailleur doit délivrer›",
+        "**« Le bailleur doit délivrer »**",
+        "Le bailleur « doit délivrer la chose",
+        "« Le bailleur ne doit pas délivrer » et « il doit mentir »",
+        "« Le bailleur ne doit pas délivrer » avant le 12 mars 1999",
+    ],
+)
+def test_what_was_changed_is_never_verified(sentence):
+    marker = f"[Source: D, chars 0-{len(BAIL_ET_DETTE)}]"
+    for text in (f"{sentence} {marker}.", f"Selon {marker}, {sentence}."):
+        answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
+        assert [one.status for one in answer.citations] == ["unverified"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "La société fut condamnée à payer 15.000 F le 3/12/1997",
+        "Elle fut condamnée en décembre 1997",
+        "La société a un délai de 2 mois",
+        "Les articles 1382 et 1384 du code civil fondent la condamnation",
+        "L'article 1382 du code civil fonde la condamnation",
+        "- **Délai** : « deux mois »",
+        "| a | « Il n’y a pas lieu de statuer » |",
+        "### 1. Principe\n« Il n'y a pas lieu de statuer »",
+        "« le bailleur ne doit [certes] pas délivrer »",
+        "« Le bailleur ne doit pas [...] condamnée le 3 décembre 1997 »",
+        "« M. [X] habite [Localité 3] »",
+    ],
+)
+def test_what_stands_there_is_verified_however_it_is_written(sentence):
+    text = f"{sentence} [Source: D, chars 0-{len(BAIL_ET_DETTE)}]."
+    answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
+    assert [one.status for one in answer.citations] == ["verified"]

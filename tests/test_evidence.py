@@ -183,6 +183,7 @@ def test_a_text_full_of_marks_is_quoted_as_it_is(tiny_encoder, tmp_path, doc_id)
     assert f"« {citation.quote} » {format_marker(*citation[:3])}" in prediction.answer
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_answers_what_the_sample_answers(bundled_agent, sample_library, sample_questions):
     predictions = [bundled_agent(question["question"]) for question in sample_questions[:6]]
     answered = [prediction for prediction in predictions if prediction.status == "answered"]
@@ -196,6 +197,7 @@ def test_the_bundled_encoder_answers_what_the_sample_answers(bundled_agent, samp
     assert sum(found) >= 4
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(bundled_agent):
     questions = [json.loads(line)["question"] for line in OFF_TOPIC.read_text("utf-8").splitlines()][1:9]
     statuses = [bundled_agent(question).status for question in questions]

@@ -71,6 +71,7 @@ def test_an_index_finds_a_passage_by_its_own_words(tiny_library, tiny_encoder):
     assert sum(hit.doc_id == "FICTIF0101" for hit in hits) >= 4
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample_library, bundled, sample_questions):
     shards = PlaidShards(sample_library.shard_folders, device="cpu")
     queries = bundled.encode_queries([row["question"] for row in sample_questions])

@@ -131,6 +131,7 @@ def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bits(tiny_encoder, tiny_model_folder, tmp_path):
     code = (
         "import sys, json, numpy; from legal_rag.encoder import build_encoder;"
@@ -154,6 +155,7 @@ def test_a_model_whose_projection_is_drawn_at_random_loads_equal_from_the_cache(
     np.testing.assert_array_equal(first[0], second[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"document_prefix": ""}, {"document_length": 40}, {"query_prefix": "[X] "}])
 def test_settings_that_change_the_conversion_get_one_of_their_own(own_cache, tiny_model_folder, change):
     build(tiny_model_folder, backend="openvino")
@@ -212,6 +214,7 @@ def test_a_killed_conversion_leaves_no_model_and_the_next_one_makes_it(own_cache
     assert build(tiny_model_folder, backend="openvino").backend == "openvino"
 
 
+@pytest.mark.slow
 def test_a_second_process_that_was_faster_wins(own_cache, tiny_model_folder, tmp_path):
     encoder = build(tiny_model_folder, backend="openvino")
     (target,) = (own_cache / "openvino").glob("*/")
@@ -264,6 +267,7 @@ def test_a_model_allowed_to_bring_code_stays_in_torch(tiny_model_folder):
     assert build(tiny_model_folder, trust_remote_code=True).backend == "torch"
 
 
+@pytest.mark.slow
 def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder, tiny_encoder):
     """OpenVINO's Python side prepares itself in its first call, which two threads must not be in at once."""
     script = """

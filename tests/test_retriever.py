@@ -134,6 +134,7 @@ def test_a_folder_without_an_index_is_told_so(tmp_path):
         open_corpus(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_the_bundled_encoder_finds_the_decisions_that_answer_the_sample_questions(
     sample_library, bundled, sample_questions
 ):

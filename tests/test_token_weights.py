@@ -39,6 +39,7 @@ def test_offsets_are_those_of_the_rows(bundled):
     assert len(vectors) == len(offsets)
 
 
+@pytest.mark.slow
 def test_late_interaction_is_max_sim_of_the_weighed_tokens(sample_library, bundled):
     question = "Le trouble anormal de voisinage suppose-t-il une faute ?"
     hit = Retriever(sample_library, bundled).search(question, 1, mode="colbert")[0]

@@ -86,7 +86,8 @@ def is_same(one: Fact, other: Fact) -> bool:
         return False
     if one.kind == "article":
         (number, text), (other_number, other_text) = one.value, other.value
-        return bool(number == other_number and (not text or not other_text or text == other_text))
+        of_one = not text or not other_text or text.startswith(other_text) or other_text.startswith(text)
+        return bool(number == other_number and of_one)
     return bool(one.value == other.value)
 
 

@@ -23,7 +23,8 @@ ENUMERATOR = re.compile(
 )
 QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentence: « une » proves nothing
 # What a quotation leaves out, or adds in brackets: [...], (…), [le bailleur]; a letter in brackets belongs to its word.
-CUT = re.compile(r"\[[^\[\]]{0,80}\]|\(\s*(?:\.{3}|…)\s*\)")
+# Capitals and numbers in brackets are the decision's own, which hides names so: [Localité 3], M. [X].
+CUT = re.compile(r"\[\s*(?:\.{3}|…|[a-zà-öø-ÿ'’ -]{1,60})\s*\]|\(\s*(?:\.{3}|…)\s*\)")
 CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=[^\W\d_])")
 BARE_CUT = re.compile(r"(?<![A-ZÀ-Ý.])(?:\.{3}|…)")  # "X..." is a name
 STOPS = ".,;:!? \u00a0\u202f…"
