@@ -20,6 +20,7 @@ from legal_rag.legal_patterns import (
     find_texts,
 )
 from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
+from legal_rag.legal_patterns.scanning import Around
 
 FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "duration", "number"]
 WEAK = frozenset({"month", "duration", "number"})  # too common to tell by themselves what is spoken of
@@ -32,15 +33,19 @@ _PERCENTAGE = re.compile(
     rf"(?<![\w.,])(?P<figures>{FIGURES}){_PERCENT}|(?<!\w)(?P<words>{NUMBER_IN_WORDS})[ \u00a0]pour[ \u00a0]?cents?\b",
     re.IGNORECASE,
 )
-_MONTH = re.compile(
+_MONTH = Around(
     rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er)[ \u00a0])?(?P<month>{'|'.join(MONTHS)})(?:[ \u00a0](?P<year>\d{{4}}))?(?!\w)",
-    re.IGNORECASE,
+    MONTHS,
+    before=5,
+    after=60,
 )
 _UNITS = {"an": "an", "année": "an", "jour": "jour", "semaine": "semaine", "heure": "heure", "mois": "mois"}
-_DURATION = re.compile(
+_DURATION = Around(
     rf"(?<![\w.,'’-])(?:(?P<figures>\d{{1,4}})|(?P<words>{NUMBER_IN_WORDS}))[ \u00a0\n]{{1,2}}"
     rf"(?P<unit>{'|'.join(_UNITS)})s?(?!\w)",
-    re.IGNORECASE,
+    [f"{blank}{unit}" for unit in _UNITS for blank in " \u00a0\n"],
+    before=60,
+    after=50,
 )
 _WORDS = re.compile(rf"(?<![\w'’-]){NUMBER_IN_WORDS}", re.IGNORECASE)
 _CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}

@@ -155,9 +155,13 @@ def content_words(text: str) -> list[str]:
 
 def is_evidence(quotation: Quotation) -> bool:
     """Tell whether a quotation is long enough to bear out a sentence by standing in a text."""
-    return len(CONTENT_WORD.findall(quotation.text)) >= QUOTED_WORDS or (
-        bool(CONTENT_WORD.search(quotation.text)) and bool(FIGURE.search(quotation.text))
-    )
+    return _proves(quotation.text)
+
+
+@lru_cache(1024)
+def _proves(quoted: str) -> bool:
+    words = len(CONTENT_WORD.findall(quoted))
+    return words >= QUOTED_WORDS or (words > 0 and FIGURE.search(quoted) is not None)
 
 
 def _said(parts: Iterable[str]) -> list[str]:

@@ -32,13 +32,14 @@ class DocumentNames:
             doc_id = ""
         if doc_id and self._sources.get(doc_id):
             return doc_id
-        return self._by_title().get(fold(bare).text) if len(bare) >= SHORTEST_TITLE else None
+        return self._by_title().get(fold(bare).text) if len(bare) >= SHORTEST_TITLE and self._by_title() else None
 
     def _by_title(self) -> Mapping[str, str | None]:
         """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
         if self._titles is None:
             self._titles = {}
             for source in filter(None, map(self._sources.get, self._read)):
-                title = fold(source.title).text
-                self._titles[title] = source.doc_id if title not in self._titles else None
+                if len(source.title) >= SHORTEST_TITLE:
+                    title = fold(source.title).text
+                    self._titles[title] = source.doc_id if title not in self._titles else None
         return self._titles

@@ -32,6 +32,8 @@ class NamedParties:
 
     def documents_named(self, text: str) -> dict[str, list[Span]]:
         """Return the documents that have a party which a text names, each with the party's places in it."""
+        if not self._names_of_all():
+            return {}
         words = words_of(text)
         capitals = {
             word for part in text.split() if part[:1].isupper() or part[1:2].isupper() for word in words_of(part)

@@ -7,7 +7,7 @@ milliseconds.
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -26,7 +26,7 @@ SLACK = 60  # characters that a document may have more than half as many again a
 MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
 SHORT_CUT = 40  # characters: a cut that leaves out no more must not leave out that something is not so
 _NEGATION = re.compile(r"\b(?:ne|n['’]|pas|point|jamais|aucune?|nul|nulle|non|sauf|ni|sans)\b|\bn['’]")
-KEYS_TRIED = 4
+KEYS_TRIED = 2
 
 
 class SourceText:
@@ -133,20 +133,30 @@ class SourceText:
         before = folded.find(key)
         after = len(folded) - before - len(key)
         slack = SLACK + len(folded) // 2
-        spans: set[Span] = set()
-        for at, end in places:
-            first, last = max(0, at - before - slack), end + after + slack
-            near = self.lower[first:last]
-            if not all(one in near for one in keys):
-                continue
+        windows = ((max(0, at - before - slack), end + after + slack) for at, end in places)
+        near = (one for one in windows if all(key in self.lower[slice(*one)] for key in keys))
+        spans: list[Span] = []
+        for first, last in _merged(near):
             window = fold(self.content[first:last])
-            for span in find_exact(folded, window.text):
-                start, stop = window.original_span(*span)
-                spans.add((first + start, first + stop))
-        return self._whole_words(sorted(spans))
+            found = (window.original_span(*span) for span in find_exact(folded, window.text))
+            spans += [(first + start, first + end) for start, end in found]
+        return self._whole_words(spans)
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
         return [span for span in spans if is_whole(self.content, span)]
+
+
+def _merged(windows: Iterable[Span]) -> Iterator[Span]:
+    """Join windows that overlap; they come in order."""
+    first, last = 0, -1
+    for start, end in windows:
+        if start > last >= 0:
+            yield first, last
+        if last < 0 or start > last:
+            first = start
+        last = end
+    if last >= 0:
+        yield first, last
 
 
 @lru_cache(1024)
