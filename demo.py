@@ -117,7 +117,7 @@ predictions.insert(0, stream.prediction)
 print("\n" + predictions[0].answer)
 
 # %% [markdown]
-# Sa réponse en une page : un clic sur une citation ouvre le passage dans sa décision, la couleur dit s'il a été vérifié.
+# Sa réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié.
 
 # %%
 from legal_rag.report import render_answer, show_answer

@@ -28,7 +28,7 @@ def cited(answer):
         ("« le bailleur doit délivrer la chose »", "Le bailleur doit délivrer la chose"),
         ('"a vendu l\'oeuvre pour 2.500 francs"', "a vendu l’œuvre pour 2.500 francs"),
         ("« La société Hévéa a vendu [...] pour 2.500 francs »", "la société Hévéa a vendu l’œuvre pour 2.500 francs"),
-        ("« [L]e bailleur (…) la chose louée. »", "Le bailleur doit délivrer la chose louée."),
+        ("« [L]e bailleur (…) la chose louée. »", "Le bailleur doit délivrer la chose louée"),
         ("« Le bailleur… la chose louée »", "Le bailleur doit délivrer la chose louée"),
     ],
 )

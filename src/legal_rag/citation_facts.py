@@ -6,6 +6,7 @@ In: a sentence, or a document's text. Out: facts by value, so that "1er avril 20
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -53,6 +54,7 @@ _GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".")
 _DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
 MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
+MONTH_STEMS = tuple((month[:3], month[:3].replace("é", "e").replace("û", "u")) for month in MONTHS)
 DAY_AFTER = 6  # characters behind a year in which its day may stand: 2024-04-01
 BEFORE, AFTER = 60, 90  # characters around a needle in which its fact stands
 
@@ -119,17 +121,20 @@ def places_of(fact: Fact, text: str, lower: str) -> list[Span]:
     found: set[Span] = set()
     for at, end in _needle_places(NEEDLES[fact.kind](fact.value), lower):
         first = max(0, at - BEFORE)
-        if (
-            fact.kind == "date"
-            and lower[at:end].isdecimal()
-            and str(fact.value.day) not in lower[first : end + DAY_AFTER]
-        ):
+        near = lower[first : end + DAY_AFTER]
+        if fact.kind == "date" and lower[at:end].isdecimal() and not _may_be_day(fact.value, near):
             continue  # the year is everywhere, the day is not
         for one in FINDERS[fact.kind](text[first : end + AFTER]):
             span = (one.start + first, one.end + first)
             if is_same(one, fact) and span[0] < end and at < span[1]:
                 found.add(span)
     return sorted(found)
+
+
+def _may_be_day(day: date, near: str) -> bool:
+    """Tell whether a few words in small letters may name a day: they have its figures, and its month's, or its name."""
+    figures = str(day.day) in near or "premier" in near
+    return figures and (str(day.month) in near or any(stem in near for stem in MONTH_STEMS[day.month - 1]))
 
 
 def _overlap(one: Fact, other: Fact) -> bool:

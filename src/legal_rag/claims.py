@@ -139,13 +139,17 @@ def find_quotations(text: str) -> list[Quotation]:
 def readings_of(quotation: str) -> list[list[str]]:
     """Return the ways to read what a quotation quotes, the most literal first: each its parts, in order, between cuts.
 
-    A letter in brackets is the text's own. A stop at the very end may be the answer's, as French typography has it;
-    so may dots in its midst, which stand for what was left out.
+    A letter in brackets is the text's own. A stop at the very end may be the answer's, as French typography has it, and
+    is left out; so may dots in its midst be, which then stand for what was left out.
     """
     parts = _said(CUT.split(CHANGED_LETTER.sub(r"\1", quotation)))
-    readings = [_said([quotation]), parts, _said([*parts[:-1], parts[-1].rstrip(STOPS)]) if parts else []]
+    readings = [_without_stop([quotation]), _without_stop(parts)]
     readings.append(_said(piece for part in readings[-1] for piece in BARE_CUT.split(part)))
     return [one for number, one in enumerate(readings) if one and one not in readings[:number]]
+
+
+def _without_stop(parts: Sequence[str]) -> list[str]:
+    return _said([*parts[:-1], parts[-1].rstrip(STOPS)]) if parts else []
 
 
 def content_words(text: str) -> list[str]:
