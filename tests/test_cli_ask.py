@@ -71,6 +71,14 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 
+def test_decisions_that_judged_otherwise_are_added_where_they_are_asked_for(place, said):
+    comparison = json.loads(said("ask", QUESTION, "--compare", "--json", *place))["comparison"]
+    assert comparison["n_looked_at"] > 0
+    assert comparison["pairs"] == []  # the sample's decisions on an article all come out alike
+    assert "Une solution opposée n'est pas une contradiction." in said("ask", QUESTION, "--compare", *place)
+    assert "opposée" not in said("ask", QUESTION, *place)
+
+
 def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(asked, tiny_library, capfd):
     assert main([*asked, "--json"]) == 0
     value = json.loads(capfd.readouterr().out)
