@@ -322,3 +322,9 @@ def _seconds(call):
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
+
+
+def test_whatever_a_model_sends_is_written_down_as_json_can_hold_it(log):
+    with log.record("search", "search_legal_docs", query="bail \ud800", k=float("nan"), other=[{"a": ("\udfff", 1.5)}]):
+        pass
+    assert log.events[0].input == {"query": "bail \ufffd", "k": "nan", "other": [{"a": ["\ufffd", 1.5]}]}

@@ -3,6 +3,7 @@
 In: each call, written down by the tool that made it. Out: the run's `Prediction`.
 """
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,12 +38,11 @@ class RunLog:
         try:
             yield ids
         finally:
-            said = {name: storable(value) if isinstance(value, str) else value for name, value in arguments.items()}
-            self.add(Event(kind, tool, said, ids, time.perf_counter() - started))
+            self.add(Event(kind, tool, arguments, ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
-        """Write down an event."""
-        self.events.append(event)
+        """Write down an event; what a model sent is kept as far as JSON can hold it."""
+        self.events.append(event._replace(tool=storable(event.tool), input=_plain(event.input)))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
         """Write down how the citations of an answer fared."""
@@ -145,3 +145,18 @@ class RunLog:
 
 def _cited(answer: EnrichedResponse) -> list[str]:
     return list(dict.fromkeys(citation.doc_id for citation in answer.citations))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON and UTF-8 can hold: a model may send half characters, or numbers that are none."""
+    if isinstance(value, dict):
+        return {storable(str(name)): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(one) for one in value]
+    if isinstance(value, str):
+        return storable(value)
+    return value if value is None or isinstance(value, int) or _is_finite(value) else str(value)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
