@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legal_rag.folding import find_folded, fold
+from legal_rag.folding import find_folded, fold, fold_text
 
 TEXT = (
     "La Cour  de\u00a0cassation, d’une part, relève que l’« œuvre\u202f» de M.\nDupont – né en 1950 – "
@@ -85,3 +85,8 @@ def test_any_piece_of_a_text_is_found_in_it(text, start, length):
     spans = find_folded(piece, text)
     assert bool(spans) == bool(fold(piece).text.strip())
     assert all(fold(piece).text.strip() in fold(text[slice(*span)]).text for span in spans)
+
+
+@given(st.text(alphabet="aAé œŒæ«»“”’'`\u0301\u00ad<br/>\n\u00a0…ﬁß-–.\u200bİ", max_size=40) | st.text())
+def test_the_text_alone_is_the_text_that_is_folded_with_its_map(text):
+    assert fold_text(text) == fold(text).text

@@ -6,7 +6,7 @@ In: a name. Out: the id of the document, if that is certain.
 from collections.abc import Mapping, Sequence
 
 from legal_rag.chunking import parse_chunk_id
-from legal_rag.folding import fold
+from legal_rag.folding import fold_text
 from legal_rag.source_texts import SourceTexts
 
 SHORTEST_TITLE = 10  # characters of a title that may stand for a document
@@ -32,7 +32,7 @@ class DocumentNames:
             doc_id = ""
         if doc_id and self._sources.get(doc_id):
             return doc_id
-        return self._by_title().get(fold(bare).text) if len(bare) >= SHORTEST_TITLE and self._by_title() else None
+        return self._by_title().get(fold_text(bare)) if len(bare) >= SHORTEST_TITLE and self._by_title() else None
 
     def _by_title(self) -> Mapping[str, str | None]:
         """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
@@ -40,6 +40,6 @@ class DocumentNames:
             self._titles = {}
             for source in filter(None, map(self._sources.get, self._read)):
                 if len(source.title) >= SHORTEST_TITLE:
-                    title = fold(source.title).text
+                    title = fold_text(source.title)
                     self._titles[title] = source.doc_id if title not in self._titles else None
         return self._titles

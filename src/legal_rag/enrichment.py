@@ -12,7 +12,7 @@ from legal_rag.citation_checks import Citation, CitationChecker, count_by_status
 from legal_rag.citation_facts import Fact
 from legal_rag.citation_markers import MarkedText, Marker, format_marker
 from legal_rag.claims import STOPS, AnswerText, Claim, Quotation, is_evidence
-from legal_rag.folding import fold
+from legal_rag.folding import fold_text
 from legal_rag.named_parties import EntityLookUp, NamedParties
 from legal_rag.source_texts import SourceTexts
 
@@ -45,7 +45,7 @@ class EnrichedResponse(NamedTuple):
 
 def is_abstention(text: str) -> bool:
     """Tell whether an answer says that it found nothing."""
-    return _ABSTENTION.search(fold(text).text) is not None
+    return _ABSTENTION.search(fold_text(text)) is not None
 
 
 class _Placed(NamedTuple):

@@ -20,12 +20,14 @@ LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "
 # All that folding does besides lower case: each match becomes what `_folded` says. A single plain space needs none.
 _BREAK = "<[bB][rR]\\s?/?>"  # a line-break tag is a blank
 _BLANKS = rf"(?:[\s{INVISIBLE}]|{_BREAK})"
+# Letters, figures and signs that fold by themselves, unless an accent follows: most of a text, passed over at once.
+_ORDINARY = r"""[A-Za-z0-9,.;:()'?!/"\-À-ÅÇ-åç-ÿ](?![\u0300-\u036f])"""
 _SPECIAL = re.compile(
-    rf"(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
+    rf"(?!{_ORDINARY})(?:(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
     rf"|(?P<blank>[^\S ]{_BLANKS}*| {_BLANKS}+|[{INVISIBLE}]+\s{_BLANKS}*|{_BREAK}{_BLANKS}*)"
     rf"|(?P<apostrophe>[{APOSTROPHES}])|(?P<dash>[{DASHES}])|(?P<invisible>[{INVISIBLE}]+)"
     rf"|(?P<letter>[{''.join(LETTERS)}])"
-    r"|(?P<accented>[^\W\d_][\u0300-\u036f]+)"
+    r"|(?P<accented>[^\W\d_][\u0300-\u036f]+))"
 )
 _SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
 
@@ -64,6 +66,11 @@ def fold(text: str) -> Folded:
     return Folded("".join(pieces), starts)
 
 
+def fold_text(text: str) -> str:
+    """Return the text that `fold` gives, without the map back."""
+    return _SPECIAL.sub(_folded, text).casefold()
+
+
 def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
     """Return the spans of `text` that are `passage` but for what folding evens out, in order; they may overlap.
 
@@ -74,7 +81,7 @@ def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
         text: Where; folded already if it is searched more than once.
     """
     folded = text if isinstance(text, Folded) else fold(text)
-    return [folded.original_span(*span) for span in find_exact(fold(passage).text.strip(), folded.text)]
+    return [folded.original_span(*span) for span in find_exact(fold_text(passage).strip(), folded.text)]
 
 
 def find_exact(passage: str, text: str) -> list[tuple[int, int]]:

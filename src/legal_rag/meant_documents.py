@@ -14,7 +14,7 @@ from legal_rag.chunking import chunk_id, parse_chunk_id
 from legal_rag.citation_markers import Reference, take_out_markers
 from legal_rag.corpus import Document
 from legal_rag.filters import Filters
-from legal_rag.folding import DASHES, fold
+from legal_rag.folding import DASHES, fold_text
 from legal_rag.library import StoredChunk
 from legal_rag.retriever import Corpus
 from legal_rag.rows import document_of, nearest_id
@@ -164,8 +164,8 @@ def _among_words(text: str, corpus: Corpus) -> str | None:
 
 
 def _titled(text: str, titles: Mapping[str, str]) -> str | None:
-    wanted = fold(text.strip(AROUND)).text
-    found = [doc_id for doc_id, title in titles.items() if wanted and fold(title.strip(AROUND)).text == wanted]
+    wanted = fold_text(text.strip(AROUND))
+    found = [doc_id for doc_id, title in titles.items() if wanted and fold_text(title.strip(AROUND)) == wanted]
     return found[0] if len(found) == 1 else None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from legal_rag.citation_facts import Fact, find_facts, is_same, places_of
 from legal_rag.claims import readings_of
-from legal_rag.folding import INVISIBLE, find_exact, find_folded, fold
+from legal_rag.folding import INVISIBLE, find_exact, find_folded, fold, fold_text
 from legal_rag.word_spans import is_whole
 
 Span = tuple[int, int]  # characters: start, end
@@ -162,7 +162,7 @@ def _merged(windows: Iterable[Span]) -> Iterator[Span]:
 @lru_cache(1024)
 def _needle(passage: str) -> tuple[str, list[str]]:
     """Return a passage folded, and its words that read the same unfolded, the longest first."""
-    folded = fold(passage).text.strip()
+    folded = fold_text(passage).strip()
     return folded, sorted(set(_KEY.findall(_MAY_BE_ONE.sub(" ", folded))), key=len, reverse=True)
 
 

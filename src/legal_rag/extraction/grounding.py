@@ -12,7 +12,7 @@ from typing import Any
 
 from legal_rag.extraction.entities import OCCURRENCE, Alignment, Entity
 from legal_rag.extraction.schemas import Schema
-from legal_rag.folding import Folded, find_exact, find_folded, fold
+from legal_rag.folding import Folded, find_exact, find_folded, fold, fold_text
 from legal_rag.word_spans import Span, is_whole
 
 PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
@@ -54,7 +54,7 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
         pieces: What the numbers stand for.
         schema: What was asked for.
     """
-    examples = {fold(one.extraction_text).text for example in schema.examples for one in example.extractions}
+    examples = {fold_text(one.extraction_text) for example in schema.examples for one in example.extractions}
     grounded = Grounded()
     for extraction in extractions:
         attributes = dict(extraction.attributes or {})
@@ -65,7 +65,7 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
             continue
         found = _place(extraction, piece, occurrence)
         if found is None:
-            if fold(extraction.extraction_text).text.strip() in examples:
+            if fold_text(extraction.extraction_text).strip() in examples:
                 grounded.echoed += 1
             else:
                 grounded.ungrounded += 1

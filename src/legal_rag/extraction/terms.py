@@ -13,7 +13,7 @@ from typing import NamedTuple
 from legal_rag.extraction import classes
 from legal_rag.extraction.classes import CLASSES
 from legal_rag.extraction.entities import Entity
-from legal_rag.folding import fold
+from legal_rag.folding import fold_text
 from legal_rag.legal_patterns import find_amounts, find_dates
 from legal_rag.names import NO_CODE, all_names_in, number_lookups
 
@@ -117,7 +117,7 @@ def class_named(written: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text without case, accents, ligatures and signs."""
-    plain = unicodedata.normalize("NFKD", fold(text).text)
+    plain = unicodedata.normalize("NFKD", fold_text(text))
     return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 

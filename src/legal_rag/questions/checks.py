@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
 from legal_rag.cleaning import storable
-from legal_rag.folding import find_exact, find_folded, fold
+from legal_rag.folding import find_exact, find_folded, fold_text
 from legal_rag.languages import is_french
 from legal_rag.lexical import words_of
 from legal_rag.word_spans import cuts_number, is_whole, widened
@@ -156,7 +156,7 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
     if not question or not answer:
         return Verdict(None, ("unreadable",), 0.0)
     span = _grounded(context, answer)
-    asked, folded = set(words_of(question)), fold(question).text
+    asked, folded = set(words_of(question)), fold_text(question)
     found: dict[Problem, bool] = {
         "ungrounded": span is None,
         "not_french": not is_french(question) or (len(summary) >= SUMMARY_CHARS and not is_french(summary)),
@@ -196,5 +196,5 @@ def _grounded(context: str, answer: str) -> tuple[int, int] | None:
 def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
     """Tell whether an answer says nothing but words asked; to deny them, or to choose, says something."""
     said = set(words_of(answer))
-    denies = NEGATIONS.search(fold(answer).text) and not NEGATIONS.search(question)
+    denies = NEGATIONS.search(fold_text(answer)) and not NEGATIONS.search(question)
     return said <= asked and not (said and (denies or " ou " in question))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from legal_rag.folders import sync
-from legal_rag.folding import fold
+from legal_rag.folding import fold_text
 from legal_rag.lexical import words_of
 from legal_rag.questions.checkpoint import Record
 from legal_rag.repeats import jaccard
@@ -158,7 +158,7 @@ class SeenQuestions:
 
 
 def _shingles(question: str) -> set[str]:
-    text = fold(question).text
+    text = fold_text(question)
     return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
 
 
