@@ -305,6 +305,12 @@ BAIL_ET_DETTE = (
         "« Le bailleur ne doit (...) délivrer la chose louée »",
         "« Il [...] y a lieu de statuer »",
         "« payer 5 000 francs »",
+        "« Le bailleur [ne] doit [certes] délivrer la chose »",
+        "« a été condamnée [...] de statuer »",
+        "« sur le fondement des articles 1382 et 138 »",
+        "Il a 12/45 des voix et doit payer 15 000 francs",
+        "Elle doit payer 15 000 francs à 16h30",
+        "Le délai de payer est d'un an",
         "« 5 000 francs, soit 110 % »",
         "« habite [Localité 4], dit l'arrêt »",
         "« M. [Y] habite »",
@@ -320,7 +326,7 @@ def test_what_was_changed_is_never_verified(sentence):
     marker = f"[Source: D, chars 0-{len(BAIL_ET_DETTE)}]"
     for text in (f"{sentence} {marker}.", f"Selon {marker}, {sentence}."):
         answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
-        assert [one.status for one in answer.citations] == ["unverified"]
+        assert {one.status for one in answer.citations} == {"unverified"}
 
 
 @pytest.mark.parametrize(
@@ -334,8 +340,8 @@ def test_what_was_changed_is_never_verified(sentence):
         "- **Délai** : « deux mois »",
         "| a | « Il n’y a pas lieu de statuer » |",
         "### 1. Principe\n« Il n'y a pas lieu de statuer »",
-        "« le bailleur ne doit [certes] pas délivrer »",
-        "« Le bailleur ne doit pas [...] condamnée le 3 décembre 1997 »",
+        "« Le bailleur ne doit pas [...] la chose louée avant le 12 mars »",
+        "« Le bailleur ne doit pas délivrer [...] condamnée le 3 décembre 1997 à payer »",
         "« M. [X] habite [Localité 3] »",
     ],
 )
@@ -343,3 +349,25 @@ def test_what_stands_there_is_verified_however_it_is_written(sentence):
     text = f"{sentence} [Source: D, chars 0-{len(BAIL_ET_DETTE)}]."
     answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
     assert [one.status for one in answer.citations] == ["verified"]
+
+
+def test_one_wrong_quotation_does_not_spoil_a_right_one_that_begins_alike():
+    enricher = CitationEnricher({"D": BAIL_ET_DETTE})
+    marker = f"[Source: D, chars 0-{len(BAIL_ET_DETTE)}]"
+    text = (
+        f"« Le bailleur [...] renonce au loyer » {marker}. « Le bailleur ne doit pas [...] la chose louée » {marker}."
+    )
+    assert [one.status for one in enricher.enrich(text, ["D"]).citations] == ["unverified", "verified"]
+
+
+def test_a_sentence_whose_marker_was_removed_is_listed():
+    answer = check("Le bailleur a vendu [Source: INVENTE, chars 0-50]. Il pleut.")
+    assert answer.ungrounded_claims == ["Le bailleur a vendu."]
+    assert answer.grounding_rate == 0.0
+
+
+def test_a_quotation_that_goes_on_behind_its_marker_is_checked_to_its_end():
+    text = "« Le bailleur ne doit pas délivrer [Source: D, chars 0-70] la chose prêtée »."
+    answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
+    assert [one.status for one in answer.citations] == ["unverified"]
+    assert len(answer.ungrounded_claims) == 1

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from legal_rag.citation_facts import WEAK, Fact, stands_in
 from legal_rag.citation_markers import Reference
 from legal_rag.claims import STOPS, Claim, Quotation, content_words, is_evidence
-from legal_rag.source_texts import SourceText, SourceTexts
+from legal_rag.source_texts import NEGATION, SourceText, SourceTexts
 
 Span = tuple[int, int]  # characters: start, end
 Anchor = Quotation | Fact  # what must stand in the source as it is
@@ -21,6 +21,8 @@ CitationStatus = Literal["verified", "supported", "relocated", "unverified"]
 HOLDING = frozenset({"verified", "supported", "relocated"})
 
 MOST_CITED_CHARS = 6000  # two or three chunks; a marker over a whole decision points at nothing
+MOST_ANCHORS = 60  # quotations and facts in one sentence: nobody writes more, and nobody could check them
+MOST_PLACES = 50  # of a claim's rarest part that are tried
 WIDEST_PLACE = 2000  # characters that a recomputed place may span
 WIDEST_FACTS = 600  # and one that only facts were looked for in
 AROUND_FACTS = 300  # characters either side in which the words beside a fact must stand
@@ -58,6 +60,8 @@ class CitationChecker:
     def check(self, claim: Claim, references: Sequence[Reference]) -> list[Citation]:
         """Return a citation for each reference; together the references answer for all of the claim."""
         passages = [self._passage(one) for one in references]
+        if len(claim.anchors) > MOST_ANCHORS:
+            return [_citation(source, span, "unverified") for source, span in passages]
         standing = [_standing(claim, source, span) for source, span in passages]
         anchors = set(claim.anchors)
         if anchors and anchors <= set().union(*standing) | self._known(claim, references):
@@ -82,6 +86,8 @@ class CitationChecker:
             for one in claim.anchors
             if not (isinstance(one, Fact) and (one.kind in WEAK or _is_context(one, claim, source)))
         ]
+        if len(claim.anchors) > MOST_ANCHORS:
+            return None
         quotes = any(is_evidence(one) for one in claim.quotations)
         spans = []
         for one in sorted(anchors, key=lambda one: isinstance(one, Fact)):
@@ -95,7 +101,7 @@ class CitationChecker:
             one for one in _narrowest(spans) if one[1] - one[0] <= widest and self._all_stands(claim, source, one)
         ]
         if not quotes and not loosely:
-            places = [one for one in places if supports(source, _around(one, source), claim)]
+            places = [one for one in places if _says_the_same(source, _around(one, source), claim)]
         return min(places, key=lambda one: (one[1] - one[0], abs(one[0] - near)), default=None)
 
     def _all_stands(self, claim: Claim, source: SourceText, span: Span) -> bool:
@@ -183,6 +189,12 @@ def supports(source: SourceText, span: Span, claim: Claim) -> bool:
     return bool(words) and len(words & there) >= SUPPORTING_SHARE * len(words)
 
 
+def _says_the_same(source: SourceText, span: Span, claim: Claim) -> bool:
+    """Tell whether a passage has half of a claim's words, and denies something if the claim does, else nothing."""
+    denies = bool(NEGATION.search(claim.text.lower()))
+    return supports(source, span, claim) and (not denies or bool(NEGATION.search(source.lower, *span)))
+
+
 def _standing(claim: Claim, source: SourceText, span: Span | None) -> set[Anchor]:
     """Return what of a claim stands in a passage."""
     if span is None:
@@ -229,7 +241,7 @@ def _spans(anchor: Anchor, source: SourceText) -> list[Span]:
 def _narrowest(spans: Sequence[Sequence[Span]]) -> list[Span]:
     """Return, for each span of the first anchor, the span from it to the nearest ones of all the others."""
     places = []
-    for start, end in spans[0]:
+    for start, end in spans[0][:MOST_PLACES]:
         for others in spans[1:]:
             near = min((max(one[0] - end, start - one[1]), one) for one in others)[1]
             start, end = min(start, near[0]), max(end, near[1])

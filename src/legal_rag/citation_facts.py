@@ -23,8 +23,8 @@ from legal_rag.legal_patterns import (
 from legal_rag.legal_patterns.numbers import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
 from legal_rag.legal_patterns.scanning import Around
 
-FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "duration", "number"]
-WEAK = frozenset({"month", "duration", "number"})  # too common to tell by themselves what is spoken of
+FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "duration", "number", "figure"]
+WEAK = frozenset({"month", "duration", "number", "figure"})  # too common to tell by themselves what is spoken of
 Span = tuple[int, int]
 
 FIGURE = re.compile(rf"(?<![\w.,])(?:{FIGURES})(?!\d)")
@@ -40,9 +40,13 @@ _MONTH = Around(
     before=5,
     after=60,
 )
-_UNITS = {"an": "an", "année": "an", "jour": "jour", "semaine": "semaine", "heure": "heure", "mois": "mois"}
+_UNITS = {"an": "an", "année": "an"} | {
+    unit: unit for unit in ("mois", "jour", "semaine", "heure", "minute", "trimestre", "semestre")
+}
+_FIGURES = re.compile(r"[^\s()«»\"“”;:!?*]{0,30}\d[^\s()«»\"“”;:!?*]{0,30}")
+_ORDINAL = re.compile(r"\d{1,2}(?:er|ère|re|e|è|ème|eme|nd|nde)")
 _DURATION = Around(
-    rf"(?<![\w.,'’-])(?:(?P<figures>\d{{1,4}})|(?P<words>{NUMBER_IN_WORDS}))[ \u00a0\n]{{1,2}}"
+    rf"(?<![\w.,-])(?:(?P<figures>\d{{1,4}})|(?P<words>{NUMBER_IN_WORDS}))[ \u00a0\n]{{1,2}}"
     rf"(?P<unit>{'|'.join(_UNITS)})s?(?!\w)",
     [f"{blank}{unit}" for unit in _UNITS for blank in " \u00a0\n"],
     before=60,
@@ -80,21 +84,25 @@ def find_facts(text: str) -> list[Fact]:
         _months(text),
         _durations(text),
         _bare_numbers(text),
+        _figures(text),
     )
     facts: list[Fact] = []
+    taken = bytearray(len(text))
     for found in kinds:
-        facts += [one for one in found if not any(_overlap(one, other) for other in facts)]
+        for one in found:
+            if not any(taken[one.start : one.end]):
+                facts.append(one)
+                taken[one.start : one.end] = b"\1" * (one.end - one.start)
     return sorted(facts, key=lambda one: one.start)
 
 
 def is_same(one: Fact, other: Fact) -> bool:
-    """Tell whether two facts are the same; an article without its text is the same in any text."""
+    """Tell whether a fact is another one; an article that is named without its text is that article of any text."""
     if one.kind != other.kind:
         return False
     if one.kind == "article":
         (number, text), (other_number, other_text) = one.value, other.value
-        of_one = not text or not other_text or text.startswith(other_text) or other_text.startswith(text)
-        return bool(number == other_number and of_one)
+        return bool(number == other_number and (not text or text == other_text))
     return bool(one.value == other.value)
 
 
@@ -105,6 +113,8 @@ def stands_in(fact: Fact, text: str) -> bool:
     if fact.kind == "month":
         days = [(str(one.value.day), one.value.month, str(one.value.year)) for one in find_dates(text)]
         return any(_covers(day, fact.value) for day in (*days, *(one.value for one in _months(text))))
+    if fact.kind == "figure":
+        return re.search(rf"(?<![\w-]){re.escape(fact.value)}(?![\w-])", text.lower()) is not None
     if fact.kind == "duration":
         return any(one.value == fact.value for one in _durations(text))
     return bool(places_of(fact, text, text.lower()))
@@ -126,7 +136,7 @@ def places_of(fact: Fact, text: str, lower: str) -> list[Span]:
             continue  # the year is everywhere, the day is not
         for one in FINDERS[fact.kind](text[first : end + AFTER]):
             span = (one.start + first, one.end + first)
-            if is_same(one, fact) and span[0] < end and at < span[1]:
+            if is_same(fact, one) and span[0] < end and at < span[1]:
                 found.add(span)
     return sorted(found)
 
@@ -161,16 +171,16 @@ def _percentages(text: str) -> Iterator[Fact]:
 def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
     """Yield the articles named: with the text that they are of, where it is said."""
     cited = find_article_citations(text, find_texts(text, dates))
-    taken = []
+    taken = bytearray(len(text))
     of, following = "", len(text)
     for one in reversed(cited):
-        taken.append((one.start, one.end))
+        taken[one.start : one.end] = b"\1" * (one.end - one.start)
         in_list = following - one.end <= LIST_GAP  # "les articles 9 et 14 du code civil": both are of that code
         of = _plain(text[one.text_start : one.text_end]) or (of if in_list else "")
         following = one.start
         yield Fact("article", (one.value, of), one.start, one.end)
     for other in identifiers:
-        if other.kind == "article" and not any(start < other.end and other.start < end for start, end in taken):
+        if other.kind == "article" and not any(taken[other.start : other.end]):
             yield Fact("article", (other.value, _plain(other.code)), other.start, other.end)
 
 
@@ -192,6 +202,14 @@ def _durations(text: str) -> Iterator[Fact]:
         number = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
         if number is not None:
             yield Fact("duration", (number, _UNITS[match["unit"].lower()]), *match.span())
+
+
+def _figures(text: str) -> Iterator[Fact]:
+    """Yield whatever else has a figure in it, to be found as it is written; ordinals apart, which name courts."""
+    for match in _FIGURES.finditer(text):
+        written = match.group().strip(".,'’-–—[]").lower()
+        if not _ORDINAL.fullmatch(written):
+            yield Fact("figure", written, *match.span())
 
 
 def _plain(name: str) -> str:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 Span = tuple[int, int]  # characters: start, end
 
 _WORD = r"(?:chars?|characters?|car|caract[èe]res?|offsets?|positions?|pos)"
-_PLACE = rf"(?:{_WORD}\b\.?\s*[=:]?\s*)?\[?(?P<start>\d{{1,12}})\s*(?:[-–—−]|à|a|to|\.\.)\s*(?P<end>\d{{1,12}})\]?"
+_PLACE = (
+    rf"(?:{_WORD}\b\.?\s*[=:]?\s*)?\[?(?P<start>\d{{1,12}})\s*(?:[-–—−‐‑﹣~→:]|à|a|to|\.\.)\s*(?P<end>\d{{1,12}})\]?"
+)
 # What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
 PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
 HEAD = re.compile(r"^\s*\**\s*Sources?\b(?P<unverified>\s+non\s+v[ée]rifi[ée]e?s?)?\s*[:=]?\s*", re.IGNORECASE)
@@ -24,6 +26,8 @@ OTHER_BRACKETS = re.compile(
 _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
 BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
 HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
+MOST_PLACES = 20  # in one reference
+_BLANK_RUN = re.compile(r"\s+")
 MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
 LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
 BLANKS = " \u00a0\u202f"
@@ -92,7 +96,7 @@ class _Reader:
         inside = self._pieces[first + 1 : -1] if len(self._pieces) - first <= MOST_PIECES else None
         if inside is None or any(isinstance(one, list) for one in inside):
             return
-        written = "".join(one for one in inside if isinstance(one, str))
+        written = _BLANK_RUN.sub(" ", "".join(one for one in inside if isinstance(one, str)))
         if not _is_marker(written):
             return
         # What removing others left together is no marker of anybody's.
@@ -147,6 +151,8 @@ def _references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list
         place = PLACE_AT_END.fullmatch(part)
         if found := list(_reference(part, resolve)):
             references += found
+        elif place and references and references[-1].place is None:
+            references[-1] = Reference(references[-1].doc_id, _place(place))
         elif place and references:
             references.append(Reference(references[-1].doc_id, _place(place)))
         elif part:
@@ -157,7 +163,7 @@ def _references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list
 def _reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[Reference]:
     """Yield a document and the places in it that one reference names, or nothing if the document is not known."""
     rest, places = text.strip(), list[Span]()
-    while rest:
+    while rest and len(places) <= MOST_PLACES:
         if doc_id := resolve(_name(rest)):
             yield from [Reference(doc_id, place) for place in reversed(places)] or [Reference(doc_id, None)]
             return

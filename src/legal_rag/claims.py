@@ -18,13 +18,10 @@ GOES_ON = re.compile(r"[*_ \u00a0\u202f]*(?:[.,;:!?)\]]|[a-zà-ÿ])")  # behind 
 CLOSING_MARKS = {"«": "»", "“": "”", "‹": "›"}
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 ANALYSIS = re.compile(r"\[\s*analy(?:sis|se)\s*\]", re.IGNORECASE)
-ENUMERATOR = re.compile(
-    r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:[-*•–][^\S\n]+)?\**\(?\d{1,3}\s?[.)°/-](?=\s|\*)", re.MULTILINE
-)
+ENUMERATOR = re.compile(r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:[-*•–][^\S\n]+)?\**\(?\d{1,2}\s?[.)°](?=\s|\*)", re.MULTILINE)
 QUOTED_WORDS = 2  # content words that a quotation needs to bear out its sentence: « une » proves nothing
-# What a quotation leaves out, or adds in brackets: [...], (…), [le bailleur]; a letter in brackets belongs to its word.
-# Capitals and numbers in brackets are the decision's own, which hides names so: [Localité 3], M. [X].
-CUT = re.compile(r"\[\s*(?:\.{3}|…|[a-zà-öø-ÿ'’ -]{1,60})\s*\]|\(\s*(?:\.{3}|…)\s*\)")
+# What a quotation leaves out: [...], (…). Other words in brackets are not the document's, or its own: M. [X].
+CUT = re.compile(r"\[[ \u00a0]{0,3}(?:\.{3}|…|sic)[ \u00a0]{0,3}\]|\([ \u00a0]{0,3}(?:\.{3}|…)[ \u00a0]{0,3}\)")
 CHANGED_LETTER = re.compile(r"\[([^\W\d_])\](?=[^\W\d_])")
 BARE_CUT = re.compile(r"(?<![A-ZÀ-Ý.])(?:\.{3}|…)")  # "X..." is a name
 STOPS = ".,;:!? \u00a0\u202f…"
@@ -102,7 +99,7 @@ class AnswerText:
         return not self.says_something(start, offset) and self.says_something(offset, _line_end(self.plain, offset))
 
     def _cut(self, one: Quotation, start: int, end: int) -> Quotation | None:
-        if start <= one.start and not CONTENT_WORD.search(self.plain, min(end, one.end), one.end):
+        if start <= one.start:  # what stands in the same quotation behind a marker was said of the source too
             return one
         piece = self.plain[max(start, one.start) : min(end, one.end)]
         text = piece.strip('«»“”"' + QUOTED_BLANKS)

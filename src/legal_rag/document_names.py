@@ -3,12 +3,14 @@
 In: a name. Out: the id of the document, if that is certain.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from legal_rag.chunking import parse_chunk_id
 from legal_rag.folding import fold_text
 from legal_rag.source_texts import SourceTexts
 
+_LEAD = re.compile(r"^(?:documents?|décision|arrêt|doc(?:_id)?|id)\s*[:=]?\s+", re.IGNORECASE)
 SHORTEST_TITLE = 10  # characters of a title that may stand for a document
 
 
@@ -32,13 +34,14 @@ class DocumentNames:
             doc_id = ""
         if doc_id and self._sources.get(doc_id):
             return doc_id
-        return self._by_title().get(fold_text(bare)) if len(bare) >= SHORTEST_TITLE and self._by_title() else None
+        return self._by_title().get(fold_text(_LEAD.sub("", bare))) if self._by_title() else None
 
     def _by_title(self) -> Mapping[str, str | None]:
         """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
         if self._titles is None:
             self._titles = {}
             for source in filter(None, map(self._sources.get, self._read)):
+                self._titles.setdefault(fold_text(source.doc_id), source.doc_id)
                 if len(source.title) >= SHORTEST_TITLE:
                     title = fold_text(source.title)
                     self._titles[title] = source.doc_id if title not in self._titles else None

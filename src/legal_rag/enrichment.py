@@ -199,17 +199,21 @@ class Enrichment:
         """Return how many sentences state facts, and those of them that cite nothing that holds."""
         held, failed = (_Ranges(claim for claim, holds in self._claims if holds is wanted) for wanted in (True, False))
         naming = sorted(self._naming)
+        # A marker of no document leaves the sentence that it stood in without one.
+        removed = [self._text.sentences[self._text.sentence_at(at)][0] for at in self._marked.removed_at if at]
         claims, ungrounded = 0, []
         for start, end in self._text.sentences:
             claim = self._text.claim(start, end)
             facts = [] if self._text.is_analysis(start) else [one for one in claim.facts if one.kind != "number"]
             anchors: list[Quotation | Fact] = [*claim.quotations, *facts]
             names = bisect_left(naming, start) < bisect_left(naming, end)
-            if not (anchors or names or held.meet(start, end) or failed.meet(start, end)):
+            lost = bisect_left(removed, start) < bisect_left(removed, end) and not held.meet(start, end)
+            if not (anchors or names or lost or held.meet(start, end) or failed.meet(start, end)):
                 continue
             claims += 1
-            missing = names or not all(held.meet(one.start, one.start + 1) for one in anchors)
-            if failed.meet(start, end) or (missing and not self._stands_in_cited(claim)):
+            ends = [at for one in anchors for at in (one.start, one.end - 1)]
+            missing = names or not all(held.meet(at, at + 1) for at in ends)
+            if lost or failed.meet(start, end) or (missing and not self._stands_in_cited(claim)):
                 ungrounded.append(_BLANK_BEFORE_STOP.sub("", claim.text).strip())
         return claims, ungrounded
 

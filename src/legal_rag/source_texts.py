@@ -7,12 +7,14 @@ milliseconds.
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 from legal_rag.citation_facts import Fact, find_facts, is_same, places_of
-from legal_rag.claims import readings_of
+from legal_rag.claims import content_words, readings_of
 from legal_rag.folding import INVISIBLE, find_exact, find_folded, fold, fold_text
 from legal_rag.word_spans import is_whole
 
@@ -24,8 +26,12 @@ _KEY = re.compile(r"[^\W_]+")
 _CHANGED_SIGNS = (*INVISIBLE, "ß", "İ")  # what makes a word found only by folding the whole text
 SLACK = 60  # characters that a document may have more than half as many again as the quotation: line breaks
 MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
-SHORT_CUT = 40  # characters: a cut that leaves out no more must not leave out that something is not so
-_NEGATION = re.compile(r"\b(?:ne|n['’]|pas|point|jamais|aucune?|nul|nulle|non|sauf|ni|sans)\b|\bn['’]")
+MOST_PLACES = 1000  # of a word in one text: a quotation of nothing rarer is searched for letter by letter
+MOST_PARTS, MOST_SPANS = 20, 200  # of one quotation, and of each part in one text
+PART_WORDS = 2  # content words that each side of a cut needs when a sentence ends between them
+_SENTENCE_END = re.compile(r"(?<=\w\w)[.;!?]\s|\n\s*\n")
+NEGATION = re.compile(r"\b(?:ne|n['’]|pas|point|jamais|aucune?|nul|nulle|non|sauf|ni|sans)\b|\bn['’]")
+_NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
 KEYS_TRIED = 2
 
 
@@ -47,6 +53,7 @@ class SourceText:
         self._tell_tales = {} if tell_tales is None else tell_tales
         self.doc_id, self.content, self.title, self._header = doc_id, content, title, header
         self._found: dict[str, list[Span]] = {}
+        self._facts: dict[Fact, list[Span]] = {}
 
     def quotation_spans(self, quotation: str) -> list[Span]:
         """Return where the text holds a quotation, whole words only, in order; its cuts may stand for anything."""
@@ -59,7 +66,9 @@ class SourceText:
 
     def fact_spans(self, fact: Fact) -> list[Span]:
         """Return where the text states a fact, in order."""
-        return places_of(fact, self.content, self.lower)
+        if fact not in self._facts:
+            self._facts[fact] = places_of(fact, self.content, self.lower)[:MOST_SPANS]
+        return self._facts[fact]
 
     def knows(self, fact: Fact) -> bool:
         """Tell whether a fact is the document's own date, number or title."""
@@ -76,7 +85,7 @@ class SourceText:
     @cached_property
     def _own_facts(self) -> list[Fact]:
         known = f"{self.title}\n{self._header}".strip()
-        return find_facts(known) if known else []
+        return [one for one in find_facts(known) if one.kind in ("date", "case")] if known else []
 
     @cached_property
     def _folded(self) -> Any:
@@ -92,32 +101,42 @@ class SourceText:
         """Tell whether every word of a quotation is somewhere; the one that was missing last is tried first."""
         if not self._is_plain:
             return True
-        tell_tale = self._tell_tales.get(parts[0])
+        name = " ".join(parts)
+        tell_tale = self._tell_tales.get(name)
         if tell_tale and tell_tale not in self.lower:
             return False
         missing = next((key for part in parts for key in _needle(part)[1] if key not in self.lower), None)
         if missing:
-            self._tell_tales[parts[0]] = missing
+            self._tell_tales[name] = missing
         return missing is None
 
     def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
         if not parts:
             return []
-        runs = [(span, span) for span in self._spans(parts[0])]  # first and last part found so far
-        for part in parts[1:]:
-            spans = self._spans(part) if runs else []
-            runs = [
-                (first, following)
-                for first, last in runs
-                if (following := next((one for one in spans if self._may_be_cut(last[1], one[0])), None))
-            ]
+        runs = [(span, span) for span in self._spans(parts[0])[:MOST_SPANS]]  # first and last part found so far
+        for before, part in pairwise(parts[:MOST_PARTS]):
+            spans = self._spans(part)[:MOST_SPANS] if runs else []
+            telling = all(len(content_words(one)) >= PART_WORDS for one in (before, part))
+            following = ((first, self._next(last[1], spans, telling)) for first, last in runs)
+            runs = [(first, span) for first, span in following if span]
         return [(first[0], last[1]) for first, last in runs]
 
-    def _may_be_cut(self, start: int, end: int) -> bool:
-        """Tell whether a cut may stand for what lies between: not for a lone negation, nor for half the decision."""
-        if not 0 <= end - start <= MOST_LEFT_OUT:
+    def _next(self, start: int, spans: Sequence[Span], telling: bool) -> Span | None:
+        """Return the first span from a place on that a cut may lead to."""
+        number = bisect_left(spans, (start, 0))
+        return spans[number] if number < len(spans) and self._may_be_cut(start, spans[number][0], telling) else None
+
+    def _may_be_cut(self, start: int, end: int, telling: bool) -> bool:
+        """Tell whether a cut may stand for what lies between two parts.
+
+        Not for half the decision; within a sentence, for no negation; from one sentence to another, only where both
+        parts say something by themselves (`telling`).
+        """
+        if end - start > MOST_LEFT_OUT:
             return False
-        return end - start > SHORT_CUT or not _NEGATION.search(self.lower, start, end)
+        if _SENTENCE_END.search(self.lower, start, end):
+            return telling
+        return not NEGATION.search(self.lower, start, end)
 
     def _spans(self, passage: str) -> list[Span]:
         """Return the spans that are one passage, but for what folding evens out."""
@@ -128,7 +147,7 @@ class SourceText:
             return []
         key = min(keys[:KEYS_TRIED], key=self.lower.count)
         places, literal = find_exact(key, self.lower), find_exact(passage.strip(), self.content)
-        if len(places) == len(literal):  # nothing is left that only folding would find
+        if len(places) == len(literal) or len(places) > MOST_PLACES:  # nothing is left that only folding would find
             return self._whole_words(literal)
         before = folded.find(key)
         after = len(folded) - before - len(key)
@@ -143,7 +162,14 @@ class SourceText:
         return self._whole_words(spans)
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
-        return [span for span in spans if is_whole(self.content, span)]
+        return [span for span in spans[:MOST_SPANS] if is_whole(self.content, span) and not self._cuts_name(span)]
+
+    def _cuts_name(self, span: Span) -> bool:
+        """Tell whether a span ends or begins within a number such as 'L. 1232-6' or '12-34.567'."""
+        start, end = span
+        behind = self.content[end - 1].isdigit() and _NUMBER_GOES_ON.match(self.content, end)
+        ahead = self.content[start].isdigit() and _NUMBER_BEFORE.search(self.content, max(0, start - 2), start)
+        return bool(behind or ahead)
 
 
 def _merged(windows: Iterable[Span]) -> Iterator[Span]:

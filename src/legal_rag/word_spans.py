@@ -27,8 +27,11 @@ def widened(text: str, span: Span) -> Span:
 
 def cuts_number(text: str, span: Span) -> bool:
     """Tell whether a span begins or ends within a number: '5 ans' does in '15 ans', '000 euros' in '1 000 euros'."""
-    around = _NUMBER.finditer(text, max(0, span[0] - _LONGEST_NUMBER), span[1] + _LONGEST_NUMBER)
-    return any(match.start() < end < match.end() for match in around for end in span)
+    return any(
+        match.start() < end < match.end()
+        for end in span
+        for match in _NUMBER.finditer(text, max(0, end - _LONGEST_NUMBER), end + _LONGEST_NUMBER)
+    )
 
 
 def _is_within_word(text: str, at: int) -> bool:
