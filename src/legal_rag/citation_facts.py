@@ -27,7 +27,7 @@ FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "
 WEAK = frozenset({"month", "duration", "number", "figure"})  # too common to tell by themselves what is spoken of
 Span = tuple[int, int]
 
-FIGURE = re.compile(rf"(?<![\w.,])(?:{FIGURES})(?!\d)")
+FIGURE = re.compile(rf"(?<![\w.,/-])(?:{FIGURES})(?!\d|[-/]\d)")
 _BARE_NUMBER = re.compile(rf"(?<![\w/°.,-])(?<!\d[ \u00a0\u202f]){FIGURES}(?![\w/%°]|[-–]\w|[.,]\d)")
 _PERCENT = r"[ \u00a0\u202f]{0,2}(?:%|pour[ \u00a0]?cents?\b|p\.[ \u00a0]?100\b)"
 _PERCENTAGE = re.compile(
