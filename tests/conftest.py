@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,15 @@ def tiny_library(tiny_encoder: PyLateEncoder, sample_file: Path, tmp_path_factor
     config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("tiny-index")))
     build_index(config, tiny_encoder)
     return open_index(config)
+
+
+@pytest.fixture(autouse=True)
+def no_runs_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leave the small Library as it was built, whatever runs a test saved in it."""
+    library = request.getfixturevalue("tiny_library") if "tiny_library" in request.fixturenames else None
+    yield
+    if library is not None:
+        shutil.rmtree(library.path / "runs", ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
