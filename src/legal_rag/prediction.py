@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from legal_rag.budget import Usage
 from legal_rag.citations import Citation, count_by_status
 
-Mode = Literal["evidence", "agent", "fallback"]
+Mode = Literal["evidence", "agent", "fallback", "deep_read"]
 Status = Literal["answered", "abstained", "exhausted", "model_failed"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
 
