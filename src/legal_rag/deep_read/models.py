@@ -159,7 +159,7 @@ class _SharedAccount(Account):
         super().__init__(meter.budget)
 
     @property
-    def usage(self) -> Usage:  # type: ignore[override]
+    def usage(self) -> Usage:
         """What the call came to so far."""
         return self._own
 
