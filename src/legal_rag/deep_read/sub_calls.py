@@ -1,0 +1,75 @@
+"""The sub-model as one deep read asks it: each call is written down, and answered from the record of an earlier run.
+
+In: a model, and what it replied to the same prompts before the run was interrupted. Out: replies, and the calls made.
+"""
+
+import threading
+import time
+from typing import NamedTuple, Protocol
+
+from legal_rag.budget import BudgetExceededError, Usage
+from legal_rag.deep_read.models import MeteredModel, SubCallError
+from legal_rag.model_failures import EmptyAnswerError, reason_in_french
+
+
+class SubCall(NamedTuple):
+    """One call of the sub-model."""
+
+    prompt: str
+    reply: str
+    usage: Usage
+    seconds: float
+    error: str = ""  # in French, where there is no reply
+
+
+class RecordedReplies(Protocol):
+    """What an earlier run heard."""
+
+    def sub_reply(self, prompt: str) -> str | None:
+        """Return what was replied to a prompt, each reply once; None if nothing was."""
+
+
+class RecordingModel:
+    """A sub-model whose calls are kept until they are taken; threads may share it."""
+
+    def __init__(self, model: MeteredModel, recorded: RecordedReplies | None = None) -> None:
+        self._model, self._recorded = model, recorded
+        self._calls: list[SubCall] = []
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self._model.name
+
+    def query(self, prompt: str) -> str:
+        """Return the reply to a prompt; see `legal_rag.deep_read.models.SubModel`."""
+        with self._lock:
+            known = self._recorded.sub_reply(prompt) if self._recorded else None
+        if known is not None:
+            self._keep(SubCall(prompt, known, Usage(cached=1), 0.0))
+            return known
+        started = time.perf_counter()
+        try:
+            reply = self._model.chat([{"role": "user", "content": prompt}])
+        except BudgetExceededError:
+            raise
+        except Exception as error:  # providers' clients raise errors of their own kinds; a run outlives any of them
+            reason = reason_in_french(error)
+            self._keep(SubCall(prompt, "", Usage(), time.perf_counter() - started, reason))
+            raise SubCallError(reason) from error
+        reason = "" if reply.text.strip() else reason_in_french(EmptyAnswerError())
+        self._keep(SubCall(prompt, reply.text, reply.usage, reply.seconds, reason))
+        if reason:
+            raise SubCallError(reason)
+        return reply.text
+
+    def take(self) -> list[SubCall]:
+        """Return the calls since the last time, in the order they ended."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+        return calls
+
+    def _keep(self, call: SubCall) -> None:
+        with self._lock:
+            self._calls.append(call)
