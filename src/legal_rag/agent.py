@@ -7,14 +7,15 @@ not answer or cites nothing that holds, the evidence agent answers instead, and 
 import asyncio
 import logging
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.answer_language import is_french_answer
+from legal_rag.answer_notices import UNCITED, notice_of
 from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Budget, BudgetExceededError
-from legal_rag.citations import CitationEnricher, EnrichedResponse
+from legal_rag.citations import CitationEnricher
 from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.encoder import Encoder, build_encoder
 from legal_rag.evidence import EvidenceAgent, abstention
@@ -29,7 +30,7 @@ from legal_rag.tools import build_tools, parse_chunk_id
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.model_account import ModelCalls
+    from legal_rag.model_account import Account, ModelCalls
     from legal_rag.react import Draft, Work
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 DEFAULT_BUDGET = Budget()
+CUT_OFF = "La réponse du modèle a été coupée avant la fin"
 WRITE_AGAIN = "Votre réponse était vide. Écrivez la réponse à la question, avec ses citations."
 WRITE_IN_FRENCH = (
     "Votre réponse n'était pas en français. Récrivez-la entièrement en français, avec les mêmes citations."
@@ -119,7 +121,7 @@ class LegalReActAgent:
         self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # The tools of this one are described to the model; each run brings its own, which write in its log.
-        self.react = LegalReAct(instructions, build_tools(retriever.corpus, retriever), budget.steps)
+        self.react = LegalReAct(instructions, self._tools(RunLog()), budget.steps)
 
     @property
     def lm(self) -> "dspy.BaseLM":
@@ -160,7 +162,7 @@ class LegalReActAgent:
         from legal_rag.model_account import ModelCalls
 
         log, calls = RunLog(), ModelCalls(self._lm, self._budget)
-        tools = build_tools(self._retriever.corpus, self._retriever, log)
+        tools = self._tools(log, calls.account)
         try:
             work = yield from self.react.run(question, calls, log, tools)
             draft = self._draft(question, work, calls)
@@ -171,6 +173,11 @@ class LegalReActAgent:
             logger.debug("the model failed", exc_info=True)
             return (yield from self._fall_back(question, log, calls, reason_in_french(error), "model_failed"))
         return (yield from self._conclude(question, log, calls, work, draft))
+
+    def _tools(self, log: RunLog, account: "Account | None" = None) -> list[Callable[..., str]]:
+        """Return the tools of one run; deep reading is among them where the corpus has the index that it needs."""
+        tools = build_tools(self._retriever.corpus, self._retriever, log)
+        return tools
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
         """Have the answer written, and written again, once, for each thing that is wrong with it."""
@@ -199,10 +206,10 @@ class LegalReActAgent:
         limit = BudgetExceededError("steps", self._budget).notice if work.out_of_steps else ""
         holds = any(citation.holds for citation in answer.citations)
         if not holds and (limit or not answer.abstained):
-            reason = limit or "La réponse du modèle ne citait aucun passage vérifiable"
+            reason = limit or UNCITED
             status: Status = "exhausted" if limit else "model_failed"
             return (yield from self._fall_back(question, log, calls, reason, status))
-        notice = _notice(answer, limit, draft)
+        notice = notice_of(answer, limit, CUT_OFF if draft.cut_off else "")
         if not holds:  # the model's own words beside its abstention cite nothing: they are not shown
             answer = abstention(answer.removed)
         log.answered("react", question, answer, draft.seconds, draft.usage)
@@ -236,15 +243,3 @@ def _request_for(answer: str) -> str:
     if not answer.strip():
         return WRITE_AGAIN
     return "" if is_french_answer(answer) else WRITE_IN_FRENCH
-
-
-def _notice(answer: EnrichedResponse, limit: str, draft: "Draft") -> str | None:
-    """Say what a reader should know of an answer that is given."""
-    unverified, removed = answer.counts.get("unverified", 0), len(answer.removed)
-    said = [limit, "La réponse du modèle a été coupée avant la fin" if draft.cut_off else ""]
-    if unverified:
-        one = "Une citation n'a pas pu être vérifiée"
-        said.append(one if unverified == 1 else f"{unverified} citations n'ont pas pu être vérifiées")
-    if removed:
-        said.append("Une citation a été retirée" if removed == 1 else f"{removed} citations ont été retirées")
-    return ". ".join(filter(None, said)) or None

@@ -166,7 +166,7 @@ def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
             ids.append(document.id)
         log.read(document)
         wanted = parts_of(text_of(classes, ","), ",")
-        return entities_text(document, _entities_of(document, corpus), wanted)
+        return entities_text(document, entities_of(document, corpus), wanted)
 
     return lookup_entities
 
@@ -179,7 +179,7 @@ def _blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
 
 
-def _entities_of(document: Document, corpus: Corpus) -> list[Entity]:
+def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
     """Return what was extracted of a document; where nothing was, what the rules find in it now."""
     stored = corpus.entities_of(document.id)
     return find_entities(document.content) if stored is None else stored

@@ -100,7 +100,7 @@ def ask_command(
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     library = open_library(index_folder, index_name)
-    store = _store_to_write(library, runs_folder) if save else None
+    store = store_to_write(library, runs_folder) if save else None
     page = page_to_write(html)
     agent = _agent(library, agent_settings)
     prediction = _answer(agent, question, stream=stream)
@@ -174,7 +174,8 @@ def open_store(library: Any, runs_folder: str | None) -> "RunStore":
     return RunStore(runs_folder) if runs_folder else RunStore.of(library)
 
 
-def _store_to_write(library: Any, runs_folder: str | None) -> "RunStore":
+def store_to_write(library: Any, runs_folder: str | None) -> "RunStore":
+    """Open the folder of runs, checked to be one that can be written to before anything is asked."""
     store = open_store(library, runs_folder)
     store.check_writable()
     return store
@@ -188,17 +189,17 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in apart} | {
         "budget": Budget(**limits),
         "cache": not settings["no_cache"],
-        "instructions": None if named is None else _instructions(named),
+        "instructions": None if named is None else instructions_text(named),
     }
 
 
-def _instructions(named: str) -> str:
+def instructions_text(named: str) -> str:
     """Return the package's instructions of that name, or what stands in the file."""
     from legal_rag.instructions import default_instructions, instruction_names
 
     file = Path(named).expanduser()
     if named in (names := instruction_names()):
-        return default_instructions(named)
+        return defaultinstructions_text(named)
     if not file.is_file():
         raise ValueError(f"no instructions {named!r} (expected a file, or one of {', '.join(names)})")
     try:

@@ -101,6 +101,20 @@ class RunLog:
         self._read.setdefault(document.id)
         self.documents.setdefault(document.id, CitedDocument(document.id, document.title, document.decision_date))
 
+    def take_over(self, prediction: Prediction, corpus: Corpus) -> None:
+        """Remember what another run found, its checks and its answer apart; what it cites counts as read."""
+        for event in prediction.events:
+            if event.type not in ("cite", "answer"):
+                self.add(event)
+        for document in prediction.documents:
+            self.documents.setdefault(document.doc_id, document)
+        for passage in prediction.evidence:
+            if passage.chunk_id:
+                self.passages.setdefault(passage.chunk_id, passage)
+        for citation in prediction.citations:
+            if citation.holds:
+                self.read(corpus.document(citation.doc_id))
+
     def prediction(
         self,
         question: str,
