@@ -1,0 +1,98 @@
+"""What a trace holds, as values: the run, its turns, the programs of each, and the calls of the sub-model.
+
+In: what was read from a trace. Out: values that the views and a run taken up again read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag.budget import Usage
+
+
+class SubCall(NamedTuple):
+    """One call of the sub-model."""
+
+    prompt: str
+    reply: str
+    usage: Usage
+    seconds: float
+    error: str = ""  # in French, where there is no reply
+
+
+class Message(NamedTuple):
+    """One message of a conversation."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """A program that was run, and what came of it."""
+
+    code: str
+    stdout: str
+    stderr: str
+    seconds: float | None
+    calls: tuple[SubCall, ...]
+    final_answer: str | None
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """A turn of the root model."""
+
+    number: int  # from 1
+    time: str  # when it was written down: ISO 8601
+    messages: tuple[Message, ...]  # the whole conversation before the reply
+    response: str
+    blocks: tuple[Block, ...]
+    final_answer: str | None
+    seconds: float | None  # in all
+    usage: Usage | None  # of the root model's reply; rlms does not write it down
+    reply_seconds: float | None  # that the reply took
+
+    @property
+    def calls(self) -> tuple[SubCall, ...]:
+        """All calls of the sub-model."""
+        return tuple(call for block in self.blocks for call in block.calls)
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """What is known of a turn that a kill cut short."""
+
+    number: int
+    conversation: str = ""  # the fingerprint of what was replied to; empty if the reply came before
+    response: str | None = None
+    calls: tuple[SubCall, ...] = ()
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run, as far as it was written down."""
+
+    path: Path
+    metadata: Mapping[str, Any]  # rlms' own: root_model, max_iterations, backend, environment_type…
+    run: Mapping[str, Any]  # what two attempts at this run have in common; empty in rlms' own traces
+    started: str  # ISO 8601; empty if unknown
+    iterations: tuple[Iteration, ...]  # numbered from 1
+    superseded: tuple[Iteration, ...]  # whose number came again later, in the order written
+    unfinished: tuple[Unfinished, ...]
+    whole_bytes: int = field(compare=False)  # of the file, up to the end of its last whole line
+
+    @property
+    def final_answer(self) -> str | None:
+        """The answer that the run ended with; None if it did not come to one."""
+        return self.iterations[-1].final_answer if self.iterations else None
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls of all models came to, those of superseded turns too, as far as it was written down."""
+        turns: tuple[Iteration | Unfinished, ...] = (*self.iterations, *self.superseded, *self.unfinished)
+        usages = [usage for turn in turns for usage in (turn.usage, *(call.usage for call in turn.calls)) if usage]
+        return reduce(Usage.plus, usages, Usage())
