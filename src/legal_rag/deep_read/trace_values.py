@@ -40,6 +40,17 @@ class Block:
     calls: tuple[SubCall, ...]
     final_answer: str | None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the block as JSON can hold it."""
+        return {
+            "code": self.code,
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "seconds": self.seconds,
+            "calls": [{**call._asdict(), "usage": call.usage._asdict()} for call in self.calls],
+            "final_answer": self.final_answer,
+        }
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -59,6 +70,18 @@ class Iteration:
     def calls(self) -> tuple[SubCall, ...]:
         """All calls of the sub-model."""
         return tuple(call for block in self.blocks for call in block.calls)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the turn as JSON can hold it, without the conversation before."""
+        return {
+            "iteration": self.number,
+            "time": self.time,
+            "response": self.response,
+            "blocks": [one.to_json() for one in self.blocks],
+            "final_answer": self.final_answer,
+            "seconds": self.seconds,
+            "usage": self.usage._asdict() if self.usage else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -96,3 +119,15 @@ class Trace:
         turns: tuple[Iteration | Unfinished, ...] = (*self.iterations, *self.superseded, *self.unfinished)
         usages = [usage for turn in turns for usage in (turn.usage, *(call.usage for call in turn.calls)) if usage]
         return reduce(Usage.plus, usages, Usage())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as JSON can hold it, without what the models were sent."""
+        return {
+            "run": dict(self.run),
+            "metadata": dict(self.metadata),
+            "started": self.started,
+            "final_answer": self.final_answer,
+            "usage": self.usage._asdict(),
+            "iterations": [one.to_json() for one in self.iterations],
+            "interrupted": [one.number for one in self.unfinished],
+        }
