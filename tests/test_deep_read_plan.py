@@ -1,0 +1,382 @@
+"""The plan without code: documents answer one by one with quotations, and one answer is written of what stands."""
+
+import json
+import re
+import threading
+
+import pytest
+from scripted_server import Reply, ScriptedServer
+
+from legal_rag.budget import Budget, BudgetExceededError, Usage
+from legal_rag.citations import CitationEnricher
+from legal_rag.corpus import Document
+from legal_rag.deep_read.models import MeteredModel, Meter, SubCallError
+from legal_rag.deep_read.plan import FindingsJournal, PlanSettings, run_plan
+from legal_rag.deep_read.plan.replies import MOST_QUOTES, read_reply
+from legal_rag.deep_read.plan.windows import windows_of
+from legal_rag.evidence import NO_PASSAGE
+from legal_rag.language_model import build_language_model
+
+QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
+QUOTE = "le compte de campagne est déposé dans les deux mois qui suivent le tour de scrutin"
+BAIL = "Attendu que le bailleur doit délivrer au preneur un logement décent ;\nREJETTE le pourvoi."
+WANTS_JSON, WANTS_ANSWER = "Répondez maintenant par l'objet JSON seul", "Répondez maintenant à la question"
+WANTS_SUMMARY, AGAIN = "Écrivez maintenant le résumé", "Cette réponse ne convient pas"
+NONE = '{"pertinent": false, "reponse": "", "citations": []}'
+MARKER = re.compile(r"\[Source: [^\]]*\]")
+
+
+class Decisions(dict):
+    """Documents by id, as a Library gives them."""
+
+    def __init__(self, **contents):
+        super().__init__({doc_id: Document(id=doc_id, content=content) for doc_id, content in contents.items()})
+
+    document = dict.__getitem__
+
+    @property
+    def texts(self):
+        return {doc_id: document.content for doc_id, document in self.items()}
+
+
+def campaign(name):
+    return f"Considérant que la requête de M. {name} est recevable ;\nConsidérant que {QUOTE} ;\nDECIDE : rejet."
+
+
+ELECTIONS = Decisions(a=campaign("A..."), bail=BAIL, b=campaign("B..."))
+
+
+def finding(*quotes, answer="Deux mois.", pertinent=True):
+    return json.dumps({"pertinent": pertinent, "reponse": answer, "citations": list(quotes)}, ensure_ascii=False)
+
+
+def reading(prompt):
+    """Read as a good sub-model does: quote what is about the question."""
+    return finding(QUOTE) if QUOTE in prompt else NONE
+
+
+def writing(prompt):
+    """Write as a good root model does: one sentence for each marker that it was given."""
+    cited = [f"Le délai est de deux mois : « {QUOTE} » {marker}." for marker in given_markers(prompt)]
+    return "\n".join(cited)
+
+
+def given_markers(prompt):
+    found = prompt[prompt.index("Constats") :] if "Constats" in prompt else ""
+    return list(dict.fromkeys(MARKER.findall(found)))
+
+
+def sound(prompt, read=reading, write=writing):
+    return read(prompt) if WANTS_JSON in prompt else write(prompt)
+
+
+class Model:
+    """A model of a few lines: text in, text out; an error is raised."""
+
+    name = "fake"
+
+    def __init__(self, reply=sound):
+        self.prompts = []
+        self._reply, self._lock = reply, threading.Lock()
+
+    def query(self, prompt):
+        with self._lock:
+            self.prompts.append(prompt)
+        reply = self._reply(prompt)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def planned(sub=sound, root=sound, decisions=ELECTIONS, **more):
+    """Run the plan over all the decisions with models of a few lines."""
+    models = [one if isinstance(one, Model) else Model(one) for one in (root, sub)]
+    return run_plan(QUESTION, list(decisions), library=decisions, root=models[0], sub=models[1], **more)
+
+
+def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None, **more):
+    """Run the plan with a real language model's client and a scripted server."""
+    with ScriptedServer(script) as server:
+        lm = build_language_model(
+            "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
+        )
+        meter = Meter(budget or Budget())
+        model = MeteredModel(lm, meter)
+        ids = list(decisions) if doc_ids is None else doc_ids
+        result = run_plan(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
+        return result, server.prompts
+
+
+def replying(read=reading, write=writing):
+    return lambda prompt, attempt: as_reply(sound(prompt, read, write))
+
+
+def as_reply(said):
+    return said if isinstance(said, Reply) else Reply(said)
+
+
+def quotes_of(result):
+    return {(one.doc_id, one.char_start, one.char_end) for found in result.findings for one in found.citations}
+
+
+# --- the whole plan
+
+
+def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
+    result, prompts = served(replying())
+    places = {
+        (doc_id, text.index(QUOTE), text.index(QUOTE) + len(QUOTE))
+        for doc_id, text in ELECTIONS.texts.items()
+        if QUOTE in text
+    }
+    assert quotes_of(result) == places
+    assert (result.read, result.unread, result.failed) == (("a", "bail", "b"), (), {})
+    assert (result.notice, result.is_quoted, result.dropped_quotes) == ("", False, 0)
+    assert [prompt.count(WANTS_JSON) for prompt in prompts] == [1, 1, 1, 0]
+    assert "posée à 3 décisions, une à une ; 2 contiennent" in prompts[-1]
+    assert "bail" not in prompts[-1].replace("bailleur", "")
+    checked = CitationEnricher(ELECTIONS.texts).enrich(result.text, read=result.read)
+    assert [one.status for one in checked.citations] == ["verified", "verified"]
+    assert checked.ungrounded_claims == []
+
+
+def test_nothing_pertinent_is_an_abstention_and_the_root_model_is_not_asked():
+    root = Model()
+    result = planned(root=root, decisions=Decisions(bail=BAIL, vide=" \n "))
+    assert (result.text, result.read, root.prompts) == (NO_PASSAGE, ("bail", "vide"), [])
+
+
+def test_no_document_is_an_abstention():
+    assert planned(decisions=Decisions()).text == NO_PASSAGE
+
+
+def test_a_document_named_twice_is_read_once():
+    sub = Model()
+    run_plan(QUESTION, ["a", "a", "a"], library=ELECTIONS, root=Model(), sub=sub)
+    assert len(sub.prompts) == 1
+
+
+def test_a_document_that_is_gone_is_told_and_the_others_are_read():
+    library = Decisions(a=campaign("A..."))
+    result = run_plan(QUESTION, ["a", "partie"], library=library, root=Model(), sub=Model())
+    assert result.failed == {"partie": "document absent du corpus"}
+    assert result.read == ("a",)
+    assert result.notice == "1 décision n'a pas pu être lue (partie)"
+
+
+@pytest.mark.parametrize(("changes", "message"), [({"workers": 0}, "workers must be at least 1, got 0")])
+def test_no_workers_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        planned(**changes)
+
+
+def test_an_empty_question_is_refused():
+    with pytest.raises(ValueError, match="the question is empty"):
+        run_plan(" \n", ["a"], library=ELECTIONS, root=Model(), sub=Model())
+
+
+def test_the_result_is_the_same_whatever_the_order_of_the_threads():
+    decisions = Decisions(**{f"d{number}": campaign("X...") if number % 3 else BAIL for number in range(24)})
+    turns = threading.Barrier(4)
+
+    def held_up(prompt):
+        if WANTS_JSON in prompt:
+            turns.wait(20)  # four at a time, which then go on in any order
+        return sound(prompt)
+
+    results = [planned(sub=held_up, decisions=decisions, workers=4) for _ in range(3)]
+    assert results[0] == results[1] == results[2] == planned(decisions=decisions, workers=1)
+
+
+def test_events_tell_each_document_and_the_answer_and_all_usage():
+    events = []
+    result, prompts = served(replying(), on_event=events.append)
+    assert sorted(event.output_ids for event in events if event.type == "read") == [["a"], ["b"], ["bail"]]
+    assert [event.input for event in events if event.output_ids == ["a"]] == [
+        {"document": "a", "parts": 1, "pertinent": True, "quotes": 1, "dropped": 0}
+    ]
+    assert [event.input for event in events if event.type == "think"] == [{"thought": "réponse"}]
+    assert sum(event.usage.calls for event in events) == len(prompts) == 4
+    assert all(event.seconds > 0 for event in events)
+    assert result.text
+
+
+# --- windows
+
+
+LONG = "\n".join(
+    f"Considérant que le moyen n° {number} ; qu'il n'est pas fondé. Il y a lieu de l'écarter." for number in range(400)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [LONG, "mot " * 9000, "x" * 30_000, "\n" * 30_000 + "fin", "Fin. " + "é" * 9000 + "\n\nFin." * 2000],
+    ids=len,
+)
+@pytest.mark.parametrize(("most", "overlap"), [(16_000, 400), (1000, 250), (1000, 0), (7, 1)])
+def test_windows_show_every_character_and_overlap(text, most, overlap):
+    windows = windows_of(text, most, overlap)
+    assert windows[0][0] == 0
+    assert windows[-1][1] == len(text)
+    assert all(end - start <= most for start, end in windows)
+    shared = [before[1] - after[0] for before, after in zip(windows, windows[1:], strict=False)]
+    assert all(overlap <= one <= 2 * overlap for one in shared)
+    assert len(windows) <= 2 + 2 * len(text) / (most - 2 * overlap)
+
+
+def test_windows_end_at_lines_and_begin_at_sentences():
+    windows = windows_of(LONG, 4000, 300)
+    assert len(windows) == 9
+    assert all(LONG[end - 1] == "\n" for _, end in windows[:-1])
+    assert all(LONG[start:].startswith(("Considérant", "qu'il", "Il y a")) for start, _ in windows)
+
+
+def test_a_part_of_a_text_is_cut_alone():
+    windows = windows_of(LONG, 2000, 100, (5000, 9000))
+    assert (windows[0][0], windows[-1][1]) == (5000, 9000)
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t "])
+def test_a_blank_text_has_no_window(text):
+    assert windows_of(text, 100, 10) == []
+
+
+@pytest.mark.parametrize(("most", "overlap"), [(100, 26), (100, -1), (0, 1)])
+def test_an_overlap_that_would_not_get_on_is_refused(most, overlap):
+    with pytest.raises(ValueError, match="overlap must be from 0 to a quarter of"):
+        windows_of(LONG, most, overlap)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window_chars": 0}, "window_chars must be at least 1, got 0"),
+        ({"window_chars": 1000}, r"overlap_chars must be at most a quarter of window_chars \(1000\), got 400"),
+        ({"findings_chars": 100}, "findings_chars must be at least 8000, got 100"),
+    ],
+)
+def test_sizes_that_cannot_work_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        PlanSettings(**changes)
+
+
+def test_the_model_is_shown_every_character_of_a_long_document():
+    sub = Model()
+    planned(sub=sub, decisions=Decisions(long=LONG), settings=PlanSettings(window_chars=3000, overlap_chars=200))
+    seen = bytearray(len(LONG))
+    for prompt in sub.prompts:
+        start, end = map(int, re.search(r"Texte, caractères (\d+) à (\d+) sur", prompt).groups())
+        shown = prompt[prompt.index("<extrait>\n", prompt.index("Texte,")) + 10 : prompt.rindex("\n</extrait>")]
+        assert shown == LONG[start:end]
+        seen[start:end] = b"1" * (end - start)
+    assert seen.count(b"1") == len(LONG)
+    assert len(sub.prompts) > 10
+
+
+def test_a_quotation_in_two_windows_stands_at_one_place():
+    text = f"{LONG[:20_000]}\nConsidérant que {QUOTE} ;\n{LONG[:20_000]}"
+    settings = PlanSettings(window_chars=2000, overlap_chars=500)
+    result = planned(decisions=Decisions(long=text), settings=settings)
+    assert quotes_of(result) == {("long", text.index(QUOTE), text.index(QUOTE) + len(QUOTE))}
+    assert result.text.count(QUOTE) == 1
+
+
+def test_of_equal_quotations_the_one_in_the_window_is_cited():
+    text = f"{QUOTE}.\n{LONG[:3000]}\n{QUOTE}."
+    result = planned(decisions=Decisions(long=text), settings=PlanSettings(window_chars=2000, overlap_chars=100))
+    assert quotes_of(result) == {("long", place.start(), place.end()) for place in re.finditer(QUOTE, text)}
+
+
+def test_a_window_too_long_for_the_model_is_read_in_halves():
+    text = f"{LONG[:9000]}\nConsidérant que {QUOTE} ;\n{LONG[:9000]}"
+
+    def small(prompt):
+        too_long = len(prompt) > 8000
+        return (
+            SubCallError("Le modèle de langage n'a pas pu répondre (texte trop long pour lui)")
+            if too_long
+            else sound(prompt)
+        )
+
+    result = planned(sub=small, decisions=Decisions(long=text))
+    assert quotes_of(result) == {("long", text.index(QUOTE), text.index(QUOTE) + len(QUOTE))}
+    assert result.failed == {}
+
+
+def test_a_model_that_finds_everything_too_long_ends_and_says_so():
+    sub = Model(lambda prompt: SubCallError("Le modèle n'a pas pu répondre (texte trop long pour lui)"))
+    result = planned(sub=sub, decisions=Decisions(long=LONG))
+    assert result.failed == {"long": "Le modèle n'a pas pu répondre (texte trop long pour lui)"}
+    assert len(sub.prompts) < 40
+
+
+# --- replies
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        finding(QUOTE),
+        f"Voici ma réponse :\n```json\n{finding(QUOTE)}\n```\nJ'espère vous avoir aidé.",
+        f"J'ai lu {{voir le texte}} et [1] puis : {finding(QUOTE)} Voilà.",
+        f"[{finding(QUOTE)}]",
+        f"{NONE}\n{finding(QUOTE)}",
+        f'{{"pertinent": true, "reponse": "…", "citations": ["…", "…"]}}\n{finding(QUOTE)}',
+        f"{{'Pertinent': True, 'Réponse': 'Deux mois.', 'Citations': ['{QUOTE}']}}",
+        f'{{"pertinent": "Oui", "reponse": ["Deux mois."], "citations": "{QUOTE}"}}',
+        f'{{"pertinente": 1, "answer": "Deux mois.", "quotes": [{{"texte": "{QUOTE}", "page": 3}}]}}',
+        f'{{"resultat": [{{"reponse": "Deux mois.", "extraits": ["« {QUOTE} »", null, "", "…", [], 7]}}]}}',
+        f'{{"pertinent": true, "reponse": "Deux mois.", "citations": ["{QUOTE}"',
+        f'{{"pertinent": true, "reponse": "Deux mois.",\n "citations": ["{QUOTE}",],}}',
+        f'{{"pertinent": true, "reponse": "Deux mois.", "citations": ["{QUOTE}"], "note": "\ud800\x00"}}',
+    ],
+)
+def test_a_reply_near_json_is_read(reply):
+    found = read_reply(reply)
+    assert (found.pertinent, found.answer, found.problem) == (True, "Deux mois.", "")
+    assert [quote.strip("« »") for quote in found.quotes if QUOTE in quote] == [QUOTE]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        NONE,
+        '{"pertinent": "non", "citations": []}',
+        '{"pertinent": false, "reponse": "hors sujet", "citations": ["x y z"]}',
+        '{"pertinent": null, "reponse": "", "citations": []}',
+        '{"pertinent": "pas pertinent"}',
+        '{"pertinent": true, "reponse": "Le document ne contient aucune information sur ce délai.", "citations": []}',
+    ],
+)
+def test_a_reply_that_finds_nothing_is_read(reply):
+    assert read_reply(reply) == (False, "", (), 0, "")
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("", "elle est vide"),
+        (" \n", "elle est vide"),
+        ("Le délai est de deux mois.", "ce n'est pas l'objet JSON demandé"),
+        ("{", "ce n'est pas l'objet JSON demandé"),
+        ("null", "ce n'est pas l'objet JSON demandé"),
+        ("[" * 100_000, "ce n'est pas l'objet JSON demandé"),
+        ('{"a":' * 100_000, "ce n'est pas l'objet JSON demandé"),
+        ('{"a": ' + "1" * 50_000 + "}", 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'),
+        ("{} " * 30_000, "ce n'est pas l'objet JSON demandé"),
+        ('{"avis": "favorable"}', 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'),
+    ],
+)
+def test_a_reply_that_cannot_be_read_has_a_problem(reply, problem):
+    assert read_reply(reply).problem == problem
+
+
+def test_a_flood_of_quotations_is_bounded_and_counted():
+    found = read_reply(finding(*(f"phrase numéro {number} du texte" for number in range(500))))
+    assert (len(found.quotes), found.left_out) == (MOST_QUOTES, 500 - MOST_QUOTES)
+
+
+def test_an_answer_loses_the_markers_that_a_model_makes_up():
+    found = read_reply(finding(QUOTE, answer="Deux mois [Source: a, chars 0-10], c'est la loi."))
+    assert found.answer == "Deux mois, c'est la loi."
