@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -148,6 +148,20 @@ class LexicalIndex:
         wholes, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
         return self._scores(self._wholes, query, wholes), n_chunks
 
+    def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
+        """Return the place of the first chunk of each document that has all terms of one of some sets.
+
+        Args:
+            alternatives: Sets of terms, as `words_of` gives them.
+            most: Documents; None is returned where more have them.
+
+        Returns:
+            Places in order, documents that were removed or added by other commits among them.
+        """
+        wanted = _any_of([_all_of([_term("text", term) for term in terms]) for terms in alternatives])
+        numbers, _ = self._best(wanted, most + 1, self._wholes)
+        return None if len(numbers) > most else sorted(_place(number) for number in numbers.tolist())
+
     def rarity(self, word: str) -> float:
         """Return the inverse document frequency of a word among the chunks, 0 for a stop word: ln(1 + (N - n) / n).
 
@@ -197,10 +211,19 @@ def words_of(text: str) -> list[str]:
 
 def _query(text: str) -> "tantivy.Query":
     """Ask for what shares any word or name."""
+    terms = [("text", word) for word in words_of(text)] + [("names", name) for name in names_in(text)]
+    return _any_of([_term(*one) for one in terms])
+
+
+def _term(field: str, term: str) -> "tantivy.Query":
     import tantivy
 
-    terms = [("text", word) for word in words_of(text)] + [("names", name) for name in names_in(text)]
-    queries = [tantivy.Query.term_query(_schema(), field, term, "freq") for field, term in terms]
+    return tantivy.Query.term_query(_schema(), field, term, "freq")
+
+
+def _any_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
+    import tantivy
+
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 

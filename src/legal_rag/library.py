@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.citation_links import CitationLinks
+from legal_rag.contents import Contents
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.filters import Filters
@@ -209,6 +210,10 @@ class Library:
             FileNotFoundError: If it is missing.
         """
         return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+
+    def contents(self) -> Contents:
+        """Return the texts, to be streamed."""
+        return Contents(lambda: self._connection, self._present)
 
     def citation_links(self) -> CitationLinks:
         """Return the links between documents that cite each other."""
