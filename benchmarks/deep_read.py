@@ -1,0 +1,197 @@
+"""Thirty questions over thousands of decisions, answered by programs: are the answers exact, and how long do they take.
+
+Run: python benchmarks/deep_read.py --data FOLDER [--index-folder FOLDER] [--question ID]...
+
+FOLDER holds `decisions.jsonl.gz`. Without --index-folder a Library is built beside, without PLAID, with its entities
+by rules and its corpus index. Each question of `deep_read_questions` is answered in three ways, and each answer is
+compared with what an oracle computes from the rows of the file:
+
+- functions: its programs in this process, over the functions of `deep_read.functions` alone;
+- sandbox: the same programs in the sandbox;
+- deep_read: the whole, the root model being played by a server that replays the programs, turn by turn.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from deep_read_questions import QUESTIONS, Question
+from deep_read_questions.form import Row
+
+if TYPE_CHECKING:
+    from legal_rag.library import Library
+
+SOURCE = "decisions.jsonl.gz"
+SECONDS = 2.0  # that the functions alone may take for a question
+
+
+class Answer(NamedTuple):
+    """What the programs of a question gave, and the seconds that they took."""
+
+    value: Any
+    seconds: float
+
+
+Way = Callable[[Question], Answer]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--index-folder", type=Path)
+    parser.add_argument("--question", action="append", help="an id; all without it")
+    arguments = parser.parse_args()
+    asked = [one for one in QUESTIONS if not arguments.question or one.id in arguments.question]
+    rows = read_rows(arguments.data)
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        library = open_or_build(arguments.data, arguments.index_folder or Path(scratch))
+        ways = {
+            "functions": functions_alone(library),
+            "sandbox": in_a_sandbox(library),
+            "deep_read": stack.enter_context(end_to_end(library, asked)),
+        }
+        return report(asked, rows, ways)
+
+
+def report(asked: Sequence[Question], rows: Sequence[Row], ways: Mapping[str, Way]) -> int:
+    """Print the table; return 0 if every answer is exact and none took the functions alone too long."""
+    exact, seconds = dict.fromkeys(ways, 0), {name: [] for name in ways}
+    print(f"{'seconds':42} {'programs':>8} " + " ".join(f"{name:>10}" for name in ways))
+    for one in asked:
+        expected, cells = plain_value(one.oracle(rows)), []
+        for name, way in ways.items():
+            answer = way(one)
+            right = plain_value(answer.value) == expected
+            exact[name] += right
+            seconds[name].append(answer.seconds)
+            cells.append(f"{answer.seconds:9.2f}{' ' if right else '!'}")
+        print(f"{one.id:42} {len(one.programs):8} {' '.join(cells)}")
+    for name in ways:
+        print(f"{name}: {exact[name]} of {len(asked)} exact, at most {max(seconds[name]):.2f} s")
+    loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(f"{os.cpu_count()} cores, load {loads}")
+    slow = max(seconds["functions"]) >= SECONDS
+    return int(slow or any(number < len(asked) for number in exact.values()))
+
+
+def functions_alone(library: "Library") -> Way:
+    """Run programs in this process, each question in a namespace of its own."""
+    from legal_rag.deep_read.functions import create_multi_doc_env
+
+    from legal_rag.corpus_index import CorpusIndex
+
+    def answer(question: Question) -> Answer:
+        given: list[Any] = []
+        started = time.perf_counter()
+        env = create_multi_doc_env(CorpusIndex.open(library), NoModel())
+        names = {**env, "FINAL": given.append, "print": lambda *values: None}
+        for program in question.programs:
+            exec(program, names)  # noqa: S102 - written by hand, in this repository
+        return Answer(given[0], time.perf_counter() - started)
+
+    return answer
+
+
+def in_a_sandbox(library: "Library") -> Way:
+    """Run programs in the sandbox, as a root model's are run."""
+    from legal_rag.deep_read.functions import create_multi_doc_env
+
+    from legal_rag.budget import Budget
+    from legal_rag.corpus_index import CorpusIndex
+    from legal_rag.deep_read.environment import SandboxEnvironment
+    from legal_rag.deep_read.models import Meter
+
+    def answer(question: Question) -> Answer:
+        started = time.perf_counter()
+        env = create_multi_doc_env(CorpusIndex.open(library), NoModel())
+        place = SandboxEnvironment(env.functions, env.values, NoModel(), Meter(Budget()))
+        try:
+            for program in question.programs:
+                if error := place.execute_code(program).stderr:
+                    raise RuntimeError(error)
+            return Answer(place.final, time.perf_counter() - started)
+        finally:
+            place.cleanup()
+
+    return answer
+
+
+@contextmanager
+def end_to_end(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
+    """Ask `deep_read`, whose root model is a server that replays the programs."""
+    from rlm_scripts import root_models
+    from scripted_server import ScriptedServer
+
+    from legal_rag.budget import Budget
+    from legal_rag.deep_read import deep_read
+    from legal_rag.deep_read.settings import DeepReadSettings
+    from legal_rag.language_model import build_language_model
+
+    settings = DeepReadSettings(plan="rlm")
+    with ScriptedServer(root_models({one.text: one.programs for one in asked})) as server:
+        lm = build_language_model("scripted", api_base=server.api_base, cache=False)
+
+        def answer(question: Question) -> Answer:
+            started = time.perf_counter()
+            found = deep_read(question.text, library=library, lm=lm, budget=Budget(), settings=settings)
+            value = found.events[-1].input.get("value", found.answer)
+            if found.status != "answered":
+                value = f"{found.status}: {found.notice}"
+            return Answer(value, time.perf_counter() - started)
+
+        yield answer
+
+
+class NoModel:
+    """Stands where a sub-model is asked for; none of the questions needs one."""
+
+    name = "none"
+
+    def query(self, prompt: str) -> str:
+        raise AssertionError(f"no question asks a model, this one did: {prompt[:80]!r}")
+
+    def take(self) -> list[Any]:
+        return []
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON holds it: tuples are lists, keys are texts."""
+    return json.loads(json.dumps(value))
+
+
+def read_rows(data: Path) -> list[Row]:
+    with gzip.open(data / SOURCE, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def open_or_build(data: Path, folder: Path) -> "Library":
+    """Open the Library in a folder, or build it there, with its entities and its corpus index."""
+    from legal_rag.corpus_index import CorpusIndexer
+    from legal_rag.encoder import bundled_encoder
+    from legal_rag.extraction import ExtractionSettings
+    from legal_rag.extraction.run import extract_library
+    from legal_rag.indexer import IndexConfig, build_index, open_index
+
+    config = IndexConfig(source=data / SOURCE, index_folder=str(folder), n_bits=0)
+    try:
+        return open_index(config)
+    except FileNotFoundError:
+        build_index(config, bundled_encoder())
+    library = open_index(config)
+    extract_library(library, ExtractionSettings(model_id="rules"))
+    CorpusIndexer(library).build_corpus_index()
+    return library
+
+
+if __name__ == "__main__":
+    sys.exit(main())

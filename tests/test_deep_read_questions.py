@@ -1,0 +1,82 @@
+"""Thirty questions over thousands of real decisions: programs give the exact answer, alone and through a deep read."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))  # behind everything: no name there hides another
+
+from deep_read import end_to_end, functions_alone, open_or_build, plain_value, read_rows
+from deep_read_questions import QUESTIONS
+
+MODULES = sorted((Path(__file__).parent.parent / "benchmarks" / "deep_read_questions").glob("*.py"))
+BY_ID = {one.id: one for one in QUESTIONS}
+
+
+@pytest.fixture(scope="module")
+def rows(shared_data):
+    return read_rows(shared_data)
+
+
+@pytest.fixture(scope="module")
+def library(shared_data, tmp_path_factory):
+    return open_or_build(shared_data, tmp_path_factory.mktemp("decisions"))
+
+
+@pytest.fixture(scope="module")
+def asking_deep_read(library):
+    with end_to_end(library, QUESTIONS) as way:
+        yield way
+
+
+def test_there_are_thirty_questions_and_no_two_are_the_same():
+    assert len(QUESTIONS) == len(BY_ID) == len({one.text for one in QUESTIONS}) == 30
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_an_oracle_shares_no_code_with_the_toolkit(path):
+    imports = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+    assert not [node.module for node in imports if node.module.startswith("legal_rag")]
+
+
+@pytest.mark.parametrize("name", BY_ID)
+def test_a_program_gives_its_answer_in_its_last_turn_alone(name):
+    *first, last = BY_ID[name].programs
+    assert last.rstrip().splitlines()[-1].startswith("FINAL(")
+    assert not any("FINAL(" in program for program in first)
+
+
+@pytest.mark.parametrize("name", BY_ID)
+@pytest.mark.shared
+@pytest.mark.slow
+def test_an_answer_is_neither_empty_nor_found_by_chance(name, rows):
+    answer = plain_value(BY_ID[name].oracle(rows))
+    assert len(answer) > 1
+    assert all(one not in (None, [], {}) for one in (answer.values() if isinstance(answer, dict) else answer))
+
+
+@pytest.mark.parametrize("name", BY_ID)
+@pytest.mark.shared
+@pytest.mark.slow
+def test_the_functions_alone_give_the_answer_that_the_rows_give(name, rows, library):
+    question = BY_ID[name]
+    assert plain_value(functions_alone(library)(question).value) == plain_value(question.oracle(rows))
+
+
+@pytest.mark.parametrize("name", BY_ID)
+@pytest.mark.shared
+@pytest.mark.slow
+def test_a_deep_read_gives_the_answer_that_the_rows_give(name, rows, asking_deep_read):
+    question = BY_ID[name]
+    assert plain_value(asking_deep_read(question).value) == plain_value(question.oracle(rows))
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["FINAL({'1993': {}})", "FINAL(undefined)", "print(len(find_documents()))"])
+def test_a_wrong_program_is_told_apart(program, rows, library):
+    question = BY_ID["solutions_of_1993_and_1998"]._replace(programs=(program,))
+    with end_to_end(library, [question]) as way:
+        assert plain_value(way(question).value) != plain_value(question.oracle(rows))
