@@ -60,7 +60,7 @@ class ShownBlock(NamedTuple):
     error: Shown
     calls: Sequence[ShownCall]
     n_calls: int
-    asked: str  # the calls in words; empty if there were none
+    asked: str  # how many calls, and what they came to; empty if there were none
     seconds: str
 
 
@@ -182,7 +182,7 @@ def _block(block: Block, limits: Limits) -> ShownBlock:
         shown_text(block.stderr.strip("\n"), limits.printed),
         calls,
         len(block.calls),
-        _joined([_asked(block.calls), *_sums(block.calls)]) if block.calls else "",
+        _joined([_number_of(block.calls), *_sums(block.calls)]) if block.calls else "",
         _seconds(block.seconds),
     )
 
@@ -221,6 +221,7 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _asked(calls: Sequence[SubCall]) -> str:
+    """Tell how many calls there were: « 14 appels du sous-modèle, dont 3 repris sans frais »."""
     number, *rest = _number_of(calls).split(",", 1)
     named = f"{number} appel{'s' if len(calls) > 1 else ''} du sous-modèle"
     return ",".join([named, *rest]) if calls else ""

@@ -103,7 +103,7 @@ def _block_lines(block: ShownBlock) -> Iterator[str]:
             yield f"  {name}{_left_out(text)} :"
             yield _barred(text)
     if block.asked:
-        yield f"  {block.asked[0].upper()}{block.asked[1:]}"
+        yield f"  Appels du sous-modèle : {block.asked}"
     for call in block.calls:
         reply = f"échec : {call.error}" if call.error else f"« {_one_line(call.reply)} »"
         yield f"    {call.number}. « {_one_line(call.prompt)} » → {reply}{f' ({call.told})' if call.told else ''}"
