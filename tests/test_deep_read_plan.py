@@ -1,123 +1,37 @@
 """The plan without code: documents answer one by one with quotations, and one answer is written of what stands."""
 
-import json
 import re
 import threading
+from itertools import islice, pairwise
 
 import pytest
-from scripted_server import Reply, ScriptedServer
+from plan_models import (
+    BAIL,
+    ELECTIONS,
+    NONE,
+    QUESTION,
+    QUOTE,
+    WANTS_JSON,
+    Decisions,
+    Model,
+    campaign,
+    finding,
+    planned,
+    quotes_of,
+    replying,
+    served,
+    shown_text,
+    sound,
+)
 
-from legal_rag.budget import Budget, BudgetExceededError, Usage
 from legal_rag.citations import CitationEnricher
-from legal_rag.corpus import Document
-from legal_rag.deep_read.models import MeteredModel, Meter, SubCallError
-from legal_rag.deep_read.plan import FindingsJournal, PlanSettings, run_plan
+from legal_rag.corpus import read_documents
+from legal_rag.deep_read.models import SubCallError
+from legal_rag.deep_read.plan import PlanSettings, run_plan
 from legal_rag.deep_read.plan.replies import MOST_QUOTES, read_reply
 from legal_rag.deep_read.plan.windows import windows_of
 from legal_rag.evidence import NO_PASSAGE
-from legal_rag.language_model import build_language_model
-
-QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
-QUOTE = "le compte de campagne est déposé dans les deux mois qui suivent le tour de scrutin"
-BAIL = "Attendu que le bailleur doit délivrer au preneur un logement décent ;\nREJETTE le pourvoi."
-WANTS_JSON, WANTS_ANSWER = "Répondez maintenant par l'objet JSON seul", "Répondez maintenant à la question"
-WANTS_SUMMARY, AGAIN = "Écrivez maintenant le résumé", "Cette réponse ne convient pas"
-NONE = '{"pertinent": false, "reponse": "", "citations": []}'
-MARKER = re.compile(r"\[Source: [^\]]*\]")
-
-
-class Decisions(dict):
-    """Documents by id, as a Library gives them."""
-
-    def __init__(self, **contents):
-        super().__init__({doc_id: Document(id=doc_id, content=content) for doc_id, content in contents.items()})
-
-    document = dict.__getitem__
-
-    @property
-    def texts(self):
-        return {doc_id: document.content for doc_id, document in self.items()}
-
-
-def campaign(name):
-    return f"Considérant que la requête de M. {name} est recevable ;\nConsidérant que {QUOTE} ;\nDECIDE : rejet."
-
-
-ELECTIONS = Decisions(a=campaign("A..."), bail=BAIL, b=campaign("B..."))
-
-
-def finding(*quotes, answer="Deux mois.", pertinent=True):
-    return json.dumps({"pertinent": pertinent, "reponse": answer, "citations": list(quotes)}, ensure_ascii=False)
-
-
-def reading(prompt):
-    """Read as a good sub-model does: quote what is about the question."""
-    return finding(QUOTE) if QUOTE in prompt else NONE
-
-
-def writing(prompt):
-    """Write as a good root model does: one sentence for each marker that it was given."""
-    cited = [f"Le délai est de deux mois : « {QUOTE} » {marker}." for marker in given_markers(prompt)]
-    return "\n".join(cited)
-
-
-def given_markers(prompt):
-    found = prompt[prompt.index("Constats") :] if "Constats" in prompt else ""
-    return list(dict.fromkeys(MARKER.findall(found)))
-
-
-def sound(prompt, read=reading, write=writing):
-    return read(prompt) if WANTS_JSON in prompt else write(prompt)
-
-
-class Model:
-    """A model of a few lines: text in, text out; an error is raised."""
-
-    name = "fake"
-
-    def __init__(self, reply=sound):
-        self.prompts = []
-        self._reply, self._lock = reply, threading.Lock()
-
-    def query(self, prompt):
-        with self._lock:
-            self.prompts.append(prompt)
-        reply = self._reply(prompt)
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-
-def planned(sub=sound, root=sound, decisions=ELECTIONS, **more):
-    """Run the plan over all the decisions with models of a few lines."""
-    models = [one if isinstance(one, Model) else Model(one) for one in (root, sub)]
-    return run_plan(QUESTION, list(decisions), library=decisions, root=models[0], sub=models[1], **more)
-
-
-def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None, **more):
-    """Run the plan with a real language model's client and a scripted server."""
-    with ScriptedServer(script) as server:
-        lm = build_language_model(
-            "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
-        )
-        meter = Meter(budget or Budget())
-        model = MeteredModel(lm, meter)
-        ids = list(decisions) if doc_ids is None else doc_ids
-        result = run_plan(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
-        return result, server.prompts
-
-
-def replying(read=reading, write=writing):
-    return lambda prompt, attempt: as_reply(sound(prompt, read, write))
-
-
-def as_reply(said):
-    return said if isinstance(said, Reply) else Reply(said)
-
-
-def quotes_of(result):
-    return {(one.doc_id, one.char_start, one.char_end) for found in result.findings for one in found.citations}
-
+from legal_rag.sentences import split_sentences
 
 # --- the whole plan
 
@@ -164,10 +78,9 @@ def test_a_document_that_is_gone_is_told_and_the_others_are_read():
     assert result.notice == "1 décision n'a pas pu être lue (partie)"
 
 
-@pytest.mark.parametrize(("changes", "message"), [({"workers": 0}, "workers must be at least 1, got 0")])
-def test_no_workers_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        planned(**changes)
+def test_no_workers_are_refused():
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        planned(workers=0)
 
 
 def test_an_empty_question_is_refused():
@@ -201,6 +114,46 @@ def test_events_tell_each_document_and_the_answer_and_all_usage():
     assert result.text
 
 
+def test_a_library_is_read_and_every_citation_holds(tiny_library):
+    def quoting_campaigns(prompt):
+        sentence = re.search(r"[^.\n]*compte de campagne[^.\n]*", shown_text(prompt))
+        return finding(sentence[0]) if sentence else NONE
+
+    def one_sentence_each(prompt):
+        lines = re.findall(r"« .* » \[Source: .*\]", prompt[prompt.index("Constats :") :])
+        return "\n".join(f"La décision retient : {line}." for line in lines)
+
+    ids = list(tiny_library)
+    with_it = [one.id for one in tiny_library.documents() if "compte de campagne" in one.content]
+    result = run_plan(QUESTION, ids, library=tiny_library, root=Model(one_sentence_each), sub=Model(quoting_campaigns))
+    assert (result.read, [one.doc_id for one in result.verified]) == (tuple(ids), with_it)
+    assert len(with_it) > 1
+    checked = CitationEnricher(tiny_library).enrich(result.text, read=result.read)
+    assert [(one.doc_id, one.status) for one in checked.citations] == [(doc_id, "verified") for doc_id in with_it]
+    assert checked.grounding_rate == 1.0
+
+
+@pytest.mark.shared
+def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
+    """Quotations as models write them: apostrophes, dashes and ligatures plain, blanks single."""
+    library = Decisions()
+    for document in islice(read_documents(shared_data / "decisions.jsonl.gz"), 300):
+        library[document.id] = document
+    copied = []
+
+    def copying(prompt):
+        text = shown_text(prompt)
+        sentences = [text[start:end] for start, end in split_sentences(text) if 60 < end - start < 800][::7]
+        quotes = [" ".join(re.sub("[’‘]", "'", one).replace("œ", "oe").split()) for one in sentences[:MOST_QUOTES]]
+        copied.extend(dict.fromkeys(quotes))
+        return finding(*quotes) if quotes else NONE
+
+    result = planned(sub=copying, root=lambda prompt: SubCallError("Panne"), decisions=library)
+    assert (len(copied) > 1000, result.dropped_quotes) == (True, 0)
+    cited = [citation for one in result.findings for citation in one.citations]
+    assert [library[one.doc_id].content[one.char_start : one.char_end] for one in cited] == [one.quote for one in cited]
+
+
 # --- windows
 
 
@@ -220,7 +173,7 @@ def test_windows_show_every_character_and_overlap(text, most, overlap):
     assert windows[0][0] == 0
     assert windows[-1][1] == len(text)
     assert all(end - start <= most for start, end in windows)
-    shared = [before[1] - after[0] for before, after in zip(windows, windows[1:], strict=False)]
+    shared = [before[1] - after[0] for before, after in pairwise(windows)]
     assert all(overlap <= one <= 2 * overlap for one in shared)
     assert len(windows) <= 2 + 2 * len(text) / (most - 2 * overlap)
 
@@ -267,8 +220,7 @@ def test_the_model_is_shown_every_character_of_a_long_document():
     seen = bytearray(len(LONG))
     for prompt in sub.prompts:
         start, end = map(int, re.search(r"Texte, caractères (\d+) à (\d+) sur", prompt).groups())
-        shown = prompt[prompt.index("<extrait>\n", prompt.index("Texte,")) + 10 : prompt.rindex("\n</extrait>")]
-        assert shown == LONG[start:end]
+        assert shown_text(prompt) == LONG[start:end]
         seen[start:end] = b"1" * (end - start)
     assert seen.count(b"1") == len(LONG)
     assert len(sub.prompts) > 10

@@ -52,7 +52,7 @@ class AskedModel:
         if judged.problem:
             reply, judged = self._once_more(prompt, reply, judged, judge)
         if judged.value is None:
-            raise SubCallError(judged.reason)
+            raise SubCallError(judged.reason if reply.strip() else _NOTHING)
         if self._journal:
             self._journal.put(key, reply)
         return judged.value

@@ -36,13 +36,18 @@ class PlanResult:
     dropped_quotes: int = 0  # that stand in no document, or prove nothing
     exhausted: BudgetExceededError | None = None  # the limit that ended the run
     failure: str = ""  # why the answer is not the root model's, in French without a full stop
-    is_quoted: bool = False  # the text is a list of quotations, which no model wrote
+    quoted: tuple[Citation, ...] = ()  # of a text that no model wrote: it is these quotations, in this order
     remarks: tuple[str, ...] = ()  # for the reader, in French without a full stop
 
     @property
     def verified(self) -> tuple[Finding, ...]:
         """The findings that quotations bear out."""
         return tuple(one for one in self.findings if one.is_verified)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the text is a list of quotations; cut out of documents, there is nothing in it to check."""
+        return bool(self.quoted)
 
     @property
     def notice(self) -> str:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from legal_rag.answer_language import is_french_answer
 from legal_rag.answer_notices import UNCITED
+from legal_rag.citation_checks import Citation
 from legal_rag.citation_markers import take_out_markers
 from legal_rag.citations import is_abstention
 from legal_rag.claims import find_quotations, is_evidence
@@ -27,7 +28,7 @@ from legal_rag.step_reading import clean_answer
 MOST_QUOTED = 30  # quotations of an answer that no model wrote: one of each document first
 EMPTY = "elle est vide"
 NOT_FRENCH = "elle n'est pas en français"
-NO_MARKER = "elle ne cite aucune source : recopiez après chaque affirmation le repère [Source: …] de sa citation"
+NO_MARKER = "elle ne cite aucune source : recopiez après chaque affirmation le repère de sa citation, crochets compris"
 TOO_LONG = "elle dépasse {} caractères"
 BEFORE_THE_END = "Passages relevés avant l'arrêt :"
 FOUND = "Passages relevés :"
@@ -128,15 +129,14 @@ class Reducer:
             self.remarks.append(CUT_SHORT.format(n_cut))
 
 
-def quotations_text(findings: Sequence[Finding], introduction: str) -> str:
-    """Return an answer made of quotations alone, the first of each finding before the second ones; empty if none."""
+def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
+    """Return an answer made of quotations alone, and these: the first of each finding before the second ones."""
     in_turn = chain.from_iterable(zip_longest(*(finding.citations for finding in findings)))
-    citations = list(dict.fromkeys(one for one in in_turn if one))
-    if not citations:
-        return ""
-    left = len(citations) - MOST_QUOTED
-    rest = [OTHERS.format(left)] if left > 0 else []
-    return "\n\n".join([introduction, *map(quoted, citations[:MOST_QUOTED]), *rest])
+    citations = tuple(dict.fromkeys(one for one in in_turn if one))
+    shown = citations[:MOST_QUOTED]
+    left = len(citations) - len(shown)
+    rest = [OTHERS.format(left)] if left else []
+    return "\n\n".join([introduction, *map(quoted, shown), *rest]), shown
 
 
 class _Judge:

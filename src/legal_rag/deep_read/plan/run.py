@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from legal_rag.budget import BudgetExceededError, Usage
+from legal_rag.citation_checks import Citation
 from legal_rag.deep_read.models import Meter, SubCallError, SubModel
 from legal_rag.deep_read.plan.asked import AskedModel
 from legal_rag.deep_read.plan.documents_read import DocumentRead, Documents, DocumentsReader, ReadSoFar
@@ -86,7 +87,7 @@ def _concluded(read: ReadSoFar, reducer: Reducer) -> PlanResult:
         dropped_quotes=sum(one.dropped for one in read.documents),
         exhausted=written.exhausted,
         failure=written.failure,
-        is_quoted=written.is_quoted,
+        quoted=written.quoted,
         remarks=(*([read.failure] if read.failure and read.failure != written.failure else []), *reducer.remarks),
     )
 
@@ -97,7 +98,7 @@ class _Written(NamedTuple):
     text: str
     exhausted: BudgetExceededError | None = None
     failure: str = ""
-    is_quoted: bool = False
+    quoted: tuple[Citation, ...] = ()
 
 
 def _written(read: ReadSoFar, verified: list[Finding], reducer: Reducer) -> _Written:
@@ -115,8 +116,8 @@ def _written(read: ReadSoFar, verified: list[Finding], reducer: Reducer) -> _Wri
         exhausted = exhausted or error
     except SubCallError as error:
         failure = str(error)
-    text = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
-    return _Written(text, exhausted, failure, is_quoted=True)
+    text, quoted = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
+    return _Written(text, exhausted, failure, quoted)
 
 
 def _nothing_found(read: ReadSoFar) -> _Written:
