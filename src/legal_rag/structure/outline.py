@@ -1,0 +1,118 @@
+"""The outline of a document: its marks put inside one another by rank, and what is long and has none cut into parts.
+
+In: a text. Out: its tree.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from legal_rag.structure.headings import headings
+from legal_rag.structure.marks import PARAGRAPH, TITLE_CHARS, WEAK, Mark, title_of
+from legal_rag.structure.numbering import numbered_marks
+from legal_rag.structure.parts import PART_CHARS, split_long
+from legal_rag.structure.tree import TreeNode, node_id
+
+_NEW_PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ])")
+MOST_MARKS = 20_000  # of a text: where there are more, those of the lowest ranks are none
+FRONT = "En-tête"  # title of what stands before the first heading
+
+
+@dataclass
+class _Draft:
+    """A section that is being made."""
+
+    mark: Mark
+    rank: int
+    end: int = 0
+    children: list["_Draft"] = field(default_factory=list)
+
+
+def build_tree(text: str) -> TreeNode:
+    """Return a document's outline: by headings, then numbers, then, where a stretch is long, parts of bounded length.
+
+    It takes time in proportion to the text, whatever the text; equal texts have equal trees.
+    """
+    marks = _bearable(_all_marks(text))
+    document = _nested(marks, len(text))
+    numbers = count()
+    return _node(text, document, 0, numbers)
+
+
+def _all_marks(text: str) -> list[Mark]:
+    numbered = numbered_marks(text)
+    found = sorted([*headings(text, {mark.start for mark in numbered}), *numbered])
+    return [*_front(text, found), *_with_rests(text, found)]
+
+
+def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
+    """Yield the mark of what stands before the first heading, if anything does."""
+    if marks and text[: marks[0].start].strip():
+        rank = marks[0].rank
+        yield Mark(0, 0, FRONT, rank)
+
+
+def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
+    """Yield marks, and those of what stands below the last text of a numbered run."""
+    ends = [*(mark.start for mark in marks[1:]), len(text)]
+    for mark, end in zip(marks, ends, strict=False):
+        yield mark
+        if mark.line_end and (rest := _NEW_PARAGRAPH.search(text, mark.line_end, end)):
+            yield _part(text, rest.end(), end, mark.rank)
+
+
+def _part(text: str, start: int, end: int, rank: int) -> Mark:
+    """Return the mark of a section that has the beginning of its text for a title."""
+    return Mark(start, start, title_of(text, start, end, TITLE_CHARS), rank, "part")
+
+
+def _bearable(marks: Iterable[Mark]) -> list[Mark]:
+    kept = list(marks)
+    while len(kept) > MOST_MARKS:
+        lowest = max(mark.rank for mark in kept)
+        kept = [mark for mark in kept if mark.rank < lowest]
+    return kept
+
+
+def _nested(marks: list[Mark], length: int) -> _Draft:
+    """Put sections inside one another by their ranks."""
+    document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
+    open_ones = [document]
+    for mark in marks:
+        if mark.rank == WEAK and any(draft.mark.deciding for draft in open_ones):
+            continue
+        rank = _close(open_ones, mark)
+        draft = _Draft(mark, rank, length)
+        open_ones[-1].children.append(draft)
+        open_ones.append(draft)
+    return document
+
+
+def _close(open_ones: list[_Draft], mark: Mark) -> int:
+    """Close the sections that end where a mark stands, and return the mark's rank among those that stay open."""
+    rank = mark.rank
+    if mark.family:
+        sisters = [draft.rank for draft in open_ones if draft.mark.family == mark.family]
+        above = [draft.rank for draft in open_ones if draft.rank < WEAK]
+        rank = sisters[0] if sisters else above[-1] + 1
+    while open_ones[-1].rank >= rank:
+        open_ones.pop().end = mark.start
+    return rank
+
+
+def _node(text: str, draft: _Draft, level: int, numbers: "count[int]") -> TreeNode:
+    identity = node_id(next(numbers))
+    children = [_node(text, child, level + 1, numbers) for child in _with_parts(text, draft)]
+    mark = draft.mark
+    heading = (mark.start, mark.end)
+    return TreeNode(identity, mark.title, level, mark.start, draft.end, heading, mark.kind, tuple(children))
+
+
+def _with_parts(text: str, draft: _Draft) -> Iterator[_Draft]:
+    """Yield a section's children; its own text is cut into parts if it is long."""
+    first = draft.children[0].mark.start if draft.children else draft.end
+    parts = split_long(text, draft.mark.end, first) if first - draft.mark.end > PART_CHARS else ()
+    for start, end in parts:
+        yield _Draft(_part(text, start, end, PARAGRAPH), PARAGRAPH, end)
+    yield from draft.children
