@@ -108,11 +108,11 @@ class TraceLogger(RLMLogger):
     def log(self, iteration: RLMIteration) -> None:
         """Take down a turn."""
         self._iteration_count += 1
-        entry = iteration_entry(iteration, self._iteration_count, self._conversation, self._reply)
+        messages = messages_of(iteration.prompt)
+        entry = iteration_entry(iteration, self._iteration_count, messages, self._conversation, self._reply)
         self._reply = None
         self._iterations.append(entry)
         recorded = self._recorded()
-        messages = messages_of(iteration.prompt)
         if recorded is not None and _is_told_by(recorded, entry, messages):
             self._conversation = recorded.messages
             return

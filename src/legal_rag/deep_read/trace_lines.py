@@ -60,17 +60,17 @@ def metadata_entry(metadata: Mapping[str, Any], run: Mapping[str, Any]) -> dict[
 
 
 def iteration_entry(
-    iteration: RLMIteration, number: int, earlier: Sequence[Message], reply: Reply | None
+    iteration: RLMIteration, number: int, messages: Sequence[Message], earlier: Sequence[Message], reply: Reply | None
 ) -> dict[str, Any]:
     """Return the line that tells of a turn.
 
     Args:
         iteration: As rlms gives it.
         number: From 1.
-        earlier: The conversation before, as the trace has it.
+        messages: The conversation before the reply.
+        earlier: That before the turn before, as the trace has it.
         reply: What the root model's reply came to, if that is known.
     """
-    messages = messages_of(iteration.prompt)
     known = _length_in_common(messages, earlier)
     entry = {
         "type": "iteration",
