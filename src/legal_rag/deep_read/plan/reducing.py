@@ -12,23 +12,22 @@ from typing import NamedTuple
 from legal_rag.answer_language import is_french_answer
 from legal_rag.answer_notices import UNCITED
 from legal_rag.citation_checks import Citation
-from legal_rag.citation_markers import take_out_markers
-from legal_rag.citations import is_abstention
-from legal_rag.claims import find_quotations, is_evidence
+from legal_rag.citations import CitationEnricher, is_abstention
 from legal_rag.deep_read.models import SubCallError
 from legal_rag.deep_read.plan.asked import AskedModel, Judged
+from legal_rag.deep_read.plan.documents_read import Documents
 from legal_rag.deep_read.plan.findings import Finding
 from legal_rag.deep_read.plan.prompts import Scope, final_prompt, partial_prompt, quoted
-from legal_rag.document_names import DocumentNames
-from legal_rag.folding import find_folded
 from legal_rag.model_failures import NotFrenchError, reason_in_french
-from legal_rag.source_texts import SourceTexts
 from legal_rag.step_reading import clean_answer
 
+MOST_SEARCHED = 40  # documents in which what an answer quotes without a marker is looked for
 MOST_QUOTED = 30  # quotations of an answer that no model wrote: one of each document first
 EMPTY = "elle est vide"
 NOT_FRENCH = "elle n'est pas en français"
-NO_MARKER = "elle ne cite aucune source : recopiez après chaque affirmation le repère de sa citation, crochets compris"
+UNPROVEN = (
+    "aucune source ne la prouve : recopiez mot pour mot les citations, et après chacune son repère, crochets compris"
+)
 TOO_LONG = "elle dépasse {} caractères"
 BEFORE_THE_END = "Passages relevés avant l'arrêt :"
 FOUND = "Passages relevés :"
@@ -59,6 +58,7 @@ class Reducer:
         self,
         question: str,
         model: AskedModel,
+        library: Documents,
         findings_chars: int,
         *,
         workers: int,
@@ -69,12 +69,13 @@ class Reducer:
         Args:
             question: That is answered.
             model: The root model.
+            library: Where citations are checked.
             findings_chars: Characters of findings that one prompt shows.
             workers: Summaries that are written at once.
             on_call: Told what was written: 'résumé 2/5', 'réponse'.
         """
-        self._question, self._model, self._most = question, model, findings_chars
-        self._workers, self._on_call = workers, on_call
+        self._question, self._model, self._library = question, model, library
+        self._most, self._workers, self._on_call = findings_chars, workers, on_call
         self.remarks: list[str] = []  # in French: what was lost on the way
 
     def answer(self, findings: Sequence[Finding], notices: Mapping[str, str], scope: Scope) -> str:
@@ -86,10 +87,10 @@ class Reducer:
             scope: How many documents it is about.
 
         Raises:
-            SubCallError: If the model fails, or neither of its two replies is a French answer that cites.
+            SubCallError: If the model fails, or neither of two replies is a French answer with a citation that holds.
             BudgetExceededError: If the budget has no room for a call.
         """
-        judge = _Judge(findings)
+        judge = _Judge(self._library, list(dict.fromkeys(one.doc_id for one in findings)))
         items = [item for one in findings for item in _items(one, notices[one.doc_id], self._most // 2)]
         groups, summed_up = _groups(items, self._most), False
         while len(groups) > 1:
@@ -140,12 +141,11 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
 
 
 class _Judge:
-    """Tells what the root model's replies are worth, by what they cite."""
+    """Tells what the root model's replies are worth: whether they cite what bears them out."""
 
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        ids = list(dict.fromkeys(one.doc_id for one in findings))
-        self._findings = findings
-        self._names = DocumentNames(SourceTexts(dict.fromkeys(ids, "")), ids)
+    def __init__(self, library: Documents, read: Sequence[str]) -> None:
+        """Take the documents, and the ids of those that quotations without a marker are searched in."""
+        self._enricher, self._read = CitationEnricher(library), read[:MOST_SEARCHED]
 
     def answer(self, reply: str) -> Judged[str]:
         text = clean_answer(reply)
@@ -153,28 +153,24 @@ class _Judge:
             return Judged(None, EMPTY)
         if not is_french_answer(text):
             return Judged(None, NOT_FRENCH, reason_in_french(NotFrenchError()))
-        if not self._cites(text) and not is_abstention(text):
-            return Judged(None, NO_MARKER, UNCITED)
+        if not is_abstention(text) and not self._is_borne_out(text, self._read):
+            return Judged(None, UNPROVEN, UNCITED)
         return Judged(text)
 
     def summary(self, reply: str, most: int) -> Judged[Written]:
         text = clean_answer(reply)
         if not text:
             return Judged(None, EMPTY)
-        if len(text) > most:
+        if is_long := len(text) > most:
             text = text[:most]
-            text = text[: max(text.rfind("\n"), text.rfind("]") + 1, 0)].strip()
-            return Judged(Written(text, is_cut=True) if self._cites(text) else None, TOO_LONG.format(most))
-        return Judged(Written(text)) if self._cites(text) or is_abstention(text) else Judged(None, NO_MARKER)
+            text = text[: max(text.rfind("\n"), text.rfind("]") + 1)].strip()
+        if self._is_borne_out(text) or (is_abstention(text) and not is_long):
+            return Judged(Written(text, is_cut=is_long), TOO_LONG.format(most) if is_long else "")
+        return Judged(None, TOO_LONG.format(most) if is_long else UNPROVEN)
 
-    def _cites(self, text: str) -> bool:
-        """Tell whether a text has a marker of one of the documents, or quotes what was found in them."""
-        marked = take_out_markers(text, self._names.document)
-        if marked.markers:
-            return True
-        quotations = [one.text for one in find_quotations(marked.plain) if is_evidence(one)]
-        found = [one.quote for finding in self._findings for one in finding.citations] if quotations else []
-        return any(find_folded(quotation, quote) for quotation in quotations for quote in found)
+    def _is_borne_out(self, text: str, read: Sequence[str] = ()) -> bool:
+        """Tell whether a citation of a text holds."""
+        return any(one.holds for one in self._enricher.enrich(text, read=read).citations)
 
 
 def _items(finding: Finding, notice: str, most: int) -> list[_Item]:

@@ -68,7 +68,9 @@ def run_plan(
     parts = PartReader(question.strip(), reading, settings)
     read = DocumentsReader(parts, library, settings, teller.read).run(list(dict.fromkeys(doc_ids)), workers)
     writing = AskedModel(root, journal)
-    reducer = Reducer(question.strip(), writing, settings.findings_chars, workers=workers, on_call=teller.wrote)
+    reducer = Reducer(
+        question.strip(), writing, library, settings.findings_chars, workers=workers, on_call=teller.wrote
+    )
     return _concluded(read, reducer)
 
 
