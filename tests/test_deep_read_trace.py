@@ -480,6 +480,31 @@ def test_a_reply_whose_turn_was_killed_is_given_only_to_its_own_conversation(pat
         assert [replay.next_reply(one) for one in (first, conversation)] == ["Un.", reply]
 
 
+def test_a_run_that_a_program_started_does_not_end_the_record(path):
+    written(path, turn(thought="Un."), turn(thought="Deux."))
+    first, second = conversations(path)
+    child = [{"role": "system", "content": "Autre."}, *first[1:]]
+    replay = Replay(read_trace(path))
+    assert [replay.next_reply(one) for one in (first, child, second)] == ["Un.", None, "Deux."]
+
+
+def test_replies_in_runs_that_a_killed_turn_started_are_given_again(path):
+    logger = TraceLogger(path, RUN)
+    root, child = said("Consigne", "Question", "Turn 1/9:"), said("Enfant", "Question", "Turn 1/9:")
+    for conversation, reply in ((root, "Un."), (child, "Fils.")):
+        logger.replied(conversation, ModelReply(reply, Usage(1, 0, 10, 1), 0.5, cut_off=False))
+    logger.log_metadata(metadata())
+    trace = read_trace(path)
+    assert (trace.unfinished[0].response, trace.usage.calls) == ("Un.", 2)
+    replay = Replay(trace)
+    assert [replay.next_reply(one) for one in (root, child)] == ["Un.", "Fils."]
+    one = turn(thought="Un.")
+    one.prompt = root
+    logger.log(one)
+    (line,) = read_trace(path).iterations
+    assert (line.usage.tokens, line.reply_seconds) == (22, 1.0)
+
+
 def test_lone_surrogates_are_found_again_as_they_were_written(path):
     written(path, turn(block(calls=[call("\ud800 ?", "r")]), thought="Un."))
     replay = Replay(read_trace(path))

@@ -54,7 +54,8 @@ class Replay:
     def next_reply(self, messages: Sequence[Mapping[str, str]]) -> str | None:
         """Return what the root model replied to a conversation; None, from then on, where the record ends.
 
-        The record also ends where a program now printed something else than it did then.
+        The record also ends where a program now printed something else than it did then. Runs that programs started
+        are recorded only until their turn's line is written.
 
         Args:
             messages: The whole conversation.
@@ -63,6 +64,8 @@ class Replay:
             ValueError: If it begins otherwise than the recorded one: it is not the same run.
         """
         said = tuple(Message(storable(one["role"]), storable(one["content"])) for one in messages)
+        if self._turns and not self._is_root(said):
+            return self._left(said)
         reply = self._recorded(said) if self._goes_on else None
         self._goes_on = reply is not None
         self._turns += self._goes_on
@@ -81,8 +84,17 @@ class Replay:
                 return known.response
             if turn == 1:
                 raise ValueError(f"not the same run: {_difference(known.messages, said)} in {self.trace.path}")
-        left = next((one for one in self.trace.unfinished if one.number == turn), None)
-        return left.response if left and left.conversation == fingerprint(said) else None
+        return self._left(said)
+
+    def _left(self, said: Sequence[Message]) -> str | None:
+        """Return the reply to a conversation that a kill left without its turn's line."""
+        of_this = fingerprint(said)
+        return next((one.replies[of_this] for one in self.trace.unfinished if of_this in one.replies), None)
+
+    def _is_root(self, said: Sequence[Message]) -> bool:
+        """Tell whether it is the run's own conversation, not that of a run which one of its programs started."""
+        known = self.trace.iterations[0].messages if self.trace.iterations else said
+        return known[:2] == tuple(said[:2])
 
 
 def require_same_run(trace: Trace, run: Mapping[str, Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from rlm.core.types import RLMIteration, RLMMetadata
 from rlm.logger import RLMLogger
 
+from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
 from legal_rag.deep_read.replay import Replay, fingerprint, require_same_run
 from legal_rag.deep_read.trace_lines import (
@@ -79,7 +80,7 @@ class TraceLogger(RLMLogger):
         elif not _holds_no_line(self.path):
             raise ValueError(f"there is something in {self.path} already (name another file, or go on with that run)")
         self._conversation: tuple[Message, ...] = ()  # before the reply of the last turn, as the file has it
-        self._reply: Reply | None = None  # what the reply of the turn under way came to
+        self._reply: Reply | None = None  # what the root model's replies in the turn under way came to
         self._lock = threading.Lock()
         self._run_metadata: dict[str, Any] | None = None
         self.log_file_path = str(self.path)
@@ -97,9 +98,10 @@ class TraceLogger(RLMLogger):
 
     def replied(self, messages: Sequence[Mapping[str, str]], reply: ModelReply) -> None:
         """Keep the root model's reply to a turn until the turn's line is written; not one that was given again."""
-        self._reply = Reply(reply.usage, reply.seconds)
+        so_far = self._reply or Reply(Usage(), 0.0)  # of the turn: its programs may have started runs of their own
+        self._reply = Reply(so_far.usage.plus(reply.usage), so_far.seconds + reply.seconds)
         said = {"conversation": fingerprint(messages_of(messages)), "response": json_value(reply.text)}
-        self._keep({**said, **reply_fields(self._reply)})
+        self._keep({**said, **reply_fields(Reply(reply.usage, reply.seconds))})
 
     def called(self, call: SubCall) -> None:
         """Keep a call of the sub-model until its turn's line is written; not one that was given again."""

@@ -204,9 +204,8 @@ def _with(turn: Unfinished, entry: dict[str, Any]) -> Unfinished:
             call["prompt"], call["reply"], _usage(call["usage"]), _number(call["seconds"]) or 0.0, call["error"]
         )
         return replace(turn, calls=(*turn.calls, told))
-    return replace(
-        turn, conversation=_text(entry["conversation"]), response=_text(entry["response"]), usage=_usage(entry["usage"])
-    )
+    replies = {**turn.replies, _text(entry["conversation"]): _text(entry["response"])}
+    return replace(turn, replies=replies, usage=turn.usage.plus(_usage(entry["usage"])))
 
 
 def _answer(value: Any) -> str | None:

@@ -160,11 +160,10 @@ def _turn(iteration: Iteration, limits: Limits, *, again: bool) -> ShownTurn:
 
 def _unfinished(turn: Unfinished, limits: Limits) -> ShownTurn:
     """Tell of the turn that a kill cut short: what its programs printed is lost."""
-    reply = turn.response or ""
-    code = Block("\n\n".join(code_blocks(reply)), "", "", None, turn.calls, None)
+    code = Block("\n\n".join(code_blocks(turn.response)), "", "", None, turn.calls, None)
     return ShownTurn(
         turn.number,
-        shown_text(prose_of(reply), limits.text),
+        shown_text(prose_of(turn.response), limits.text),
         [_block(code, limits)] if code.code or turn.calls else [],
         _joined([_tokens(turn.usage), _asked(turn.calls)]),
         0.0,

@@ -89,10 +89,14 @@ class Unfinished:
     """What is known of a turn that a kill cut short."""
 
     number: int
-    conversation: str = ""  # the fingerprint of what was replied to; empty if the reply came before
-    response: str | None = None
+    replies: Mapping[str, str] = field(default_factory=dict)  # by the fingerprint of the conversation before each
     calls: tuple[SubCall, ...] = ()
-    usage: Usage | None = None
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def response(self) -> str:
+        """The first reply, which is the turn's own: others are those of runs that its program started."""
+        return next(iter(self.replies.values()), "")
 
 
 @dataclass(frozen=True)
