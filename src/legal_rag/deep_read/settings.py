@@ -20,7 +20,7 @@ class DeepReadSettings:
     instructions: str = ""  # a user's own, in French
     workers: int = 8  # questions to the sub-model at once
     max_depth: int = 1  # of deep reads that programs start themselves; 1 allows none
-    map_documents: int = 30  # read by the plan without code where none are named: those ranked first
+    map_documents: int = 20  # read by the plan without code where none are named: those ranked first
 
     def __post_init__(self) -> None:
         for name, allowed in (("plan", get_args(PlanName)), ("environment", get_args(EnvironmentName))):

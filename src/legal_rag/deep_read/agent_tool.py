@@ -1,0 +1,98 @@
+"""Deep reading as a tool of the agent: it hands on a question that a few passages cannot answer.
+
+In: a run of the agent, its models, its budget. Out: a French text with checked citations, which the agent observes.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from legal_rag.budget import Budget
+from legal_rag.deep_read.reading import deep_read as read_deeply
+from legal_rag.meant_documents import find_document, meant_id
+from legal_rag.prediction import Prediction
+from legal_rag.retriever import Retriever
+from legal_rag.run_log import RunLog
+from legal_rag.tool_inputs import parts_of, question_of, text_of
+from legal_rag.tool_texts import as_data, block
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.model_account import Account
+
+CALLS_KEPT = 3  # of the agent's budget, for its own last steps and its answer
+SECONDS_KEPT = 30.0
+SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
+NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. Répondez avec ce que vous avez lu."
+
+
+def deep_read_tool(
+    retriever: Retriever, lm: "dspy.BaseLM", log: RunLog, account: "Account | None" = None
+) -> Callable[..., str]:
+    """Make the tool for one run of the agent.
+
+    Args:
+        retriever: The agent's, over a Library with a corpus index.
+        lm: Its model.
+        log: Of its run, which takes over what was found.
+        account: Of its run, which pays; None takes a budget of its own.
+    """
+
+    def deep_read(question: str, doc_ids: str = "") -> str:
+        """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
+
+        À appeler quand la question demande toutes les décisions d'un genre, un nombre, un classement, une comparaison
+        de plusieurs décisions ou un croisement : quelques passages n'y suffisent pas. question est complète et en
+        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le corpus.
+        """
+        with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
+            try:
+                asked, wanted = question_of(question), _meant(doc_ids, retriever, log)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            except ValueError as error:
+                return f"Lecture impossible : {error}."
+            budget = _left(account) if account else Budget()
+            if budget is None:
+                return NO_ROOM
+            prediction = _read(asked, wanted, retriever, lm, budget)
+            ids += [one.doc_id for one in prediction.documents]
+        if account:
+            account.usage = account.usage.plus(prediction.usage)
+        log.take_over(prediction, retriever.corpus)
+        return _observed(prediction)
+
+    return deep_read
+
+
+def _read(question: str, doc_ids: list[str], retriever: Retriever, lm: "dspy.BaseLM", budget: Budget) -> Prediction:
+    from legal_rag.library import Library
+
+    library = retriever.corpus
+    if not isinstance(library, Library):
+        raise TypeError(f"deep reading needs a Library, not {type(library).__name__}")
+    return read_deeply(question, doc_ids or None, library=library, lm=lm, budget=budget, retriever=retriever)
+
+
+def _meant(doc_ids: object, retriever: Retriever, log: RunLog) -> list[str]:
+    titles = {one.doc_id: one.title for one in log.documents.values()}
+    corpus = retriever.corpus
+    named = parts_of(text_of(doc_ids, ","), ",")
+    return list(dict.fromkeys(find_document(meant_id(one, corpus, titles), corpus).id for one in named))
+
+
+def _left(account: "Account") -> Budget | None:
+    """Return what a deep read may take of an agent's budget, so that the agent can still answer; None if too little."""
+    budget, usage = account.budget, account.usage
+    calls = budget.model_calls - usage.calls - CALLS_KEPT
+    tokens = int((budget.tokens - usage.tokens) * (1 - SHARE_KEPT))
+    seconds = account.seconds_left - min(SECONDS_KEPT, account.seconds_left * SHARE_KEPT)
+    cost = None if budget.cost is None else budget.cost - (usage.cost or 0.0)
+    if calls < 2 or tokens < 1 or seconds <= 0 or (cost is not None and cost <= 0):
+        return None
+    return Budget(steps=budget.steps, model_calls=calls, tokens=tokens, seconds=seconds, cost=cost)
+
+
+def _observed(prediction: Prediction) -> str:
+    notice = f"{prediction.notice}\n" if prediction.notice else ""
+    return f"{notice}Réponse de la lecture approfondie, avec ses sources à reprendre :\n{block(prediction.answer)}"

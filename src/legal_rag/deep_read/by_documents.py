@@ -1,0 +1,61 @@
+"""Reading document by document: the plan without code, for models that cannot write programs.
+
+In: the work. Out: the `Prediction`.
+"""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+from legal_rag.citations import EnrichedResponse
+from legal_rag.deep_read.conclusion import conclude
+from legal_rag.deep_read.functions import MultiDocREPL
+from legal_rag.deep_read.plan import FindingsJournal, run_plan
+from legal_rag.deep_read.work import Work, journal_of
+from legal_rag.prediction import Prediction
+
+NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
+INSTEAD = "les décisions ont été lues une à une"
+
+
+def read_by_documents(work: Work, trace: Path | None, why: str = "") -> Prediction:
+    """Ask each document, check its quotations, and have one answer written of them.
+
+    Args:
+        work: What is asked, and with what; where it names no documents, those that rank first are read.
+        trace: The trace's file; what models replied is kept beside it.
+        why: Why no programs are run, in French without a full stop, where they were to be.
+    """
+    with nullcontext() if trace is None else FindingsJournal(journal_of(trace)) as journal:
+        result = run_plan(
+            work.question,
+            work.doc_ids or _nearest(work),
+            library=work.library,
+            root=work.root,
+            sub=work.sub,
+            workers=work.settings.workers,
+            journal=journal,
+            on_event=work.write_down,
+            meter=work.meter,
+        )
+    for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
+        work.log.read(work.library.document(doc_id))
+    quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
+    chosen = "" if work.doc_ids else NEAREST.format(len(result.read))
+    is_cut = bool(result.exhausted or result.failure)
+    return conclude(
+        work.question,
+        quoted if result.is_quoted else result.text,
+        work.log,
+        work.library,
+        usage=work.meter.usage,
+        stopped=result.notice if is_cut else "",
+        failed=result.exhausted is None,
+        said=[f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice],
+        on_event=work.on_event,
+    )
+
+
+def _nearest(work: Work) -> list[str]:
+    """Return the ids of the documents that rank first for the question."""
+    repl = MultiDocREPL(work.index, None)
+    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]

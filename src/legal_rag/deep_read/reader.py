@@ -1,0 +1,208 @@
+"""A corpus to ask deep questions of, from a notebook: index it, ask it, add to it.
+
+In: a Library, or a folder of texts; models. Out: `Prediction`s.
+"""
+
+import code
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from legal_rag.budget import Budget
+from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer
+from legal_rag.deep_read.functions import create_multi_doc_env
+from legal_rag.deep_read.lazy_retriever import LazyRetriever
+from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
+from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.library import MANIFEST, Library
+from legal_rag.prediction import Prediction
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.retriever import Retriever
+
+INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, beside it
+BANNER = """Les fonctions du corpus sont là : {functions}…
+demander("question") lit en profondeur. exit() termine."""
+
+
+class MultiDocRLM:
+    """A Recursive Language Model over many documents.
+
+    Args:
+        corpus_path: A Library's folder, a folder of texts, or any source that `legal_rag.corpus.read_documents` reads.
+        root_model: Writes the programs: a model's id, or a `dspy.LM`; None takes GENERATOR_MODEL_ID.
+        sub_model: Reads the parts; None takes the root model.
+        api_key: See `legal_rag.language_model.build_language_model`.
+        api_base: Likewise.
+        budget: How much each question may take.
+        settings: How questions are read for.
+    """
+
+    def __init__(
+        self,
+        corpus_path: str | Path,
+        root_model: "str | dspy.BaseLM | None" = None,
+        sub_model: "str | dspy.BaseLM | None" = None,
+        *,
+        api_key: str | None = None,
+        api_base: str | None = None,
+        budget: Budget | None = None,
+        settings: DeepReadSettings = DEFAULT_SETTINGS,
+    ) -> None:
+        self.corpus_path = Path(corpus_path).expanduser()
+        self._models, self._endpoint = (root_model, sub_model), {"api_key": api_key, "api_base": api_base}
+        self._budget, self._settings = budget or Budget(), settings
+        self._library: Library | None = None
+
+    @property
+    def library(self) -> Library:
+        """The Library that is asked.
+
+        Raises:
+            FileNotFoundError: If none was built or loaded.
+        """
+        if self._library is None:
+            if not (self.corpus_path / MANIFEST).is_file():
+                raise FileNotFoundError(
+                    f"no index of {self.corpus_path} yet (expected build_index or load_index first)"
+                )
+            self._library = Library(self.corpus_path)
+        return self._library
+
+    def build_index(
+        self,
+        parallel: bool = True,
+        batch_size: int = 100,
+        save_path: str | Path | None = None,
+        *,
+        entities: bool = True,
+    ) -> CorpusIndex:
+        """Build the corpus index; of a folder of texts, first a Library that is searched by words.
+
+        Args:
+            parallel: On all cores.
+            batch_size: Documents handed to a core at once.
+            save_path: The Library's folder, where the corpus is none yet; None puts it beside the texts.
+            entities: Extract entities by rules, where nothing was extracted yet.
+
+        Raises:
+            FileNotFoundError: If there is no such source.
+            ValueError: If no document is left, or `save_path` is given for a Library, which keeps its place.
+        """
+        if (self.corpus_path / MANIFEST).is_file():
+            if save_path is not None:
+                raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
+            self._library = Library(self.corpus_path)
+        else:
+            self._library = _library_of_texts(self.corpus_path, save_path)
+        if entities and self._library.entities is None:
+            _extract(self._library)
+        CorpusIndexer(self._library).build_corpus_index(parallel=parallel, batch_size=batch_size)
+        return self._reopened()
+
+    def load_index(self, path: str | Path) -> CorpusIndex:
+        """Open a Library whose corpus index was built before; this is instant.
+
+        Raises:
+            FileNotFoundError: If there is none.
+            ValueError: If it is damaged or stale.
+        """
+        self._library = Library(Path(path).expanduser())
+        return CorpusIndex.open(self._library)
+
+    def query(
+        self, question: str, doc_ids: Sequence[str] | None = None, *, trace: str | Path | None = None
+    ) -> Prediction:
+        """Answer a question; see `legal_rag.deep_read.reading.deep_read`."""
+        root, sub = self._described()
+        return deep_read(
+            question,
+            doc_ids,
+            library=self.library,
+            lm=root,
+            sub_lm=sub,
+            budget=self._budget,
+            settings=self._settings,
+            retriever=cast("Retriever", LazyRetriever(self.library)),
+            trace=Path(trace).expanduser() if trace else None,
+        )
+
+    def environment(self) -> Mapping[str, Any]:
+        """Return the functions and values that programs find, to be called by hand; the models are asked as they ask."""
+        _, lm = self._described()
+        sub = MeteredModel(lm, Meter(self._budget))
+        return create_multi_doc_env(CorpusIndex.open(self.library), sub, cast("Retriever", LazyRetriever(self.library))).namespace()
+
+    def repl(self) -> None:
+        """Start an interactive Python session with the functions; `demander(question)` reads deeply."""
+        names = {**self.environment(), "demander": lambda question: print(self.query(question).answer)}
+        shown = ", ".join(sorted(name for name, value in names.items() if callable(value))[:8])
+        code.interact(banner=BANNER.format(functions=shown), local=names, exitmsg="")
+
+    def add_document(self, source: str | Path | Mapping[str, Any]) -> CorpusIndex:
+        """Add a document: a file, or a row; one of the same id is replaced."""
+        IncrementalIndexer(self.library).add_document(source)
+        return self._reopened()
+
+    def remove_document(self, doc_id: str) -> CorpusIndex:
+        """Remove a document.
+
+        Raises:
+            LookupError: If it is not there.
+        """
+        IncrementalIndexer(self.library).remove_document(doc_id)
+        return self._reopened()
+
+    def save_index(self, path: str | Path | None = None) -> Path:
+        """Return the Library's folder, which every change was written to at once; or copy it to `path` first.
+
+        Raises:
+            FileExistsError: If there is something at `path`.
+        """
+        if path is None:
+            return self.library.path
+        target = Path(path).expanduser()
+        if target.exists():
+            raise FileExistsError(f"will not overwrite {target} (expected a path where nothing is)")
+        unfinished = target.with_name(f"{target.name}.copying")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.copytree(self.library.path, unfinished)
+        os.replace(unfinished, target)
+        return target
+
+    def _reopened(self) -> CorpusIndex:
+        self._library = self.library.reload()
+        return CorpusIndex.open(self._library)
+
+    def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
+        from legal_rag.language_model import build_language_model
+
+        root, sub = (
+            build_language_model(model, **self._endpoint) if model is None or isinstance(model, str) else model
+            for model in (self._models[0], self._models[1] or self._models[0])
+        )
+        return root, sub
+
+
+def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
+    """Build a Library that is searched by words: nothing is encoded."""
+    from legal_rag.indexer import IndexConfig, build_index
+
+    if not source.exists():
+        raise FileNotFoundError(f"no corpus at {source} (expected a Library, a folder of texts, or a file of rows)")
+    beside = source.with_name(source.name + INDEX_SUFFIX)
+    target = beside if save_path is None else Path(save_path).expanduser()
+    build_index(IndexConfig(source=source, n_bits=0, index_folder=str(target.parent), index_name=target.name))
+    return Library(target)
+
+
+def _extract(library: Library) -> None:
+    from legal_rag.extraction.run import extract_library
+    from legal_rag.extraction.settings import RULES, ExtractionSettings
+
+    extract_library(library, ExtractionSettings(model_id=RULES))

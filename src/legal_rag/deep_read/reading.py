@@ -1,0 +1,102 @@
+"""Deep reading: a question over whole decisions or the whole corpus, read for by programs, or document by document.
+
+In: a question, a Library, language models, a budget. Out: a `Prediction` whose citations were checked, or what was
+found before the run stopped, and why it did.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legal_rag.budget import Budget
+from legal_rag.corpus_index import CorpusIndex
+from legal_rag.deep_read.by_documents import read_by_documents
+from legal_rag.deep_read.by_programs import NO_PROGRAM, read_by_programs
+from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.deep_read.work import SandboxRefusedError, Work, journal_of
+from legal_rag.prediction import Event, Prediction
+from legal_rag.run_log import RunLog
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.library import Library
+    from legal_rag.retriever import Retriever
+
+DEFAULT_SETTINGS = DeepReadSettings()
+CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
+
+
+def deep_read(
+    question: str,
+    doc_ids: Sequence[str] | None = None,
+    *,
+    library: "Library",
+    lm: "dspy.BaseLM",
+    sub_lm: "dspy.BaseLM | None" = None,
+    budget: Budget | None = None,
+    settings: DeepReadSettings = DEFAULT_SETTINGS,
+    retriever: "Retriever | None" = None,
+    trace: Path | None = None,
+    unfinished: Path | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> Prediction:
+    """Answer a question over whole decisions.
+
+    Args:
+        question: In French.
+        doc_ids: Of the documents that it is about; None means the whole corpus.
+        library: With a corpus index.
+        lm: The root model, which writes the programs.
+        sub_lm: The sub-model, which reads parts; None takes the root model.
+        budget: How much the run may take; its steps are the root model's turns.
+        settings: How it is read.
+        retriever: For searches by meaning; None searches by words.
+        trace: A file to keep the trace in, in rlms' form; where it holds an earlier attempt at the same question, over
+            the same corpus, by the same models, that one is gone on with.
+        unfinished: A folder for the trace where none is to be kept: it goes when the run has come to its end.
+        on_event: Told what happens while it happens.
+
+    Raises:
+        ValueError: If the question is empty, the trace is of another run, the corpus index is stale, or programs are
+            asked for where the system cannot contain them.
+        LookupError: If a document is unknown.
+        FileNotFoundError: If there is no corpus index.
+    """
+    if not question.strip():
+        raise ValueError("the question is empty (expected one in French)")
+    meter = Meter(budget or Budget())
+    work = Work(
+        question=question.strip(),
+        doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
+        index=CorpusIndex.open(library),
+        root=MeteredModel(lm, meter),
+        sub=MeteredModel(sub_lm or lm, meter),
+        meter=meter,
+        settings=settings,
+        retriever=retriever,
+        log=RunLog(),
+        on_event=on_event,
+    )
+    file = trace or (work.unfinished_file(unfinished) if unfinished else None)
+    if file:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    prediction = _read(work, file)
+    if file and trace is None and prediction.status in ("answered", "abstained"):
+        file.unlink(missing_ok=True)
+        journal_of(file).unlink(missing_ok=True)
+    return prediction
+
+
+def _read(work: Work, trace: Path | None) -> Prediction:
+    plan = work.settings.plan
+    if plan == "map":
+        return read_by_documents(work, trace)
+    try:
+        prediction = read_by_programs(work, trace, insist=plan == "rlm")
+    except SandboxRefusedError as error:
+        if plan == "rlm":
+            raise ValueError(str(error)) from error
+        return read_by_documents(work, trace, CANNOT_RUN)
+    return prediction or read_by_documents(work, trace, NO_PROGRAM)

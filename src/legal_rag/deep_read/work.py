@@ -1,0 +1,79 @@
+"""One deep read under way, as a value: the question, the Library, the settings, the budget, the log, the trace's file.
+
+In: what was asked. Out: what all ways of reading share.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.prediction import Event
+from legal_rag.run_log import RunLog
+
+if TYPE_CHECKING:
+    from legal_rag.corpus_index import CorpusIndex
+    from legal_rag.library import Library
+    from legal_rag.retriever import Retriever
+
+JOURNAL_SUFFIX = ".answers.jsonl"  # beside a trace: what models replied to the plan without code
+
+
+class SandboxRefusedError(Exception):
+    """The system cannot contain programs; the message says what is missing, and how to do without."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What one run works on."""
+
+    question: str
+    doc_ids: list[str]  # empty means the whole corpus
+    index: "CorpusIndex"
+    root: MeteredModel
+    sub: MeteredModel
+    meter: Meter
+    settings: DeepReadSettings
+    retriever: "Retriever | None"
+    log: RunLog
+    on_event: Callable[[Event], None]
+
+    @property
+    def library(self) -> "Library":
+        """Where the documents are."""
+        return self.index.library
+
+    def write_down(self, event: Event) -> None:
+        """Take an event down, and tell it."""
+        self.log.add(event)
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell the events that were not told yet."""
+        for event in self.log.news():
+            self.on_event(event)
+
+    def key(self) -> dict[str, Any]:
+        """Return what two attempts at a run have in common, if one may go on where the other stopped."""
+        return {
+            "question": self.question,
+            "doc_ids": self.doc_ids,
+            "lineage": self.library.manifest["lineage"],
+            "commit": self.library.commit,
+            "models": [self.root.name, self.sub.name],
+            "instructions": self.settings.instructions,
+        }
+
+    def unfinished_file(self, folder: Path) -> Path:
+        """Return the file of this run's trace in a folder of unfinished ones."""
+        digest = hashlib.sha256(json.dumps(self.key(), sort_keys=True).encode()).hexdigest()
+        return folder / f"{digest[:24]}.jsonl"
+
+
+def journal_of(trace: Path) -> Path:
+    """Return the file beside a trace that the plan without code keeps its answers in."""
+    return trace.with_name(trace.name + JOURNAL_SUFFIX)
