@@ -43,16 +43,18 @@ def _line(rank: int, pattern: str, holds: Callable[[Match], bool], *, over_text:
     return Rule(rank, re.compile(pattern, re.MULTILINE), holds, over_text)
 
 
-def _lead(rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True) -> Rule:
+def _lead(
+    rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True, *, deciding: bool = False
+) -> Rule:
     """Return the rule of headings behind which their line may go on with text."""
-    return Rule(rank, re.compile(pattern, re.MULTILINE), holds)
+    return Rule(rank, re.compile(pattern, re.MULTILINE), holds, deciding=deciding)
 
 
 # Further words in capitals; the last is no beginning of one in small letters.
-_MORE = rf"(?:,?{BLANK}{{1,2}}[{_UPPER}'’/]{{1,30}}(?![\w'’])){{0,16}}"
+_MORE = rf"(?:,?{BLANK}{{1,2}}(?:[{_UPPER}'’/]{{2,30}}|[AÀ])(?![\w'’])){{0,16}}"
 
 
-def _known(rank: int, phrases: str, *, more: bool = False, deciding: bool = False) -> Rule:
+def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, deciding: bool = False) -> Rule:
     """Return the rule of headings with known words: in capitals whatever else is in their line, in small letters as a
     line of their own.
 
@@ -60,6 +62,7 @@ def _known(rank: int, phrases: str, *, more: bool = False, deciding: bool = Fals
         rank: Their rank.
         phrases: In capitals, with their accents, one from the next by a bar; the longer before those it begins with.
         more: Further words in capitals belong to the heading.
+        alone: Nothing but a colon follows them in their line, in capitals too.
         deciding: They open the operative part.
     """
     known = phrases.split(" | ")
@@ -97,7 +100,7 @@ def _is_title(match: Match) -> bool:
 _NO_HEADING = re.compile(
     r"R[EÉ]PUBLIQUE|AU NOM DU PEUPLE|COUR|TRIBUNAL|CONSEIL D['’][EÉ]TAT|(?:LE )?CONSEIL (?:DE|CONSTITUTIONNEL,)"
     r"|\w+ ?CHAMBRE|CHAMBRE|AUDIENCE|ARR[EÊ]T|R[OÔ]LE|L[AE] (?:COUR|GREFFI|PR[EÉ]SID)|GREFFI|PR[EÉ]SIDEN|GROSSE|COPIE"
-    r"|M\.|MM\.|MMES?\b|MADAME|MONSIEUR|MA[IÎ]TRE|S\.?[AC]\.? |SARL|SAS\b|SC[IP]\b|C ?/"
+    r"|M\.|MM\.|MMES?\b|MADAME|MONSIEUR|MA[IÎ]TRE|S\.?[AC]\.? |SARL|SAS\b|SC[IP]\b|C ?/|[A-Z]\.[ -]"
     r"|AUX MOTIFS|ALORS|ATTENDU|CONSID[EÉ]RANT|VU\b|QU['’E]|EN CE QU|DIT\b|MAIS\b|ET\b"
 )
 
@@ -114,9 +117,10 @@ def _is_title_in_capitals(match: Match) -> bool:
 
 
 _SAYS = re.compile(
-    r"\b(?:a|ont|est|sont|était|étaient|avait|avaient|sera|seront|fait|font|doit|dit|demande|demandent|conclut|expose"
+    r"^(?:Vu|Après|Ont)\b|\b(?:a|ont|est|sont|était|étaient|avait|avaient|sera|seront|fait|font|doit|dit|demande|demandent|conclut|expose"
     r"|concluent|sollicite|sollicitent|soutient|soutiennent|prétend|exposent|invoque|oppose|réplique|rappelle"
-    r"|je|il|elle|ils|elles|nous|vous|qui|que)\b|\bqu['’]"
+    r"|se|je|il|elle|ils|elles|nous|vous|qui|que)\b|\bqu['’]"
+    r"|(?: de| du| des| à| le| la| les| par| pour| avec) ?:?$"
 )
 
 
@@ -124,11 +128,16 @@ def _names_a_part(match: Match) -> bool:
     """Tell whether a short line names what follows rather than says something of it."""
     first, *others = match.group().split()
     small = sum(word[0].islower() for word in others)
-    return 2 * small > len(others) and not first.endswith("ant") and not _SAYS.search(match.group())
+    return (
+        2 * small > len(others)
+        and not first.endswith(("ant", "..."))
+        and "...," not in first
+        and not _SAYS.search(match.group())
+    )
 
 
 _ORDINAL = (
-    r"(?:[Pp]remi[eè]re?|[Ss]econde?|[A-ZÀ-Ý]?[a-zà-ÿ]{3,9}i[eè]me|[Dd]erni[eè]re?|[Uu]nique"
+    r"(?:[Pp]remi[eè]re?|[Ss]econde?|[A-ZÀ-Ý]?[a-zà-ÿ]{2,9}i[eè]me|[Dd]erni[eè]re?|[Uu]nique"
     r"|PREMI[EÈ]RE?|SECONDE?|[A-Z]{3,9}I[EÈ]ME|DERNI[EÈ]RE?|UNIQUE)"
 )
 _STEPS = "(?i:résolution|resolution|moyen|partie|branche|grief|question|point|délibération)s?"
@@ -143,19 +152,27 @@ RULES: tuple[Rule, ...] = (
     _lead(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
     _lead(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
     *(_line(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
-    _known(PART, "PAR CES MOTIFS | LE CONSEIL CONSTITUTIONNEL DÉCIDE | DÉCIDE | DISPOSITIF", deciding=True),
-    _line(PART, rf"(?i:moyens? (?:de cassation )?(?:annex[ée]e?s?|produits?))\b{_LINE}", _is_title),
+    _known(PART, "PAR CES MOTIFS", deciding=True),
+    _lead(PART, rf"Par{BLANK}ces{BLANK}motifs\b", deciding=True),
+    _known(PART, "LE CONSEIL CONSTITUTIONNEL DÉCIDE | DÉCIDE | ORDONNE | DISPOSITIF", alone=True, deciding=True),
+    _lead(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
+    _line(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
     _known(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT | MOTIFS | VISAS | DISCUSSION", more=True),
-    _known(PART, "EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | EXPOSÉ | RAPPEL DES FAITS | LES FAITS | FAITS", more=True),
-    _known(PART, "LA PROCÉDURE | PROCÉDURE | PRÉTENTIONS DES PARTIES | PRÉTENTIONS ET MOYENS", more=True),
+    _known(
+        PART,
+        "FAITS ET PROCÉDURE | EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | EXPOSÉ | RAPPEL DES FAITS | LES FAITS | FAITS",
+        more=True,
+    ),
+    _known(PART, "LA PROCÉDURE | PROCÉDURE | PRÉTENTIONS DES PARTIES | PRÉTENTIONS", more=True),
     _known(PART, "EXAMEN DU MOYEN | EXAMEN DES MOYENS | EXAMEN DES QUESTIONS | EXAMEN DU POURVOI"),
-    _known(PART, "PORTÉE ET CONSÉQUENCES DE LA CASSATION | SUR CE | SUR QUOI"),
+    _known(PART, "PORTÉE ET CONSÉQUENCES DE LA CASSATION | SUR CE | SUR QUOI | CONSIDÉRANT CE QUI SUIT"),
     _line(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER})?{_LINE}", _is_title),
     _known(STEP, "ÉNONCÉ DU MOYEN | ÉNONCÉ DES MOYENS | RÉPONSE DE LA COUR"),
     _known(STEP, "RECEVABILITÉ DU MOYEN | BIEN-FONDÉ DU MOYEN"),
-    _known(CAPITALS, "APPELANT | APPELANTE | APPELANTS | APPELANTES | INTIMÉ | INTIMÉE | INTIMÉS | INTIMÉES"),
-    _known(CAPITALS, "DEMANDEUR | DEMANDEURS | DEMANDERESSE | DÉFENDEUR | DÉFENDEURS | DÉFENDERESSE | PARTIES"),
-    _known(CAPITALS, "COMPOSITION DE LA COUR | COMPOSITION DU TRIBUNAL | DÉBATS", more=True),
+    _known(WEAK, "APPELANT | APPELANTE | APPELANTS | APPELANTES | INTIMÉ | INTIMÉE | INTIMÉS | INTIMÉES"),
+    _known(WEAK, "DEMANDEUR | DEMANDEURS | DEMANDERESSE | DÉFENDEUR | DÉFENDEURS | DÉFENDERESSE | PARTIES"),
+    _known(WEAK, "COMPOSITION DE LA COUR | COMPOSITION DU TRIBUNAL | DÉBATS", more=True),
+    _line(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_END})", _is_title),
     _line(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_END})){_LINE}", _is_title),
     _lead(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
     _line(SUBJECT, rf"{_ABOUT}{_LINE}", _is_title),

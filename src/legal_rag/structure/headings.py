@@ -1,19 +1,19 @@
 """Headings: which lines of a text stand over a section.
 
-In: a text, and where its numbered lines are. Out: marks, in order.
+In: a text, and the marks of its numbered lines. Out: marks, in order.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from legal_rag.legal_patterns.parts import BLANK
 from legal_rag.structure.heading_rules import INLINE, RULES, Rule, put_together
-from legal_rag.structure.marks import ARTICLE, PARAGRAPH, TITLE_CHARS, Mark, is_dense, is_spaced, title_of
+from legal_rag.structure.marks import ARTICLE, PART, TITLE_CHARS, Mark, is_dense, is_spaced, title_of
 
 # A line that may be a heading: its bullet is no part of it.
 _LINE = re.compile(rf"^{BLANK}*+(?:[-–—•*.]{BLANK}{{0,3}})?(?=[A-ZÀ-ÖØ-ÞŒŸ#][^\n]{{2}})", re.MULTILINE)
-_NEXT_LINE = re.compile(r"\s*(\S[^\n]{0,90})")
-_BARE_ARTICLE = 24  # characters of "Article premier :" and the like, which need what follows for a title
+_NEXT_LINE = re.compile(rf"\s*+(?:[-–—•*.]{BLANK}{{0,3}})?([^\s][^\n]{{0,90}})")
+_NUMBER_ONLY = re.compile(r"\w+\.?\s\w+")  # "Article premier": what follows makes it a title
 _TEXT_CHARS = 60  # a line as long as this is running text
 _BEHIND = re.compile(rf"(?<=[.;:,»)\]*_-]){BLANK}{{0,2}}(?=[A-ZÉ])")  # where one may stand inside a line
 
@@ -40,27 +40,42 @@ class _Table:
 _LINES, _WITHIN = _Table(RULES), _Table(INLINE)
 
 
-def headings(text: str, numbered: Collection[int]) -> list[Mark]:
+def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
     """Return the marks of a text's headings, in order.
 
     Args:
         text: The text.
-        numbered: Where lines begin that have a number: they are no headings of another kind.
+        numbered: The marks of its numbered lines: they are no headings of another kind.
     """
+    ranks = {mark.start: mark.rank for mark in numbered}
     found = [
-        (match.end(), heading)
+        (match.end(), *heading)
         for match in _LINE.finditer(text)
-        if match.end() not in numbered and (heading := _LINES.first(text, match.end()))
+        if match.end() not in ranks and (heading := _LINES.first(text, match.end()))
     ]
     if is_dense(len(found), text):
         return []
-    ranks = dict.fromkeys(numbered, PARAGRAPH)
+    body = _body(found, numbered)
     kept: list[Mark] = []
-    for start, (rule, end) in reversed(found):
-        if not rule.over_text or _stands_over(text, end, rule.rank, ranks):
+    for start, rule, end in reversed(found):
+        if not rule.over_text or (start >= body and _stands_over(text, end, rule.rank, ranks)):
             ranks[start] = rule.rank
             kept.append(_mark(text, start, end, rule))
     return sorted([*kept, *(mark for mark in _inline(text) if mark.start not in ranks)])
+
+
+def _body(found: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> int:
+    """Return where a decision's first known part or numbered title begins; 0 for other texts.
+
+    What looks like a heading before it names the court, its judges or the parties.
+    """
+    parts = [(start, rule.deciding) for start, rule, _ in found if rule.rank == PART]
+    if not any(deciding for _, deciding in parts):
+        return 0
+    starts = [mark.start for mark in numbered if mark.kind == "heading"]
+    starts += [start for start, deciding in parts if not deciding]
+    deciding = min(start for start, decides in parts if decides)
+    return min([start for start in starts if start < deciding], default=0)
 
 
 def _stands_over(text: str, end: int, rank: int, ranks: Mapping[int, int]) -> bool:
@@ -81,8 +96,9 @@ def _inline(text: str) -> Iterator[Mark]:
 
 
 def _mark(text: str, start: int, end: int, rule: Rule) -> Mark:
-    title = title_of(text, start, end)
-    if rule.rank == ARTICLE and end - start < _BARE_ARTICLE:
+    line_end = text.find("\n", start, end)
+    title = title_of(text, start, line_end if line_end > 0 else end)
+    if rule.rank == ARTICLE and _NUMBER_ONLY.fullmatch(title):
         title = title_of(text, start, _end_of_next_line(text, end), TITLE_CHARS)
     return Mark(start, end, put_together(title) if is_spaced(title) else title, rule.rank, deciding=rule.deciding)
 

@@ -14,7 +14,7 @@ from legal_rag.legal_patterns.parts import BLANK
 from legal_rag.structure.marks import ITEM, NUMBERED_TITLE, PARAGRAPH, TITLE_CHARS, Mark, is_dense, title_of
 
 # The sign behind a number, or its first, tells the kind of numbering: "1." is not "1)" nor "1°/".
-_SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-])[.)°/:–— -]{{0,3}}"
+_SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
 _NUMBERED = re.compile(
     rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
     rf"|(?P<upper>[A-Z])|(?P<lower>[a-z]))"
@@ -22,6 +22,7 @@ _NUMBERED = re.compile(
     re.MULTILINE,
 )
 _ORDER = ("figures", "roman", "upper", "lower")
+_STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 _OPEN = 8  # runs of one kind that may wait to go on, so that a page of ones takes linear time
 _GAP = 2  # one number may be missing
@@ -114,6 +115,8 @@ def _marks(text: str, run: _Run) -> Iterator[Mark]:
     first, last = run.lines[0], run.lines[-1]
     is_title = 2 * sum(line.is_title for line in run.lines) > len(run.lines)
     numbered = kind == "figures" and sign == "."
+    if kind in _STARTS and first.numbers[0] > _STARTS[kind]:
+        return  # initials of names
     if len(run.lines) == 1 and (not numbered or first.numbers != (1,) or is_title):
         return
     if is_title:
@@ -126,7 +129,7 @@ def _marks(text: str, run: _Run) -> Iterator[Mark]:
     rank = (PARAGRAPH if numbered else ITEM + 10 * _ORDER.index(kind)) + min(size - 1 + run.depth, 9)
     for line in run.lines:
         title = title_of(text, line.start, line.end, TITLE_CHARS)
-        line_end = line.end if line is last else 0
+        line_end = line.end if line is last and not line.is_title else 0
         yield Mark(line.start, line.number_end, title, rank, "number", line_end=line_end)
 
 

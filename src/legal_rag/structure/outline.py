@@ -8,14 +8,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
+from legal_rag.extraction.decision_parts import operative_part
 from legal_rag.structure.headings import headings
-from legal_rag.structure.marks import PARAGRAPH, TITLE_CHARS, WEAK, Mark, title_of
+from legal_rag.structure.marks import ARTICLE, CAPITALS, PARAGRAPH, PART, TITLE_CHARS, WEAK, Mark, is_dense, title_of
 from legal_rag.structure.numbering import numbered_marks
 from legal_rag.structure.parts import PART_CHARS, split_long
 from legal_rag.structure.tree import TreeNode, node_id
 
 _NEW_PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ])")
+_STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", re.MULTILINE)
+_BEHIND_PART = re.compile(r"[.;]?\s*")
+_SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
 MOST_MARKS = 20_000  # of a text: where there are more, those of the lowest ranks are none
+_LOWEST = 1000  # rank below all others
 FRONT = "En-tête"  # title of what stands before the first heading
 
 
@@ -42,15 +47,31 @@ def build_tree(text: str) -> TreeNode:
 
 def _all_marks(text: str) -> list[Mark]:
     numbered = numbered_marks(text)
-    found = sorted([*headings(text, {mark.start for mark in numbered}), *numbered])
-    return [*_front(text, found), *_with_rests(text, found)]
+    titled = headings(text, numbered)
+    found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
+    marks = [found[start] for start in sorted(found)]
+    return [*_front(text, marks), *_with_rests(text, marks)]
+
+
+def _separated(text: str) -> list[Mark]:
+    """Return the marks of what stands below rows of stars."""
+    starts = [match.end() for match in _STARS.finditer(text)]
+    return [] if is_dense(len(starts), text) else [_part(text, start, len(text), CAPITALS) for start in starts]
+
+
+def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
+    """Yield the mark of what stands below the operative part, or of an agreement's last lines."""
+    part = operative_part(text)
+    found = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
+    articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
+    if found and max([*articles, -1]) < found.end() < len(text):
+        yield _part(text, found.end(), len(text), PART)
 
 
 def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
     """Yield the mark of what stands before the first heading, if anything does."""
     if marks and text[: marks[0].start].strip():
-        rank = marks[0].rank
-        yield Mark(0, 0, FRONT, rank)
+        yield Mark(0, 0, FRONT, _LOWEST)
 
 
 def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
@@ -80,7 +101,7 @@ def _nested(marks: list[Mark], length: int) -> _Draft:
     document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
     open_ones = [document]
     for mark in marks:
-        if mark.rank == WEAK and any(draft.mark.deciding for draft in open_ones):
+        if (mark.rank == WEAK or mark.deciding) and any(draft.mark.deciding for draft in open_ones):
             continue
         rank = _close(open_ones, mark)
         draft = _Draft(mark, rank, length)
@@ -95,7 +116,7 @@ def _close(open_ones: list[_Draft], mark: Mark) -> int:
     if mark.family:
         sisters = [draft.rank for draft in open_ones if draft.mark.family == mark.family]
         above = [draft.rank for draft in open_ones if draft.rank < WEAK]
-        rank = sisters[0] if sisters else above[-1] + 1
+        rank = sisters[0] if sisters else max(above[-1], PART) + 1
     while open_ones[-1].rank >= rank:
         open_ones.pop().end = mark.start
     return rank
