@@ -47,12 +47,12 @@ def courts_that_the_labour_chamber_reviews(rows: Sequence[Row]) -> dict[str, int
     Thouvenin, Coudray et Grévy, et combien de ces pourvois ont abouti à une cassation, même partielle ?""",
     """
     firms = ["Gatineau, Fattaccini et Rebeyrol", "Thouvenin, Coudray et Grévy"]
-    ids = find_documents(juridiction="Cass. soc.", entity=[f"avocat={firm}" for firm in firms])
+    ids = find_documents(juridiction="Cass. soc.", entites=" ; ".join(f"avocat={firm}" for firm in firms))
     for doc_id in ids[:3]:
         print(doc_id, [one["extraction_text"] for one in get_entities(doc_id, ["avocat"])])
     """,
     """
-    metas = get_doc_metas(ids)
+    metas = get_doc_metas(ids).values()
     quashed = [meta for meta in metas if meta["solution"].startswith("Cassation")]
     FINAL({"arrêts": sorted(meta["number"] for meta in metas), "cassations": len(quashed)})
     """,
@@ -101,7 +101,7 @@ def sums_in_labour_rulings(rows: Sequence[Row]) -> list[float]:
     travail (un par numéro), et combien d'entre eux citent aussi l'article L. 2314-32 ?""",
     """
     found = find_documents(juridiction="Cour de cassation", article="L. 2314-30 du code du travail")
-    by_number = {meta["number"]: meta for meta in get_doc_metas(found)}
+    by_number = {meta["number"]: meta for meta in get_doc_metas(found).values()}
     last = sorted(by_number.values(), key=lambda meta: (meta["date"], meta["number"]))[-12:]
     print([(meta["number"], meta["date"], meta["solution"]) for meta in last])
     """,
@@ -128,7 +128,7 @@ def the_last_twelve_rulings_on_an_article(rows: Sequence[Row]) -> list[object]:
     ids = find_documents(juridiction="Cour de cassation")
     found = grep_corpus("question prioritaire de constitutionnalité", doc_ids=ids, max_docs=None)
     table = {}
-    for meta in get_doc_metas(list(found)):
+    for meta in get_doc_metas(found).values():
         row = table.setdefault(meta["formation"], [0, 0])
         row[0] += 1
         row[1] += meta["solution"].lower() in ("qpc renvoi", "qpc - renvoi au conseil constitutionnel")
@@ -152,8 +152,8 @@ def constitutional_questions_by_chamber(rows: Sequence[Row]) -> dict[str, list[i
     """
     from collections import defaultdict
     by_court = defaultdict(list)
-    for meta in get_doc_metas(find_documents(juridiction="cour d'appel")):
-        by_court[meta["juridiction"]].append(meta["doc_id"])
+    for doc_id, meta in get_doc_metas(find_documents(juridiction="cour d'appel")).items():
+        by_court[meta["juridiction"]].append(doc_id)
     busiest = sorted(by_court, key=lambda court: -len(by_court[court]))[:4]
     print({court: len(by_court[court]) for court in busiest})
     """,
@@ -213,7 +213,7 @@ def inexcusable_fault_by_victim(rows: Sequence[Row]) -> dict[str, list[int]]:
     """
     from collections import Counter
     ids = documents_citing("article L. 211-13 du code des assurances")
-    courts = Counter(meta["juridiction"] for meta in get_doc_metas(ids))
+    courts = Counter(meta["juridiction"] for meta in get_doc_metas(ids).values())
     FINAL(sorted(([court, n] for court, n in courts.items()), key=lambda pair: (-pair[1], pair[0]))[:3])
     """,
 )

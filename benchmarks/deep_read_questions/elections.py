@@ -17,7 +17,7 @@ OPERATIVE = r"(?:D ?É ?C ?I ?D ?E|Décide) ?[:;]"
     ou liste d'émargement ?""",
     """
     ids = find_documents(juridiction="Conseil constitutionnel", solution="annulation", date_from="1993", date_to="1993")
-    numbers = {meta["doc_id"]: meta["number"] for meta in get_doc_metas(ids)}
+    numbers = {doc_id: meta["number"] for doc_id, meta in get_doc_metas(ids).items()}
     for doc_id in ids:
         print(numbers[doc_id], [one["extraction_text"] for one in get_entities(doc_id, ["dispositif"])][:2])
     """,
@@ -55,7 +55,7 @@ def annulments_of_1993_by_ground(rows: Sequence[Row]) -> dict[str, list[str]]:
     import re
     ids = find_documents(juridiction="Conseil constitutionnel", solution="annulation")
     days = {}
-    for meta in get_doc_metas(ids):
+    for meta in get_doc_metas(ids).values():
         place = re.match(r"A\.N\., ?(.+?),? \(?(\d+)\D*circ", meta["title"])
         if place:
             days.setdefault(f"{place[1]} {place[2]}", []).append(meta["date"])
@@ -81,8 +81,8 @@ def constituencies_annulled_twice(rows: Sequence[Row]) -> dict[str, list[str]]:
     """,
     """
     margins = []
-    for meta in get_doc_metas(list(found)):
-        for one in found[meta["doc_id"]]:
+    for doc_id, meta in get_doc_metas(found).items():
+        for one in found[doc_id]:
             margins.append([meta["number"], int(one["text"].split()[2])])
     FINAL(sorted(margins, key=lambda pair: pair[1]))
     """,
@@ -103,8 +103,9 @@ def margins_in_annulments(rows: Sequence[Row]) -> list[list[object]]:
     """
     ids = find_documents(juridiction="Conseil constitutionnel", solution="annulation", date_from="2012-01-01")
     found = grep_corpus("sincérité du scrutin", doc_ids=ids)
-    metas = get_doc_metas(list(found))
-    FINAL({one["number"]: [found[one["doc_id"]][0]["start"], found[one["doc_id"]][0]["end"]] for one in metas})
+    first = {doc_id: some[0] for doc_id, some in found.items()}
+    metas = get_doc_metas(found)
+    FINAL({metas[doc_id]["number"]: [one["start"], one["end"]] for doc_id, one in first.items()})
     """,
 )
 def where_sincerity_is_first_named(rows: Sequence[Row]) -> dict[str, list[int]]:
@@ -124,7 +125,7 @@ def where_sincerity_is_first_named(rows: Sequence[Row]) -> dict[str, list[int]]:
     table = {}
     for place, solution in enumerate(["Inéligibilité", "Non lieu à prononcer l'inéligibilité"]):
         ids = find_documents(juridiction="Cons. const.", date_from="2018", date_to="2018", solution=solution)
-        for meta in get_doc_metas(ids):
+        for meta in get_doc_metas(ids).values():
             if meta["solution"] == solution:
                 table.setdefault(meta["date"][:7], [0, 0])[place] += 1
     FINAL({month: table[month] for month in sorted(table)})
@@ -147,7 +148,7 @@ def outcomes_by_month_of_2018(rows: Sequence[Row]) -> dict[str, list[int]]:
     table = {}
     for year in ("1993", "1998"):
         ids = find_documents(juridiction="Conseil constitutionnel", date_from=year, date_to=year)
-        table[year] = Counter(meta["solution"] or "non indiquée" for meta in get_doc_metas(ids))
+        table[year] = Counter(meta["solution"] or "non indiquée" for meta in get_doc_metas(ids).values())
         print(year, len(ids), sum(table[year].values()))
     FINAL(table)
     """,
@@ -164,7 +165,7 @@ def solutions_of_1993_and_1998(rows: Sequence[Row]) -> dict[str, dict[str, int]]
     déclarations d'inéligibilité (solution Inéligibilité, en pour cent arrondis) chacune compte-t-elle ?""",
     """
     from collections import Counter
-    metas = get_doc_metas(find_documents(juridiction="Conseil constitutionnel"))
+    metas = get_doc_metas(find_documents(juridiction="Conseil constitutionnel")).values()
     days = Counter(meta["date"] for meta in metas)
     busiest = days.most_common(5)
     print(busiest)
@@ -192,11 +193,11 @@ def busiest_sessions(rows: Sequence[Row]) -> list[list[object]]:
     print(found.scanned, found.total, found.complete)
     """,
     """
-    dates = {meta["doc_id"]: meta["date"] for meta in get_doc_metas(list(found))}
+    metas = get_doc_metas(found)
     sessions = {}
     for doc_id, some in found.items():
         for name in {one["text"].split(",")[0] for one in some}:
-            sessions.setdefault(name, []).append(dates[doc_id])
+            sessions.setdefault(name, []).append(metas[doc_id]["date"])
     FINAL({name: [len(days), min(days), max(days)] for name, days in sessions.items()})
     """,
 )

@@ -23,7 +23,7 @@ def cites(row: Row, number: str) -> bool:
     """Quels arrêts de la Cour de cassation sont cités, par leur numéro de pourvoi, dans un arrêt plus récent de la même
     Cour, et par lequel ? Donner les paires (cité, citant) dans l'ordre des numéros.""",
     """
-    metas = {meta["doc_id"]: meta for meta in get_doc_metas(find_documents(juridiction="Cour de cassation"))}
+    metas = get_doc_metas(find_documents(juridiction="Cour de cassation"))
     pairs = []
     for doc_id, meta in metas.items():
         for cited in get_links(doc_id)["cites"]:
@@ -55,7 +55,7 @@ def rulings_cited_by_later_rulings(rows: Sequence[Row]) -> list[list[str]]:
     print(links)
     """,
     """
-    metas = {meta["doc_id"]: meta for meta in get_doc_metas(ids + [one for some in links.values() for one in some])}
+    metas = get_doc_metas(ids + [one for some in links.values() for one in some])
     found = []
     for doc_id, some in links.items():
         for one in some:
@@ -81,7 +81,7 @@ def rectified_decisions_and_the_delay(rows: Sequence[Row]) -> list[list[object]]
     """
     table = {}
     for number in ("93-1321/1498", "2017-5126"):
-        citing = get_doc_metas(documents_citing(f"décision n° {number}"))
+        citing = get_doc_metas(documents_citing(f"décision n° {number}")).values()
         table[number] = sorted([meta["number"], meta["solution"]] for meta in citing if meta["number"] != number)
     FINAL(table)
     """,

@@ -20,7 +20,7 @@ INELIGIBLE = "Inéligibilité"
     experts-comptables », et combien ni l'un ni l'autre ?""",
     """
     ids = find_documents(solution="inéligibilité", date_from="1993", date_to="1993")
-    ids = [meta["doc_id"] for meta in get_doc_metas(ids) if meta["solution"] == "Inéligibilité"]
+    ids = [one for one, meta in get_doc_metas(ids).items() if meta["solution"] == "Inéligibilité"]
     missing = grep_corpus("n['’]avait pas fait parvenir de compte de campagne", doc_ids=ids, max_docs=None)
     audit = "n['’]a pas été présenté par un membre de l['’]ordre des experts[- ]comptables"
     unaudited = grep_corpus(audit, doc_ids=ids, max_docs=None)
@@ -51,8 +51,8 @@ def grounds_of_ineligibility_in_1993(rows: Sequence[Row]) -> dict[str, int]:
     ids = find_documents(juridiction="Conseil constitutionnel", solution="inéligibilité")
     found = grep_corpus(r"(?:M\.|Mme|Mlle) [^.,;\n]{5,60}? est déclarée? inéligible", doc_ids=ids, max_docs=None)
     years = {}
-    for meta in get_doc_metas(list(found)):
-        for one in found[meta["doc_id"]]:
+    for doc_id, meta in get_doc_metas(found).items():
+        for one in found[doc_id]:
             name = re.sub(r"^\S+ | est déclarée? inéligible$", "", one["text"]).upper().replace("’", "'")
             years.setdefault(name, set()).add(meta["date"][:4])
     FINAL({name: sorted(some) for name, some in years.items() if len(some) > 1})
@@ -106,8 +106,8 @@ def terms_of_ineligibility_in_2018_and_2023(rows: Sequence[Row]) -> dict[str, di
         ids = find_documents(juridiction="Conseil constitutionnel", date_from=year, date_to=year)
         seizure = r"\ALE CONSEIL CONSTITUTIONNEL A ÉTÉ SAISI le \d+(?:er)?\s\w+\s\d{4}"
         found = grep_corpus(seizure, doc_ids=ids, max_docs=None)
-        for meta in get_doc_metas(list(found)):
-            day, month, of_year = re.search(r"(\d+)(?:er)?\s(\w+)\s(\d{4})$", found[meta["doc_id"]][0]["text"]).groups()
+        for doc_id, meta in get_doc_metas(found).items():
+            day, month, of_year = re.search(r"(\d+)(?:er)?\s(\w+)\s(\d{4})$", found[doc_id][0]["text"]).groups()
             seized = date(int(of_year), MONTHS.index(month) + 1, int(day))
             days.setdefault(year, []).append((date.fromisoformat(meta["date"]) - seized).days)
     FINAL({year: statistics.median(some) for year, some in days.items()})
@@ -128,9 +128,9 @@ def median_days_to_a_decision(rows: Sequence[Row]) -> dict[str, float]:
     QUESTIONS,
     """Dans quelles décisions Yves Conroy est-il partie, avec leur date et leur solution, dans l'ordre du temps ?""",
     """
-    ids = find_documents(entity="partie=Yves Conroy")
+    ids = find_documents(entites="partie=Yves Conroy")
     print(len(ids), len(search_by_entity("Conroy")))
-    FINAL(sorted([meta["date"], meta["number"], meta["solution"]] for meta in get_doc_metas(ids)))
+    FINAL(sorted([meta["date"], meta["number"], meta["solution"]] for meta in get_doc_metas(ids).values()))
     """,
 )
 def decisions_on_one_candidate(rows: Sequence[Row]) -> list[list[str]]:
@@ -144,7 +144,8 @@ def decisions_on_one_candidate(rows: Sequence[Row]) -> list[list[str]]:
     qu'il n'y a pas lieu de déclarer le candidat inéligible ?""",
     r"""
     ids = find_documents(juridiction="Conseil constitutionnel", solution="inéligibilité")
-    filed = {meta["doc_id"]: meta["number"] for meta in get_doc_metas(ids) if meta["solution"] == "Inéligibilité"}
+    metas = get_doc_metas(ids)
+    filed = {doc_id: meta["number"] for doc_id, meta in metas.items() if meta["solution"] == "Inéligibilité"}
     denied = r"n['’]y a pas lieu de (?:déclarer|prononcer)[^.\n]*inéligib"
     found = grep_corpus(denied, doc_ids=list(filed), max_docs=None)
     print(len(filed), len(found))
@@ -174,7 +175,7 @@ def decisions_filed_under_the_wrong_outcome(rows: Sequence[Row]) -> list[str]:
     table = {}
     for year in ("1993", "2018", "2023"):
         ids = find_documents(solution="inéligibilité", date_from=year, date_to=year)
-        ids = [meta["doc_id"] for meta in get_doc_metas(ids) if meta["solution"] == "Inéligibilité"]
+        ids = [one for one, meta in get_doc_metas(ids).items() if meta["solution"] == "Inéligibilité"]
         silent = grep_corpus("n['’]a pas produit d['’]observations", doc_ids=ids, max_docs=None)
         table[year] = [len(silent), round(100 * len(silent) / len(ids), 1)]
     FINAL(table)
@@ -202,8 +203,8 @@ def candidates_who_kept_silent(rows: Sequence[Row]) -> dict[str, list[float]]:
     """,
     """
     shares = []
-    for meta in get_doc_metas(list(found)):
-        for one in found[meta["doc_id"]]:
+    for doc_id, meta in get_doc_metas(found).items():
+        for one in found[doc_id]:
             shares.append((float(one["text"].split("%")[0].replace(",", ".")), meta["number"]))
     FINAL([len(shares), statistics.median(share for share, _ in shares), *max(shares)])
     """,
@@ -227,7 +228,7 @@ def shares_of_the_ceiling_in_2008(rows: Sequence[Row]) -> list[object]:
         table[article] = []
         for year in ("2002", "2007", "2012", "2017", "2022"):
             citing = find_documents(article=f"{article} du code électoral", date_from=year, date_to=year)
-            courts = [meta["juridiction"] for meta in get_doc_metas(citing)]
+            courts = [meta["juridiction"] for meta in get_doc_metas(citing).values()]
             table[article].append(courts.count("Conseil constitutionnel"))
     FINAL(table)
     """,
@@ -251,8 +252,8 @@ def articles_of_the_electoral_code_by_year(rows: Sequence[Row]) -> dict[str, lis
     resigned = r"(?:M\.|Mme|Mlle) [^.,;\n]{3,40}? est(?: également)? déclarée? démissionnaire d['’]office"
     found = grep_corpus(resigned, max_docs=None)
     lost = []
-    for meta in get_doc_metas(list(found)):
-        for one in found[meta["doc_id"]]:
+    for doc_id, meta in get_doc_metas(found).items():
+        for one in found[doc_id]:
             lost.append([meta["number"], re.match(r"\S+ (.+?) est(?: également)? déclaré", one["text"])[1]])
     FINAL(sorted(lost))
     """,
