@@ -48,11 +48,12 @@ def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
         numbered: The marks of its numbered lines: they are no headings of another kind.
     """
     ranks = {mark.start: mark.rank for mark in numbered}
-    found = [
-        (match.end(), *heading)
-        for match in _LINE.finditer(text)
-        if match.end() not in ranks and (heading := _LINES.first(text, match.end()))
-    ]
+    found: list[tuple[int, Rule, int]] = []
+    for match in _LINE.finditer(text):
+        start = match.end()
+        within = found and start < found[-1][2]
+        if start not in ranks and not within and (heading := _LINES.first(text, start)):
+            found.append((start, *heading))
     if is_dense(len(found), text):
         return []
     body = _body(found, numbered)

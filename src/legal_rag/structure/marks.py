@@ -40,7 +40,7 @@ def title_of(text: str, start: int, end: int, most: int = HEADING_CHARS) -> str:
     words = " ".join(text[start : min(end, start + most + 100)].split())
     title = words.lstrip(_EDGE) if words.endswith("...") else words.strip(_EDGE)
     if len(title) <= most:
-        return title or words[:most]
+        return title or words[:most] or "…"
     return title[: most + 1].rsplit(" ", 1)[0][:most].rstrip(" ,;:.") + "…"
 
 

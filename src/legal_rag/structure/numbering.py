@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.legal_patterns.parts import BLANK
@@ -25,9 +26,9 @@ _ORDER = ("figures", "roman", "upper", "lower")
 _STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
 _ROMAN = {"I": 1, "V": 5, "X": 10}
 _OPEN = 8  # runs of one kind that may wait to go on, so that a page of ones takes linear time
-_GAP = 2  # one number may be missing
+_GAP = 2  # one figure may be missing
 _TITLE_LINE = 120  # characters of a numbered title at most
-_SHORT = 150  # characters of an enumeration's lines, on the average, that need no sections of their own
+_LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
 
 Shape = tuple[str, int, str]  # kind of number, how many it is made of, its sign
 
@@ -52,7 +53,8 @@ class _Run:
     def takes(self, line: _Line) -> bool:
         """Tell whether a line goes on with the run."""
         last = self.lines[-1].numbers
-        return line.numbers[:-1] == last[:-1] and 0 < line.numbers[-1] - last[-1] <= _GAP
+        most = _GAP if self.shape[0] == "figures" else 1
+        return line.numbers[:-1] == last[:-1] and 0 < line.numbers[-1] - last[-1] <= most
 
 
 def numbered_marks(text: str) -> list[Mark]:
@@ -120,17 +122,23 @@ def _marks(text: str, run: _Run) -> Iterator[Mark]:
     if len(run.lines) == 1 and (not numbered or first.numbers != (1,) or is_title):
         return
     if is_title:
-        for line in run.lines:
+        for line in run.lines if not _is_list(text, run) else []:
             title = title_of(text, line.start, line.end)
             yield Mark(line.start, line.end, title, NUMBERED_TITLE, family=f"{run.shape}{run.depth}")
         return
-    if _mean_chars(run) < _SHORT:
+    if _mean_chars(run) < (_LEAST_PARAGRAPH if numbered else _LEAST_ITEM):
         return
     rank = (PARAGRAPH if numbered else ITEM + 10 * _ORDER.index(kind)) + min(size - 1 + run.depth, 9)
     for line in run.lines:
         title = title_of(text, line.start, line.end, TITLE_CHARS)
         line_end = line.end if line is last and not line.is_title else 0
         yield Mark(line.start, line.number_end, title, rank, "number", line_end=line_end)
+
+
+def _is_list(text: str, run: _Run) -> bool:
+    """Tell whether short lines follow one another without text below them."""
+    bare = sum(not text[line.end : after.start].strip(' \n\t«"“') for line, after in pairwise(run.lines))
+    return 2 * bare > len(run.lines) - 1
 
 
 def _mean_chars(run: _Run) -> float:

@@ -4,13 +4,14 @@ In: a text. Out: its tree.
 """
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 
 from legal_rag.extraction.decision_parts import operative_part
 from legal_rag.structure.headings import headings
-from legal_rag.structure.marks import ARTICLE, CAPITALS, PARAGRAPH, PART, TITLE_CHARS, WEAK, Mark, is_dense, title_of
+from legal_rag.structure.marks import ARTICLE, PARAGRAPH, PART, TITLE_CHARS, WEAK, Mark, is_dense, title_of
 from legal_rag.structure.numbering import numbered_marks
 from legal_rag.structure.parts import PART_CHARS, split_long
 from legal_rag.structure.tree import TreeNode, node_id
@@ -20,6 +21,7 @@ _STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", 
 _BEHIND_PART = re.compile(r"[.;]?\s*")
 _SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
 MOST_MARKS = 20_000  # of a text: where there are more, those of the lowest ranks are none
+_END = Mark(sys.maxsize, sys.maxsize, "", 0)  # behind the last mark of any text
 _LOWEST = 1000  # rank below all others
 FRONT = "En-tête"  # title of what stands before the first heading
 
@@ -49,14 +51,20 @@ def _all_marks(text: str) -> list[Mark]:
     numbered = numbered_marks(text)
     titled = headings(text, numbered)
     found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    marks = [found[start] for start in sorted(found)]
+    marks = list(_clipped([found[start] for start in sorted(found)]))
     return [*_front(text, marks), *_with_rests(text, marks)]
+
+
+def _clipped(marks: list[Mark]) -> Iterator[Mark]:
+    """Yield marks whose headings end where the next one begins, at the latest."""
+    for mark, following in pairwise([*marks, _END]):
+        yield mark._replace(end=min(mark.end, following.start))
 
 
 def _separated(text: str) -> list[Mark]:
     """Return the marks of what stands below rows of stars."""
     starts = [match.end() for match in _STARS.finditer(text)]
-    return [] if is_dense(len(starts), text) else [_part(text, start, len(text), CAPITALS) for start in starts]
+    return [] if is_dense(len(starts), text) else [_part(text, start, len(text), WEAK) for start in starts]
 
 
 def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
@@ -76,11 +84,10 @@ def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
 
 def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
     """Yield marks, and those of what stands below the last text of a numbered run."""
-    ends = [*(mark.start for mark in marks[1:]), len(text)]
-    for mark, end in zip(marks, ends, strict=False):
+    for mark, following in pairwise([*marks, _END]):
         yield mark
-        if mark.line_end and (rest := _NEW_PARAGRAPH.search(text, mark.line_end, end)):
-            yield _part(text, rest.end(), end, mark.rank)
+        if mark.line_end and (rest := _NEW_PARAGRAPH.search(text, mark.line_end, following.start)):
+            yield _part(text, rest.end(), following.start, mark.rank)
 
 
 def _part(text: str, start: int, end: int, rank: int) -> Mark:

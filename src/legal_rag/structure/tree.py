@@ -6,6 +6,7 @@ In: nodes. Out: one of them, all of them in reading order, or a JSON value and b
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from operator import index
 from typing import Any, Literal, get_args
 
 # What makes a section: being the document itself, a heading, a number, or nothing but its length.
@@ -112,7 +113,7 @@ def from_json(value: Mapping[str, Any]) -> TreeNode:
         ValueError: If it is not one, or its sections do not lie inside one another in order.
     """
     try:
-        end = int(value["end_index"])
+        end = index(value["end_index"])
         children = tuple(_node_of(child, 1) for child in value["structure"])
     except (KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not the JSON form of a tree: {error!r} (expected what to_json returns)") from error
@@ -126,8 +127,8 @@ def _node_of(value: Mapping[str, Any], level: int) -> TreeNode:
         raise ValueError(f"no kind of section: {value['kind']!r} (expected one of {', '.join(get_args(Kind))})")
     start, end = value["heading"]
     children = tuple(_node_of(child, level + 1) for child in value.get("nodes", []))
-    span = int(value["start_index"]), int(value["end_index"])
-    return TreeNode(value["node_id"], value["title"], level, *span, (int(start), int(end)), value["kind"], children)
+    span = index(value["start_index"]), index(value["end_index"])
+    return TreeNode(value["node_id"], value["title"], level, *span, (index(start), index(end)), value["kind"], children)
 
 
 def _check(tree: TreeNode) -> None:
