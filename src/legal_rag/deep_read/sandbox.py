@@ -155,10 +155,7 @@ class Sandbox:
                 elif kind == "done":
                     child.stop()
                     output.n_beyond += max(0, content["beyond"])
-                    error = content["error"]
-                    return SandboxResult(
-                        "ok" if error is None else "error", output.text(), error and error[:MOST_ERROR]
-                    )
+                    return _ended(output, content["error"])
                 else:
                     raise ForgedMessageError(f"un message « {kind} » au milieu d'un programme")
         except OutOfTimeError as error:
@@ -209,6 +206,12 @@ class _Output:
     def text(self) -> str:
         beyond = f"\n… [{self.n_beyond} caractères de plus]" if self.n_beyond else ""
         return "".join(self._pieces) + beyond
+
+
+def _ended(output: _Output, error: str | None) -> SandboxResult:
+    if error is None:
+        return SandboxResult("ok", output.text())
+    return SandboxResult("error", output.text(), error[:MOST_ERROR])
 
 
 def _raised(error: Exception) -> Mapping[str, Any]:

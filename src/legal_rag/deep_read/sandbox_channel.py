@@ -1,4 +1,4 @@
-"""The sandbox's end of the socket to its child: sends and receives messages, and lets the child run no longer than it may.
+"""The sandbox's end of the socket to its child, and the clock by which it waits for what comes.
 
 In: messages, a clock. Out: messages that are what they claim to be. Nothing is read before its length is known to be
 within bounds, and nothing is waited for beyond the clock.

@@ -71,7 +71,7 @@ class Child:
         ours, theirs = socket.socketpair()
         self._ends.append(ours)
         below, above = os.pipe()
-        self._lifeline: int | None = above
+        self._ends.append(os.fdopen(above, "wb"))
         root = str(Path(legal_rag.__file__).parents[1])
         code = CODE.format(root=root, channel=theirs.fileno(), lifeline=below)
         try:
@@ -137,9 +137,6 @@ class Child:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
-        if getattr(self, "_lifeline", None) is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
         while self._ends:
             self._ends.pop().close()
         _delete(self.scratch)

@@ -45,7 +45,7 @@ def shut(scratch: str) -> None:
     for name in list(sys.modules):
         if name.split(".")[0] in (*FORGOTTEN, "legal_rag"):
             del sys.modules[name]
-    sys.path, sys.meta_path, sys.path_hooks = [], [_Gate()], []  # type: ignore[list-item]
+    sys.path, sys.meta_path, sys.path_hooks = [], [_Gate()], []
     sys.path_importer_cache.clear()
     os.environ.clear()
     sys.argv[1:] = []

@@ -14,6 +14,7 @@ import sys
 import traceback
 from base64 import b64decode
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -43,14 +44,14 @@ class Channel:
         """Wait for the next message; the process ends where there is none."""
         return wire.read(self._exactly(int.from_bytes(self._exactly(wire.HEADER), "big")))
 
-    def _exactly(self, count: int) -> bytearray:
+    def _exactly(self, count: int) -> bytes:
         data = bytearray(count)
         view, got = memoryview(data), 0
         while got < count:
             if not (more := self._connection.recv_into(view[got:])):
                 os._exit(0)
             got += more
-        return data
+        return bytes(data)
 
 
 class Printed(io.TextIOBase):
@@ -148,7 +149,7 @@ def main(descriptor: int, lifeline: int) -> None:
         setup = channel.receive()
         gate.load_modules()
         walls = _walls(connection, lifeline, setup)
-        gate.shut(os.getcwd())
+        gate.shut(str(Path.cwd()))
         random.seed(0)
         runner = Runner(channel, setup)
         channel.send(kind="ready", walls=walls)
