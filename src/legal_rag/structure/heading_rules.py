@@ -91,10 +91,16 @@ def _phrase(words: str) -> str:
     return f"{BLANK}{{1,4}}".join(spelt)
 
 
+def _is_open(match: Match) -> bool:
+    """Tell whether a line ends as no sentence does."""
+    line = match.group().rstrip()
+    return line[-1] not in ".;," or line.endswith("...")
+
+
 def _is_title(match: Match) -> bool:
     """Tell whether a line reads as a title: it ends with a colon, or is short and ends with no other sign."""
     line = match.group().rstrip()
-    return line.endswith(":") or (len(line) <= 120 and (line[-1] not in ".;," or line.endswith("...")))
+    return line.endswith(":") or (len(line) <= 120 and _is_open(match))
 
 
 _NO_HEADING = re.compile(
@@ -175,7 +181,7 @@ RULES: tuple[Rule, ...] = (
     _line(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_END})", _is_title),
     _line(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_END})){_LINE}", _is_title),
     _lead(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
-    _line(SUBJECT, rf"{_ABOUT}{_LINE}", _is_title),
+    _line(SUBJECT, rf"{_ABOUT}{_LINE}(?!\n[{_LOWER}])", _is_open),
     _lead(SUBJECT, rf"{_ABOUT}[^\n:;]{{3,150}}:(?={BLANK}[{_UPPER}«])"),
     _lead(SUBJECT, rf"SUR{_MORE}(?={BLANK}[{_UPPER}][{_LOWER}])"),
     _lead(SUBJECT, rf"(?i:au fond|en la forme){BLANK}?[:,](?={_END})"),
