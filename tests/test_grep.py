@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from legal_rag.deep_read import grep as grep_module
 from legal_rag.deep_read.char_sets import complement, holds, in_any_case, of_chars, word_chars
-from legal_rag.deep_read.grep import MOST_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, grep_text
+from legal_rag.deep_read.grep import MOST_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, GrepQuery, grep_text
 from legal_rag.deep_read.patterns import compile_pattern
 from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_documents
 from legal_rag.lexical import LEXICAL_FOLDER
@@ -59,6 +59,10 @@ PATTERNS = st.recursive(
 def library_of(folder, source, encoder, **settings):
     build_index(IndexConfig(source=source, n_bits=0, index_folder=str(folder), **settings), encoder)
     return Library.open(folder)
+
+
+def search(library, pattern, seconds=None, **query):
+    return CorpusGrep(library, seconds).search(GrepQuery(pattern, **query))
 
 
 def by_reading_all(library, pattern):
@@ -209,7 +213,7 @@ def word_patterns(word):
 @given(data=st.data())
 def test_the_index_of_words_loses_no_match(data, library, words):
     pattern = data.draw(word_patterns(words))
-    found = CorpusGrep(library).search(pattern, max_docs=None, max_matches_per_doc=None)
+    found = search(library, pattern, max_docs=None, max_matches_per_doc=None)
     assert dict(found) == by_reading_all(library, pattern)
     assert (found.complete, found.total) == (True, 60)
 
@@ -219,7 +223,7 @@ def test_the_index_of_words_loses_no_match(data, library, words):
     [r"\bétrangère\b", "d'un (étrangère|pénalité) de", r"\bPénalité\b", r"\bétrangères?\s+au\b"],
 )
 def test_whole_words_spare_the_reading_of_documents_without_them(library, pattern):
-    found = CorpusGrep(library).search(pattern)
+    found = search(library, pattern)
     assert dict(found) == by_reading_all(library, pattern)
     assert found.scanned < library.n_documents // 2
     assert found.complete
@@ -227,25 +231,25 @@ def test_whole_words_spare_the_reading_of_documents_without_them(library, patter
 
 @pytest.mark.parametrize("pattern", ["étrangèr", r"\bétrangèr", r"\w+rangère\b", r"\b(de|la)\b", r"\bpénalité\b|x"])
 def test_parts_of_words_and_stop_words_are_looked_for_everywhere(library, pattern):
-    assert CorpusGrep(library).search(pattern, max_docs=None).scanned == library.n_documents
+    assert search(library, pattern, max_docs=None).scanned == library.n_documents
 
 
 def test_a_missing_index_of_words_costs_time_alone(sample_file, tiny_encoder, tmp_path):
     library = library_of(tmp_path, sample_file, tiny_encoder)
-    before = CorpusGrep(library).search(r"\bétrangère\b")
+    before = search(library, r"\bétrangère\b")
     (library.path / LEXICAL_FOLDER).rename(tmp_path / "elsewhere")
-    after = CorpusGrep(library).search(r"\bétrangère\b")
+    after = search(library, r"\bétrangère\b")
     assert dict(after) == dict(before) != {}
     assert before.scanned < after.scanned == 60
 
 
 def test_documents_found_are_those_of_the_commit_at_hand(sample_file, tiny_encoder, tmp_path):
     old = library_of(tmp_path, sample_file, tiny_encoder)
-    removed = next(iter(CorpusGrep(old).search(r"\bétrangère\b")))
+    removed = next(iter(search(old, r"\bétrangère\b")))
     row = {"id": "neuf", "content": "Une étrangère."}
     add_documents(IndexConfig(source=[row], index_folder=str(tmp_path)), tiny_encoder)
     remove_documents([removed], tmp_path)
-    before, after = (CorpusGrep(one).search(r"\bétrangère\b") for one in (old, old.reload()))
+    before, after = (search(one, r"\bétrangère\b") for one in (old, old.reload()))
     assert "neuf" not in before
     assert after["neuf"] == [{"start": 4, "end": 13, "text": "étrangère"}]
     assert set(before) - set(after) == {removed}
@@ -253,37 +257,37 @@ def test_documents_found_are_those_of_the_commit_at_hand(sample_file, tiny_encod
 
 def test_a_search_stops_at_so_many_documents_and_says_so(library):
     everywhere = by_reading_all(library, "cour")
-    found = CorpusGrep(library).search("cour", max_docs=3)
+    found = search(library, "cour", max_docs=3)
     assert list(found) == list(everywhere)[:3]
     assert not found.complete
     assert found.scanned < found.total == 60
-    exactly = CorpusGrep(library).search("cour", max_docs=len(everywhere))
+    exactly = search(library, "cour", max_docs=len(everywhere))
     assert (exactly.complete, exactly.scanned, len(exactly)) == (True, 60, len(everywhere))
 
 
 def test_documents_that_match_more_often_than_shown_are_named(library):
     doc_id = next(iter(library))
-    found = CorpusGrep(library).search("e", doc_ids=[doc_id], max_matches_per_doc=2)
+    found = search(library, "e", doc_ids=[doc_id], max_matches_per_doc=2)
     assert (len(found[doc_id]), found.shortened, found.complete) == (2, [doc_id], True)
 
 
 def test_only_the_documents_asked_for_are_looked_at(library):
     wanted = [*list(library)[5:9], "inconnu", next(iter(library))]
     for pattern in ("cour", r"\bétrangère\b"):
-        found = CorpusGrep(library).search(pattern, doc_ids=wanted)
+        found = search(library, pattern, doc_ids=wanted)
         expected = {doc_id: found for doc_id, found in by_reading_all(library, pattern).items() if doc_id in wanted}
         assert dict(found) == expected
         assert found.total == 6
 
 
 def test_a_search_out_of_time_gives_what_it_has(library):
-    found = CorpusGrep(library, seconds=0.0).search("cour")
+    found = search(library, seconds=0.0, pattern="cour")
     assert (dict(found), found.scanned, found.complete) == ({}, 0, False)
 
 
 def test_all_matches_together_are_bounded(library, monkeypatch):
     monkeypatch.setattr(grep_module, "MOST_MATCHES", 10)
-    found = CorpusGrep(library).search("e", max_docs=None, max_matches_per_doc=None)
+    found = search(library, "e", max_docs=None, max_matches_per_doc=None)
     assert sum(map(len, found.values())) == 10
     assert not found.complete
 
@@ -302,7 +306,7 @@ def test_every_character_is_in_a_set_or_in_its_complement():
 @given(data=st.data())
 def test_the_index_of_words_loses_no_match_in_real_decisions(data, real_library, real_words):
     pattern = data.draw(word_patterns(real_words))
-    found = CorpusGrep(real_library).search(pattern, max_docs=None, max_matches_per_doc=None)
+    found = search(real_library, pattern, max_docs=None, max_matches_per_doc=None)
     assert dict(found) == by_reading_all(real_library, pattern)
     assert found.complete
 

@@ -29,6 +29,12 @@ class Contents:
         """Stream the texts of some documents; unknown ids are left out."""
         return self._stream("id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
 
+    def known(self, doc_ids: Sequence[str]) -> set[str]:
+        """Return those of some ids that documents have."""
+        held = "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+        query = f"{held} AND {self._present}"
+        return {doc_id for (doc_id,) in self._connect().execute(query, (json.dumps(list(doc_ids)),))}
+
     def at(self, places: Sequence[Place]) -> Iterator[tuple[str, bytes]]:
         """Stream the texts of the documents that have a chunk at one of some places."""
         held = """

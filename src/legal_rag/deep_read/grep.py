@@ -6,6 +6,7 @@ words names the documents that can match, where the pattern asks for whole words
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NotRequired, TypedDict
 
@@ -35,14 +36,27 @@ class Grepped(dict[str, list[Match]]):
     """The matches by document, in the order the documents were indexed, and how far the search went.
 
     `total` documents were asked about; the texts of `scanned` were read, the others the index of words ruled out, or
-    the search never reached: then `complete` is false. In `shortened` are the documents that match more often than is
-    shown.
+    the search never reached: then `complete` is false, and `out_of_time` says whether its time was over. In `shortened`
+    are the documents that match more often than is shown.
     """
 
     def __init__(self, total: int) -> None:
         super().__init__()
-        self.total, self.scanned, self.complete = total, 0, True
+        self.total, self.scanned, self.complete, self.out_of_time = total, 0, True, False
         self.shortened: list[str] = []
+
+
+@dataclass(frozen=True)
+class GrepQuery:
+    """What is looked for, and how much of it is shown."""
+
+    pattern: str  # see `compile_pattern`
+    max_docs: int | None = 100  # documents found at most; None is all
+    doc_ids: tuple[str, ...] | None = None  # of the documents to look at; None is all, unknown ones are left out
+    ignore_case: bool = True
+    fold: bool = False
+    max_matches_per_doc: int | None = 50  # shown of each document; None is `MOST_IN_DOCUMENT`
+    context: int = 0  # characters shown on either side of each match
 
 
 class CorpusGrep:
@@ -57,48 +71,30 @@ class CorpusGrep:
         """
         self._library, self._seconds = library, seconds
 
-    def search(
-        self,
-        pattern: str,
-        *,
-        max_docs: int | None = 100,
-        doc_ids: Sequence[str] | None = None,
-        ignore_case: bool = True,
-        fold: bool = False,
-        max_matches_per_doc: int | None = 50,
-        context: int = 0,
-    ) -> Grepped:
+    def search(self, query: GrepQuery) -> Grepped:
         """Find the documents that a pattern matches in.
-
-        Args:
-            pattern: See `compile_pattern`.
-            max_docs: Documents found at most; None is all.
-            doc_ids: Of the documents to look at; None is all, unknown ones are left out.
-            ignore_case: See `compile_pattern`.
-            fold: Likewise.
-            max_matches_per_doc: Matches shown of each; None is `MOST_IN_DOCUMENT`.
-            context: Characters shown on either side of each match.
 
         Raises:
             ValueError: If the pattern cannot be looked for; in French.
         """
-        compiled = compile_pattern(pattern, ignore_case=ignore_case, fold=fold)
-        wanted = None if doc_ids is None else list(dict.fromkeys(doc_ids))
+        compiled = compile_pattern(query.pattern, ignore_case=query.ignore_case, fold=query.fold)
+        wanted = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
         found = Grepped(self._library.n_documents if wanted is None else len(wanted))
-        most = MOST_IN_DOCUMENT if max_matches_per_doc is None else max_matches_per_doc
+        most = MOST_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
         ends, left = None if self._seconds is None else time.monotonic() + self._seconds, MOST_MATCHES
         for doc_id, data in self._texts(compiled, wanted):
-            if left <= 0 or (ends is not None and time.monotonic() > ends):
+            found.out_of_time = ends is not None and time.monotonic() > ends
+            if left <= 0 or found.out_of_time:
                 found.complete = False
                 break
             spans = _first(compiled.spans(data), min(most, left) + 1)
-            if spans and max_docs is not None and len(found) >= max_docs:
+            if spans and query.max_docs is not None and len(found) >= query.max_docs:
                 found.complete = False
                 break
             found.scanned += 1
             if spans:
                 shown = spans[: min(most, left)]
-                found[doc_id] = matches_at(shown, data.decode(), context)
+                found[doc_id] = matches_at(shown, data.decode(), query.context)
                 found.shortened += [doc_id] * (len(spans) > len(shown))
                 left -= len(shown)
         return found
@@ -131,7 +127,7 @@ class CorpusGrep:
 def grep_text(
     content: str, pattern: str, *, ignore_case: bool = True, fold: bool = False, context: int = 0
 ) -> list[Match]:
-    """Find all the places where a pattern matches in one text; see `CorpusGrep.search`.
+    """Find all the places where a pattern matches in one text; see `GrepQuery`.
 
     Raises:
         ValueError: If the pattern cannot be looked for, or matches more than `MOST_IN_DOCUMENT` times; in French.

@@ -1,0 +1,129 @@
+"""What all functions of a deep read share: the corpus, the models, the log, and how documents are named.
+
+In: a corpus index. Out: documents, by whatever a program hands over in an id's place.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from legal_rag.corpus import Document
+from legal_rag.deep_read.asking import WINDOW_CHARS, WORKERS, Asker
+from legal_rag.deep_read.function_inputs import document_id, document_ids
+from legal_rag.deep_read.grep import SECONDS, CorpusGrep
+from legal_rag.deep_read.models import SubModel
+from legal_rag.deep_read.word_search import WordSearch
+from legal_rag.filters import Filters
+from legal_rag.prediction import EventType
+from legal_rag.run_log import RunLog
+
+if TYPE_CHECKING:
+    from legal_rag.corpus_index import CorpusIndex
+    from legal_rag.retriever import SearchHit
+
+MOST_EVENTS = 200  # of one run that are written down: a loop may call a function for each document
+MOST_READ = 1000  # documents of one run that are written down as read
+MOST_IDS_TOLD = 50  # of a result, in the log
+MOST_SEEN = 20  # passages that one search leaves in the log, the best ones
+NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
+
+
+@contextmanager
+def said_in_french(reason: str) -> Iterator[None]:
+    """Give a ValueError of the block a French sentence, which a model can read."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(reason) from error
+
+
+class Searcher(Protocol):
+    """What searches by meaning: a `Retriever`, or what stands for one."""
+
+    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> "list[SearchHit]":
+        """Rank the chunks that answer a question."""
+
+
+class FunctionBase:
+    """The corpus and the models behind the functions."""
+
+    def __init__(
+        self,
+        corpus_index: "CorpusIndex",
+        sub_llm: SubModel | None = None,
+        retriever: Searcher | None = None,
+        *,
+        log: RunLog | None = None,
+        workers: int = WORKERS,
+        window_chars: int = WINDOW_CHARS,
+        grep_seconds: float | None = SECONDS,
+    ) -> None:
+        """Take over what the functions work with.
+
+        Args:
+            corpus_index: Of the Library that is read.
+            sub_llm: Answers questions about single texts; without one, the functions that ask it raise ValueError.
+            retriever: Searches passages by meaning; None searches by words.
+            log: Where searches, what they found, and documents read are written down.
+            workers: Calls of the model at once.
+            window_chars: Characters of a document in one prompt.
+            grep_seconds: After which a search for a pattern stops; None sets no limit.
+        """
+        self.sub_llm, self.retriever = sub_llm, retriever
+        self.log = log if log is not None else RunLog()
+        self._workers, self._window_chars, self._grep_seconds = workers, window_chars, grep_seconds
+        self._open(corpus_index)
+
+    def _open(self, corpus_index: "CorpusIndex") -> None:
+        self.corpus, self.library = corpus_index, corpus_index.library
+        self._grep = CorpusGrep(self.library, self._grep_seconds)
+        self._words = WordSearch(self.library)
+
+    def reload(self) -> None:
+        """Go over to the Library's last commit; a retriever goes along."""
+        self._open(self.corpus.reload())
+        if self.retriever is not None and hasattr(self.retriever, "reload"):
+            self.retriever = self.retriever.reload()
+
+    @cached_property
+    def _asker(self) -> Asker:
+        if self.sub_llm is None:
+            raise ValueError(NO_MODEL)
+        return Asker(self.sub_llm, workers=self._workers, window_chars=self._window_chars)
+
+    def _titles(self) -> dict[str, str]:
+        return {one.doc_id: one.title for one in self.log.documents.values()}
+
+    def _id(self, sent: object) -> str:
+        return document_id(sent, self.library, self._titles)
+
+    def _ids(self, sent: object, *, keep_unknown: bool = False) -> list[str]:
+        return document_ids(sent, self.library, self._titles, keep_unknown=keep_unknown)
+
+    def _document(self, sent: object) -> Document:
+        """Return the document that is meant, and write down that it was read."""
+        document = self._load(self._id(sent))
+        self._note_read(document)
+        return document
+
+    def _note_read(self, document: Document) -> None:
+        if len(self.log.documents) < MOST_READ:
+            self.log.read(document)
+
+    def _load(self, doc_id: str) -> Document:
+        return self.library.document(doc_id)
+
+    @contextmanager
+    def _event(self, kind: EventType, function: str, **arguments: Any) -> Iterator[list[str]]:
+        """Write down one call, the first ones of a run at least, with the ids that the block puts in the list."""
+        if len(self.log.events) >= MOST_EVENTS:
+            yield []
+            return
+        shown = {name: value for name, value in arguments.items() if value not in (None, "", [], ())}
+        with self.log.record(kind, function, **shown) as ids:
+            yield ids
+
+    def _saw(self, hits: "Sequence[SearchHit]") -> None:
+        for hit in hits[:MOST_SEEN]:
+            self.log.saw(hit)
