@@ -186,7 +186,7 @@ def test_paragraphs_of_a_quotation_that_are_numbered_anew_lie_inside_the_paragra
         ("Il paie les dépens. PAR CES MOTIFS LA COUR\nConfirme", ["En-tête", "PAR CES MOTIFS"]),
         ("Sur l’appel incident\nLa cour le rejette.", ["Sur l’appel incident"]),
         ("DÉBATS : à l'audience du 3 mai", ["DÉBATS"]),
-        ("SUR LA DEMANDE DE DUPONT Le bailleur soutient que" + " non" * 30, ["SUR LA DEMANDE DE DUPONT"]),
+        ("SUR LA DEMANDE DE DUPONT Le bailleur soutient que" + " non" * 30 + ".", ["SUR LA DEMANDE DE DUPONT"]),
         ("Article 1er – Objet\n\nLe bailleur loue.", ["Article 1er – Objet"]),
         ("Article premier :\n\nLa requête est rejetée.", ["Article premier : La requête est rejetée"]),
         ("TITRE II : DES LOYERS\nArticle 3\u00a0: Durée\nNeuf ans.", ["TITRE II : DES LOYERS", "Article 3 : Durée"]),
