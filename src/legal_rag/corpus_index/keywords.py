@@ -1,0 +1,101 @@
+"""Keywords: the terms that tell a text from the others of its corpus.
+
+In: the terms of a text, and how many documents hold each. Out: the weightiest, words and expressions of two words.
+
+A term weighs (1 + ln tf) * (ln((N + 1) / (df + 1)) + 1), tf its times in the text, df its documents of N: sublinear tf
+(Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 2008, 6.4.1) and the smoothed idf of
+scikit-learn. What never stands behind an article is hardly a noun and weighs less. Terms of most documents are none.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from legal_rag.corpus_index.frequencies import TermStatistics
+from legal_rag.corpus_index.terms import TextTerms, read_terms
+
+N_KEYWORDS = 12  # shown of a document
+COMMON_SHARE = 0.7  # of the documents: what more of them hold tells none from the others
+FEW_DOCUMENTS = 20  # in a corpus of fewer nothing is common, nor unknown
+RAREST = 4  # documents: what stands in fewer counts as if in so many, for rare words are often slips or names
+NO_NOUN = 0.4  # weight of a term that never stands behind an article
+PAIR = 0.9  # weight of an expression: both its words may be keywords as well
+COVERED = 0.5  # share of a word's times that stand in one expression: the expression says it better
+OVERLAPPED = 0.8  # the same for an expression's words that stand in weightier ones
+
+
+class Keyword(NamedTuple):
+    """A key term of a text."""
+
+    term: str  # a stem, or two with a blank between them: what it is found by
+    shown: str  # as the corpus writes it most often: "compte de campagne"
+    weight: float  # above 0; of one document comparable with each other
+
+
+def keywords_of(
+    text: str | TextTerms, statistics: TermStatistics | None = None, most: int = N_KEYWORDS
+) -> list[Keyword]:
+    """Return the key terms of a text, weightiest first; equal texts and statistics give equal keywords.
+
+    Args:
+        text: A text, or its terms if they are read already.
+        statistics: Of the corpus; without any, terms weigh by their times in the text alone.
+        most: How many at most.
+    """
+    terms = read_terms(text) if isinstance(text, str) else text
+    statistics = statistics or TermStatistics()
+    weights = _weights(terms, statistics)
+    chosen: list[Keyword] = []
+    taken: Counter[str] = Counter()  # by word: its times in the expressions chosen
+    for term in sorted(weights, key=lambda term: (-weights[term], term)):
+        first, _, second = term.partition(" ")
+        if second:
+            if any(taken[word] >= OVERLAPPED * terms.counts.get(word, math.inf) for word in (first, second)):
+                continue
+            taken.update({first: terms.counts[term], second: terms.counts[term]})
+        chosen.append(Keyword(term, statistics.shown.get(term, terms.shown[term]), weights[term]))
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
+    """Return the terms by which a text with these keywords is found, with weights: they, and expressions' words."""
+    found: dict[str, float] = {}
+    for term, _, weight in keywords:
+        for one in {term, *term.split()}:
+            found[one] = max(weight, found.get(one, 0.0))
+    return found
+
+
+def _weights(terms: TextTerms, statistics: TermStatistics) -> dict[str, float]:
+    """Weigh all terms of a text that may be keywords."""
+    n, frequencies = statistics.n_documents, statistics.frequencies
+    few = n < FEW_DOCUMENTS
+    common = math.inf if few else n * COMMON_SHARE
+    covered = _covered(terms)
+    weights: dict[str, float] = {}
+    for term, times in terms.counts.items():
+        documents = frequencies.get(term, 0)
+        if documents > common or covered.get(term, 0) >= COVERED * times or (not documents and times < 2 and not few):
+            continue
+        weight = (1 + math.log(times)) * (math.log((n + 1) / (min(max(documents, RAREST), n) + 1)) + 1)
+        if term not in terms.nouns:
+            weight *= NO_NOUN
+        if " " in term:
+            if all(frequencies.get(word, 0) > common for word in term.split()):
+                continue
+            weight *= PAIR
+        weights[term] = weight
+    return weights
+
+
+def _covered(terms: TextTerms) -> dict[str, int]:
+    """Return for the words of expressions how often they stand in the one that is most frequent."""
+    covered: dict[str, int] = {}
+    for term, times in terms.counts.items():
+        if " " in term:
+            for word in term.split():
+                covered[word] = max(times, covered.get(word, 0))
+    return covered
