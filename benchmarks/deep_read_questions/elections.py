@@ -19,13 +19,13 @@ OPERATIVE = r"(?:D ?É ?C ?I ?D ?E|Décide) ?[:;]"
     ids = find_documents(juridiction="Conseil constitutionnel", solution="annulation", date_from="1993", date_to="1993")
     numbers = {doc_id: meta["number"] for doc_id, meta in get_doc_metas(ids).items()}
     for doc_id in ids:
-        print(numbers[doc_id], [one["extraction_text"] for one in get_entities(doc_id, ["dispositif"])][:2])
+        print(numbers[doc_id], get_doc_sections(doc_id)[-5:])
     """,
     r"""
     grounds = {}
     for doc_id in ids:
         ground = "autre"
-        if any("inéligible" in one["extraction_text"] for one in get_entities(doc_id, ["dispositif"])):
+        if "inéligible" in read_doc_section(doc_id, "Décide"):
             ground = "compte de campagne"
         elif grep_document(doc_id, r"\btract\b"):
             ground = "tract"

@@ -153,8 +153,7 @@ def decisions_on_one_candidate(rows: Sequence[Row]) -> list[list[str]]:
     """
     wrong = []
     for doc_id in found:
-        ruled = [one for one in get_entities(doc_id, ["dispositif"])]
-        begins = min(one["char_start"] for one in ruled)
+        begins = min(one["char_start"] for one in get_entities(doc_id, ["dispositif"]))
         if any(one["start"] >= begins for one in found[doc_id]):
             wrong.append(filed[doc_id])
     FINAL(sorted(wrong))
