@@ -6,6 +6,7 @@ Their French docstrings tell a model how to call them.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from legal_rag.corpus_index.records import DocumentMeta
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_in_french
 from legal_rag.deep_read.function_inputs import at_most, filters_from, near_names, nearest, number_of, texts_of
 from legal_rag.filters import Filters
@@ -44,15 +45,13 @@ class CorpusFunctions(FunctionBase):
         return self.corpus.documents[self._id(doc_id)].to_json()
 
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Fiches de plusieurs documents d'un coup, par identifiant ; sans doc_ids, de tous. Bien plus rapide que
-        get_doc_meta un à un.
+        """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
+        doc_ids, de tous.
         """
         if doc_ids is None:
             self._check_size()
-            return {one.doc_id: one.to_json() for one in self.corpus.metas()}
-        wanted = self._ids(doc_ids)
-        found = {one.doc_id: one for one in self.corpus.metas(wanted)}
-        return {doc_id: found[doc_id].to_json() for doc_id in wanted}
+        metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
+        return {one.doc_id: _without_entities(one) for one in metas}
 
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
@@ -179,3 +178,7 @@ class CorpusFunctions(FunctionBase):
             raise ValueError(
                 f"{self.corpus.total_docs} documents : nommez-en {MOST_LISTED} au plus à la fois dans doc_ids"
             )
+
+
+def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
+    return {name: value for name, value in meta.to_json().items() if name != "entities"}

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from legal_rag.agent_tools import entities_of
-from legal_rag.corpus import Document
 from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_in_french
 from legal_rag.deep_read.function_inputs import (
@@ -197,14 +196,11 @@ class DocumentFunctions(FunctionBase):
     def _index_of(self, sent: object) -> DocumentIndex:
         doc_id = self._id(sent)
         if doc_id not in self.loaded_doc_indexes:
-            self.loaded_doc_indexes[doc_id] = self._build_index(self._document(doc_id))
+            self.loaded_doc_indexes[doc_id] = self.corpus.document_index(doc_id)
             while len(self.loaded_doc_indexes) > KEPT_INDEXES:
                 self.loaded_doc_indexes.popitem(last=False)
         self.loaded_doc_indexes.move_to_end(doc_id)
         return self.loaded_doc_indexes[doc_id]
-
-    def _build_index(self, document: Document) -> DocumentIndex:
-        raise NotImplementedError
 
 
 def _how_many(name: str, sent: object, default: int) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from legal_rag.cleaning import storable
 from legal_rag.deep_read.grep import MOST_CONTEXT
 from legal_rag.filters import Filters
 from legal_rag.folding import fold_text
@@ -128,6 +129,18 @@ def pattern_of(sent: object) -> str:
     if not isinstance(sent, str) or not sent:
         raise ValueError("le motif doit être une expression régulière, écrite comme un texte")
     return sent
+
+
+def prompt_of(sent: object) -> str:
+    """Read what a model is to be asked, as it is written.
+
+    Raises:
+        ValueError: If it is empty.
+    """
+    text = storable(sent) if isinstance(sent, str) else text_of(sent, "\n")
+    if not text.strip():
+        raise ValueError("la demande est vide")
+    return text
 
 
 def context_of(sent: object) -> int:

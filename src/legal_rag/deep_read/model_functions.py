@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from legal_rag.deep_read.asking import AnswersCutShortError
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, MOST_READ, FunctionBase
-from legal_rag.tool_inputs import question_of, text_of
+from legal_rag.deep_read.function_inputs import prompt_of
+from legal_rag.tool_inputs import question_of
 
 
 class ModelFunctions(FunctionBase):
@@ -15,12 +16,11 @@ class ModelFunctions(FunctionBase):
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
-        return self._asker.query(text_of(prompt, "\n"))
+        return self._asker.query(prompt_of(prompt))
 
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
-        asked = [prompts] if isinstance(prompts, str) else list(prompts)
-        return self._asker.query_all([text_of(one, "\n") for one in asked])
+        return self._asker.query_all([prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)])
 
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, avec ses citations ; « AUCUNE RÉPONSE » si le
