@@ -8,7 +8,7 @@ import difflib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from legal_rag.folders import beside
 from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library_entities import LibraryEntities
 from legal_rag.plaid_format import PLAID_FOLDER
-from legal_rag.scope import Condition, citing_condition, conditions_of, own_name_condition
+from legal_rag.scope import Condition, citing_condition, conditions_of, naming_condition, own_name_condition
 from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
 RUNS = "runs"  # a user's own answers; they do too, see `legal_rag.runs`
+CORPUS_INDEX = "corpus_index.sqlite"  # what each document is and says; see `legal_rag.corpus_index`
 ENTITIES = "entities.sqlite"  # what was extracted of the documents; see `legal_rag.extraction.store`
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
@@ -176,6 +177,42 @@ class Library:
         """
         conditions = conditions_of(filters, self._connection, self._present)
         return self._meeting([*conditions, *self._extracted.conditions(filters.entity)])
+
+    def ids(self, filters: Filters) -> list[str]:
+        """Return the ids of the documents that pass filters, in the order they were indexed.
+
+        Raises:
+            ValueError: If they ask for entities, and none were extracted.
+        """
+        conditions = conditions_of(filters, self._connection, self._present)
+        return self._ids([*conditions, *self._extracted.conditions(filters.entity)])
+
+    def ids_citing(self, name: str) -> list[str]:
+        """Return the ids of the documents that cite an article or a decision, in the order they were indexed.
+
+        Raises:
+            ValueError: If the name is of neither.
+        """
+        return self._ids([naming_condition(name)])
+
+    def holding(self, hashes: Mapping[str, str]) -> list[str]:
+        """Return which of some documents are there with these contents, in the order they were indexed.
+
+        Args:
+            hashes: `Document.content_hash` by id.
+        """
+        query = f"""
+            SELECT id, content_hash FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND {self._present}
+            ORDER BY document_key
+        """  # noqa: S608
+        rows = self._connection.execute(query, (json.dumps(list(hashes)),))
+        return [doc_id for doc_id, content_hash in rows if hashes[doc_id] == content_hash]
+
+    def _ids(self, conditions: Sequence[Condition]) -> list[str]:
+        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
+        values = [value for condition in conditions for value in condition.values]
+        query = f"SELECT id FROM documents WHERE {sql} ORDER BY document_key"  # noqa: S608
+        return [doc_id for (doc_id,) in self._connection.execute(query, values)]
 
     def positions_named(self, query: str) -> Named:
         """Return the positions, as `positions` does, of documents that a question names, or that cite what it names."""

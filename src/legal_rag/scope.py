@@ -67,6 +67,16 @@ def citing_condition(query: str, connection: sqlite3.Connection, present: str) -
     return _few(_named(case_terms(query), own=False), connection, present)
 
 
+def naming_condition(name: str) -> Condition:
+    """Return the condition that a document cites an article or a decision, however many do.
+
+    Raises:
+        ValueError: If the name is of neither.
+    """
+    cases = case_terms(name)
+    return _named(cases or article_terms(name), own=False)
+
+
 def first_held(terms: Sequence[str], connection: sqlite3.Connection, present: str) -> str:
     """Return the first of some terms that any document present goes by; an empty one if there is none."""
     condition = f"term = ? AND own AND {present}"

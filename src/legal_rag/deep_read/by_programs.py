@@ -71,7 +71,7 @@ def _setup(work: Work, trace: Path | None, description: str, context: str) -> "R
         sub=sub,
         meter=work.meter,
         functions=env.functions,
-        values=env.values,
+        values=env.values_for_sandbox,
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
         logger=logger,

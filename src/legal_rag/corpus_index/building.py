@@ -1,0 +1,241 @@
+"""The corpus index, built from a Library: terms are counted, documents described, clusters found.
+
+In: a Library. Out: `corpus_index.sqlite` in its folder, put in place when it is complete. A build that was killed is taken
+up where it stopped, and gives the same index; so does one on several cores.
+"""
+
+import multiprocessing
+import os
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+from legal_rag.corpus import Document
+from legal_rag.corpus_index.clusters import fit_centres
+from legal_rag.corpus_index.describing import describe
+from legal_rag.corpus_index.frequencies import TermCounter, TermStatistics, is_counted
+from legal_rag.corpus_index.frozen import is_counted_already, read_statistics, write_centres, write_statistics
+from legal_rag.corpus_index.level_two import make_sections, sections_to_json
+from legal_rag.corpus_index.model_summaries import write_model_summaries
+from legal_rag.corpus_index.reading import CorpusIndex
+from legal_rag.corpus_index.records import DocumentIndex
+from legal_rag.corpus_index.rows import Row, assign_all, posted, put_rows
+from legal_rag.corpus_index.section_summaries import SubModel
+from legal_rag.corpus_index.tables import FORMAT_VERSION, connect_to_write, read_meta, write_meta
+from legal_rag.corpus_index.terms import read_terms
+from legal_rag.folders import beside, locked, sync
+from legal_rag.library import CORPUS_INDEX, STORE, Library
+from legal_rag.progress import progress
+from legal_rag.store import DOCUMENT_COLUMNS, connect_to_read, document_of_stored, present_at
+
+BATCH = 100  # documents described at once
+COLUMNS = ", ".join(DOCUMENT_COLUMNS)
+KeyRange = tuple[int, int]  # the first key, and the one behind the last
+
+
+class CorpusIndexer:
+    """Builds the two levels of a Library's index.
+
+    Args:
+        library: The Library.
+        sub_llm: Writes summaries where there is no official one; without it they are made of sentences of the text.
+    """
+
+    def __init__(self, library: Library, sub_llm: SubModel | None = None) -> None:
+        self.library, self._sub_llm = library, sub_llm
+
+    def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
+        """Build level 1, and put it in the place of the one before it.
+
+        Args:
+            parallel: On all cores.
+            batch_size: Documents described at once.
+
+        Raises:
+            ValueError: If another process is writing to the Library, or it was built anew since it was opened.
+        """
+        with locked(self.library.path):
+            self.library.check_unchanged()
+            library = self.library.reload()
+            fill_index(
+                library.path,
+                library.manifest["lineage"],
+                library.commit,
+                sub_llm=self._sub_llm,
+                workers=os.cpu_count() or 1 if parallel else 1,
+                batch_size=batch_size,
+            )
+        return CorpusIndex(library)
+
+    def build_document_index(self, doc_id: str) -> DocumentIndex:
+        """Build level 2 of one document, and keep it.
+
+        Raises:
+            LookupError: If there is no such document.
+        """
+        index = CorpusIndex(self.library)
+        made = make_sections(index, doc_id, self._sub_llm)
+        with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents WHERE id = ? AND removed IS NULL",
+                (getattr(self._sub_llm, "name", ""), sections_to_json(made), doc_id),
+            )
+        return made
+
+
+def fill_index(
+    folder: Path,
+    lineage: str,
+    commit: int,
+    *,
+    sub_llm: SubModel | None = None,
+    workers: int = 1,
+    batch_size: int = BATCH,
+) -> None:
+    """Build the index of a folder that holds a store, and put it in place; the caller keeps other writers out.
+
+    Args:
+        folder: Of a Library, or of one that is being built.
+        lineage: Of its manifest.
+        commit: Documents present at it are described.
+        sub_llm: See `CorpusIndexer`.
+        workers: Processes.
+        batch_size: Documents described at once.
+    """
+    target, unfinished = folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
+    key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
+    with closing(_begun(unfinished, key)) as connection:
+        work = _Filling(connection, folder / STORE, unfinished, commit)
+        statistics = work.counted()
+        work.described(statistics, workers, batch_size)
+        if sub_llm is not None:
+            write_model_summaries(connection, folder / STORE, sub_llm)
+        work.clustered(statistics)
+        work.finished(key)
+    sync(unfinished)
+    os.replace(unfinished, target)
+    sync(folder)
+
+
+def _begun(path: Path, key: dict[str, object]) -> sqlite3.Connection:
+    """Open what an earlier attempt left, if it was the same; else begin anew."""
+    if path.is_file():
+        with closing(sqlite3.connect(path)) as connection:
+            same = _meta_or_nothing(connection).get("building") == key
+        if not same:
+            for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
+                leftover.unlink(missing_ok=True)
+    connection = connect_to_write(path)
+    # With a journal of its own, what was written outlives a kill, and the processes that describe can read it.
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    write_meta(connection, {"building": key})
+    return connection
+
+
+def _meta_or_nothing(connection: sqlite3.Connection) -> dict[str, object]:
+    try:
+        return read_meta(connection)
+    except (sqlite3.DatabaseError, ValueError):  # damaged, or not even begun
+        return {}
+
+
+class _Filling:
+    """One build: what is done of it is in the file."""
+
+    def __init__(self, connection: sqlite3.Connection, store: Path, path: Path, commit: int) -> None:
+        self._connection, self._store, self._path, self._commit = connection, store, path, commit
+        with closing(connect_to_read(store)) as documents:
+            query = f"SELECT COUNT(*), COALESCE(MAX(document_key), 0) FROM documents WHERE {present_at(commit)}"  # noqa: S608
+            self.n_documents, self.last_key = documents.execute(query).fetchone()
+
+    def counted(self) -> TermStatistics:
+        """Count the terms of the corpus, unless that was done."""
+        if not is_counted_already(self._connection):
+            counter = TermCounter()
+            with closing(connect_to_read(self._store)) as documents:
+                query = f"SELECT id, content FROM documents WHERE {present_at(self._commit)} ORDER BY document_key"  # noqa: S608
+                rows = progress("Counting", iterable=documents.execute(query), total=self.n_documents, unit=" docs")
+                for doc_id, content in rows:
+                    if is_counted(doc_id, self.n_documents):
+                        counter.add(read_terms(content))
+            write_statistics(self._connection, counter.freeze())
+        return read_statistics(self._connection)
+
+    def described(self, statistics: TermStatistics, workers: int, batch_size: int) -> None:
+        """Describe the documents that are not yet."""
+        (last,) = self._connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()
+        ranges = [(start, start + batch_size) for start in range(last + 1, self.last_key + 1, batch_size)]
+        with progress("Describing", total=self.n_documents, unit=" docs") as bar:
+            for rows in _described(self._store, self._path, self._commit, ranges, statistics, workers):
+                with _transaction(self._connection):
+                    put_rows(self._connection, rows)
+                bar.update(len(rows))
+
+    def clustered(self, statistics: TermStatistics) -> None:
+        """Find clusters and topics; each document goes into its nearest one."""
+        drawn = (weights for _, doc_id, weights in posted(self._connection) if is_counted(doc_id, self.n_documents))
+        centres = fit_centres(drawn)
+        with _transaction(self._connection):
+            write_centres(self._connection, centres, centres.labels(statistics.shown))
+            assign_all(self._connection, centres)
+
+    def finished(self, key: dict[str, object]) -> None:
+        """Say that the index is whole, and leave one file that needs no journal."""
+        with _transaction(self._connection):
+            total = "INSERT OR REPLACE INTO totals SELECT ?, COUNT(*), COALESCE(SUM(char_count), 0) FROM documents"
+            self._connection.execute(total, (self._commit,))
+            self._connection.execute("DELETE FROM meta WHERE name = 'building'")
+            write_meta(self._connection, {"format_version": FORMAT_VERSION, **key})
+        self._connection.execute("PRAGMA journal_mode=DELETE")
+
+
+def _described(
+    store: Path, index: Path, commit: int, ranges: list[KeyRange], statistics: TermStatistics, workers: int
+) -> Iterator[list[Row]]:
+    """Describe documents by ranges of keys, in order."""
+    if workers == 1 or len(ranges) < 2:
+        yield from map(partial(_describe_range, store, commit, statistics), ranges)
+        return
+    # A fresh interpreter each: this one may have threads of torch, which no copy of a process survives.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open_statistics, initargs=(index,)) as pool:
+        yield from pool.map(partial(_describe_range, store, commit, None), ranges)
+
+
+_STATISTICS: list[TermStatistics] = []  # of a worker process
+
+
+def _open_statistics(index: Path) -> None:
+    with closing(sqlite3.connect(index)) as connection:
+        _STATISTICS[:] = [read_statistics(connection)]
+
+
+def _describe_range(store: Path, commit: int, statistics: TermStatistics | None, keys: KeyRange) -> list[Row]:
+    known = _STATISTICS[0] if statistics is None else statistics
+    with closing(connect_to_read(store)) as documents:
+        return [Row(key, one.id, added, describe(one, known)) for key, added, one in _documents(documents, commit, keys)]
+
+
+def _documents(connection: sqlite3.Connection, commit: int, keys: KeyRange) -> Iterator[tuple[int, int, Document]]:
+    query = f"""
+        SELECT document_key, added, {COLUMNS} FROM documents
+        WHERE document_key >= ? AND document_key < ? AND {present_at(commit)} ORDER BY document_key
+    """  # noqa: S608
+    for key, added, *values in connection.execute(query, keys):
+        yield key, added, document_of_stored(values)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:  # an interruption, too, must leave nothing half-done
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,79 @@
+"""Entities as people name them: which documents hold a name, a day, a sum, an article; and what a document names.
+
+In: a Library of which entities were extracted. Out: ids of documents; names as a text writes them. Entities of a text that
+has changed since they were extracted count for nothing.
+"""
+
+from collections.abc import Iterator
+
+from legal_rag.extraction import classes
+from legal_rag.extraction.terms import DATE_CLASSES, NAME_KINDS, WORD, amount_terms, name_term, name_words, words_of
+from legal_rag.legal_patterns import find_dates
+from legal_rag.library import Library
+from legal_rag.names import all_names_in
+
+MOST_NAMES = 20  # shown of a document
+NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts: what a list of names is made of
+FOLDED_CLASSES = tuple(
+    name for names in classes.CLASSES.values() for name in names if name not in NAME_KINDS and name not in DATE_CLASSES
+)
+
+
+class EntityNames:
+    """The entities of one Library."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    def find(self, text: str) -> list[str]:
+        """Return the ids of the documents of which an entity was extracted, in the order they were indexed.
+
+        A name that no document holds as a whole is looked up by its words: documents hold them all in one name each.
+
+        Raises:
+            ValueError: If nothing was extracted.
+        """
+        store = self._library.entities
+        if store is None:
+            raise ValueError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
+        found = {doc_id for term in _terms(text) for doc_id in store.doc_ids_having(term)}
+        if not found and (words := name_words(text)):
+            kinds = dict.fromkeys(NAME_KINDS.values())
+            for kind in kinds:
+                held = [set(store.doc_ids_having(name_term(kind + WORD, [word]))) for word in words]
+                found |= set.intersection(*held)
+        return self._library.holding(store.held_hashes(found)) if found else []
+
+    def shown_of(self, doc_id: str) -> tuple[str, ...]:
+        """Return the names in a document as its text writes them, each once, people and bodies first."""
+        entities = self._library.entities_of(doc_id) or []
+        names = [
+            " ".join(one["extraction_text"].split())
+            for wanted in NAMED_CLASSES
+            for one in entities
+            if one["extraction_class"] == wanted
+        ]
+        return tuple(dict.fromkeys(names))[:MOST_NAMES]
+
+    def terms(self) -> Iterator[str]:
+        """Stream the terms of all entities, each once, in order."""
+        store = self._library.entities
+        return iter(()) if store is None else store.all_terms()
+
+    def count(self) -> int:
+        """Count the terms of all entities."""
+        store = self._library.entities
+        return 0 if store is None else store.count_terms()
+
+
+def _terms(text: str) -> Iterator[str]:
+    """Yield the terms that an entity so named may have."""
+    yield text
+    for day in find_dates(text):
+        yield f"date:{day.value.isoformat()}"
+    yield from amount_terms(text)
+    yield from all_names_in(text)
+    if words := name_words(text):
+        yield from (name_term(kind, words) for kind in dict.fromkeys(NAME_KINDS.values()))
+    if words := words_of(text):
+        yield from (name_term(name, words) for name in FOLDED_CLASSES)

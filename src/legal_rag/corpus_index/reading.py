@@ -1,0 +1,357 @@
+"""The corpus index, open for reading: what each document is, which documents share a keyword, an entity, a day, a topic.
+
+In: a Library whose index was built. Out: values and read-only mappings, each look-up a query: opening it is instant,
+whatever it holds. It shows the Library's commit; any number of threads may share it.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from legal_rag.corpus_index.entity_names import EntityNames
+from legal_rag.corpus_index.mappings import LookUp
+from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
+from legal_rag.corpus_index.tables import BUILD_COMMAND, check_meta, connect_to_read, present_at, read_meta
+from legal_rag.corpus_index.words import WORDS, raw_words
+from legal_rag.filters import Filters
+from legal_rag.library import CORPUS_INDEX, STORE, Library
+
+BATCH = 500  # documents read at once
+META = """
+    SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
+           d.juridiction, d.formation, d.solution, d.extra, i.cluster,
+           EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key)
+    FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
+"""
+
+
+def has_corpus_index(corpus: Any) -> bool:
+    """Tell whether a corpus is a Library with a corpus index that holds for it."""
+    if not isinstance(corpus, Library):
+        return False
+    try:
+        CorpusIndex(corpus).close()
+    except (FileNotFoundError, ValueError, sqlite3.DatabaseError):
+        return False
+    return True
+
+
+class CorpusIndex:
+    """The index of one Library at one commit.
+
+    Args:
+        library: The Library.
+
+    Raises:
+        FileNotFoundError: If no index was built in it.
+        ValueError: If the index is of another build of the Library, or of another form.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.path = library.path / CORPUS_INDEX
+        if not self.path.is_file():
+            raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
+        self._present = present_at(library.commit)
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self.meta: Mapping[str, Any] = read_meta(self._connection)
+        check_meta(self.path, self.meta, library.manifest["lineage"])
+        self._names = EntityNames(library)
+
+    @classmethod
+    def open(cls, library: Library) -> "CorpusIndex":
+        """Open the index of a Library; see the class."""
+        return cls(library)
+
+    def reload(self) -> "CorpusIndex":
+        """Open the index at the Library's last commit; this one stays as it is."""
+        return CorpusIndex(self.library.reload())
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for connection in self._open:
+            connection.close()
+
+    @property
+    def corpus_path(self) -> str:
+        """The Library's folder."""
+        return str(self.library.path)
+
+    @property
+    def total_docs(self) -> int:
+        """How many documents there are."""
+        return self.library.n_documents
+
+    @property
+    def total_chars(self) -> int:
+        """The characters of all their texts."""
+        query = "SELECT chars FROM totals WHERE at_commit <= ? ORDER BY at_commit DESC LIMIT 1"
+        return int(self._one(query, self.library.commit)[0])
+
+    @property
+    def documents(self) -> Mapping[str, DocumentMeta]:
+        """Each document by its id, in the order they were indexed."""
+        return LookUp("document", self._meta, self._ids, lambda: self.total_docs, self.library.nearest_id)
+
+    @property
+    def keyword_index(self) -> Mapping[str, list[str]]:
+        """The ids of the documents by each keyword, as it is written most often; see `keyword`."""
+        keys = "SELECT DISTINCT shown FROM keywords ORDER BY shown"
+        count = "SELECT COUNT(DISTINCT shown) FROM keywords"
+        return LookUp(
+            "keyword",
+            lambda text: self.keyword(text) or None,
+            lambda: self._column(keys),
+            lambda: int(self._one(count)[0]),
+        )
+
+    @property
+    def entity_index(self) -> Mapping[str, list[str]]:
+        """The ids of the documents by what was extracted of them, as terms: `partie:lever`, `date:1993-05-12`.
+
+        Looked up are names and values as people write them, too; see `entity`.
+        """
+        names = self._names
+        return LookUp("entity", lambda text: names.find(text) or None, names.terms, names.count)
+
+    @property
+    def date_index(self) -> Mapping[str, list[str]]:
+        """The ids of the documents by their date, as the source writes it, rising."""
+        condition = f"decision_date <> '' AND {present_at(self.library.commit, 'd')}"
+        keys = f"SELECT DISTINCT decision_date FROM corpus.documents AS d WHERE {condition} ORDER BY decision_date"  # noqa: S608
+        count = f"SELECT COUNT(DISTINCT decision_date) FROM corpus.documents AS d WHERE {condition}"  # noqa: S608
+        found = f"SELECT id FROM corpus.documents AS d WHERE decision_date = ? AND {condition} ORDER BY document_key"  # noqa: S608
+        return LookUp(
+            "date",
+            lambda date: list(self._column(found, str(date))) or None,
+            lambda: self._column(keys),
+            lambda: int(self._one(count)[0]),
+        )
+
+    @property
+    def clusters(self) -> Mapping[int, list[str]]:
+        """The ids of the documents by the cluster that they are nearest to."""
+        return LookUp(
+            "cluster",
+            self._in_cluster,
+            lambda: self._column("SELECT cluster FROM clusters ORDER BY cluster"),
+            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
+        )
+
+    @property
+    def topics(self) -> Mapping[str, list[str]]:
+        """The ids of the documents by topic, which is a cluster named by its weightiest terms."""
+        return LookUp(
+            "topic",
+            self._in_topic,
+            lambda: self._column("SELECT topic FROM clusters ORDER BY cluster"),
+            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
+        )
+
+    @property
+    def links(self) -> Mapping[str, list[str]]:
+        """For each document the ids of the others of the corpus that it cites."""
+        return LookUp("document", self._cited, self._ids, lambda: self.total_docs, self.library.nearest_id)
+
+    def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
+        """Return ids in the order they were indexed, from a place on."""
+        query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
+        return list(self._column(query, -1 if limit is None else limit, offset))
+
+    def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
+        """Stream what is known of documents, hundreds with each query.
+
+        Args:
+            doc_ids: In this order, unknown ones left out; None takes all, in the order they were indexed.
+            entities: With their entities, each of which is a look-up of its own.
+        """
+        if doc_ids is not None:
+            for some in _in_batches(dict.fromkeys(doc_ids)):
+                found = {meta.doc_id: meta for meta in self._metas_of(some, entities)}
+                yield from (found[doc_id] for doc_id in some if doc_id in found)
+            return
+        last = -1
+        while rows := self._rows(
+            f"{META} WHERE i.document_key > ? AND {self._present} ORDER BY i.document_key LIMIT {BATCH}", last
+        ):
+            last = rows[-1][0]
+            yield from self._as_metas(rows, entities)
+
+    def summaries(
+        self, doc_ids: Iterable[str] | None = None, limit: int | None = None
+    ) -> Iterator[tuple[str, str]]:
+        """Stream ids with their summaries, in the order they were indexed; unknown ids are left out."""
+        wanted, values = "TRUE", []
+        if doc_ids is not None:
+            wanted, values = "i.id IN (SELECT value FROM json_each(?))", [json.dumps(list(doc_ids))]
+        query = f"""
+            SELECT id, summary FROM main.documents AS i WHERE {wanted} AND {self._present} ORDER BY document_key LIMIT ?
+        """  # noqa: S608
+        yield from self._connection.execute(query, (*values, -1 if limit is None else limit))
+
+    def keyword(self, text: str) -> list[str]:
+        """Return the ids of the documents that have a keyword, in the order they were indexed.
+
+        Number, gender, case and accents are passed over: "Élections" finds "élection". Several words are looked up as
+        one expression, and each for itself: documents are found that have the one, or all of the others.
+        """
+        stems = [stem for raw in raw_words(text) if (stem := WORDS[raw.lower()].stem)]
+        if not stems:
+            return []
+        each = " ".join(stems).split()
+        having = "SELECT document_key FROM postings WHERE term = ?"
+        all_of = " INTERSECT ".join([having] * len(each))
+        query = f"""
+            SELECT id FROM main.documents AS i WHERE {self._present} AND document_key IN
+            (SELECT * FROM ({all_of}) UNION {having}) ORDER BY document_key
+        """  # noqa: S608
+        return list(self._column(query, *each, " ".join(each)))
+
+    def entity(self, text: str) -> list[str]:
+        """Return the ids of the documents of which an entity was extracted, in order.
+
+        Args:
+            text: A name in any case ("société Lever"), a day, a sum, an article, a number; or a term.
+
+        Raises:
+            ValueError: If nothing was extracted of this corpus.
+        """
+        return self._names.find(text)
+
+    def find(self, filters: Filters) -> list[str]:
+        """Return the ids of the documents that pass filters; see `Library.ids`."""
+        return self.library.ids(filters)
+
+    def citing(self, name: str) -> list[str]:
+        """Return the ids of the documents that cite an article or a decision; see `Library.ids_citing`."""
+        return self.library.ids_citing(name)
+
+    def cited_by(self, doc_id: str) -> list[str]:
+        """Return the ids of the documents of the corpus that cite one.
+
+        Raises:
+            KeyError: If there is no such document.
+        """
+        key = self._key(doc_id)
+        terms = "SELECT term FROM corpus.names WHERE document_key = ? AND own"
+        query = f"SELECT DISTINCT document_key FROM corpus.names WHERE own = 0 AND term IN ({terms})"  # noqa: S608
+        citing = list(self._column(query, key))
+        links = self.library.citation_links().links_from(citing)
+        return self._ids_of(sorted({link.citing for link in links if link.cited == key}))
+
+    def document_index(self, doc_id: str) -> DocumentIndex:
+        """Return the sections of a document: what was kept of them, else made now.
+
+        Raises:
+            KeyError: If there is no such document.
+        """
+        from legal_rag.corpus_index.level_two import kept_or_made
+
+        return kept_or_made(self, self._key(doc_id), doc_id)
+
+    def kept_sections(self, document_key: int) -> str | None:
+        """Return what was kept of a document's sections, as JSON."""
+        row = self._one("SELECT value FROM sections WHERE document_key = ?", document_key)
+        return None if row is None else str(row[0])
+
+    def frequencies(self, terms: Iterable[str]) -> tuple[dict[str, int], dict[str, str]]:
+        """Return, of some terms, in how many documents each stood at the full build, and how it is written."""
+        query = "SELECT term, frequency, shown FROM terms WHERE term IN (SELECT value FROM json_each(?))"
+        rows = self._rows(query, json.dumps(list(terms)))
+        return {term: n for term, n, _ in rows}, {term: shown for term, _, shown in rows}
+
+    def _meta(self, doc_id: Any) -> DocumentMeta | None:
+        return next(iter(self._metas_of([str(doc_id)], entities=True)), None)
+
+    def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
+        condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"
+        return self._as_metas(self._rows(f"{META} WHERE {condition}", json.dumps(list(doc_ids))), entities)
+
+    def _as_metas(self, rows: Sequence[tuple[Any, ...]], entities: bool) -> Iterator[DocumentMeta]:
+        keywords: dict[int, list[str]] = {}
+        query = """
+            SELECT document_key, shown FROM keywords WHERE document_key IN (SELECT value FROM json_each(?))
+            ORDER BY document_key, place
+        """
+        for key, shown in self._rows(query, json.dumps([row[0] for row in rows])):
+            keywords.setdefault(key, []).append(shown)
+        for key, doc_id, size, chars, title, summary, kind, date, court, formation, solution, extra, cluster, kept in rows:
+            further = json.loads(extra)
+            yield DocumentMeta(
+                doc_id=doc_id,
+                file_path=str(further.get("file_path") or ""),
+                file_size=size,
+                char_count=chars,
+                title=title,
+                summary=summary,
+                keywords=tuple(keywords.get(key, ())),
+                entities=self._names.shown_of(doc_id) if entities else (),
+                doc_type=kind,
+                date=date,
+                author=str(further.get("author") or court),
+                juridiction=court,
+                formation=formation,
+                solution=solution,
+                number=str(further.get("number") or ""),
+                cluster=cluster,
+                has_detailed_index=bool(kept),
+                detailed_index_path=str(self.path) if kept else "",
+            )
+
+    def _in_cluster(self, cluster: Any) -> list[str] | None:
+        if self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
+            return None
+        query = f"SELECT id FROM main.documents AS i WHERE cluster = ? AND {self._present} ORDER BY document_key"  # noqa: S608
+        return list(self._column(query, cluster))
+
+    def _in_topic(self, topic: Any) -> list[str] | None:
+        row = self._one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
+        return None if row is None else self._in_cluster(row[0])
+
+    def _cited(self, doc_id: Any) -> list[str] | None:
+        row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", str(doc_id))  # noqa: S608
+        if row is None:
+            return None
+        return self._ids_of(link.cited for link in self.library.citation_links().links_from([row[0]]))
+
+    def _ids_of(self, keys: Iterable[int]) -> list[str]:
+        query = f"""
+            SELECT id FROM main.documents AS i WHERE document_key IN (SELECT value FROM json_each(?)) AND {self._present}
+            ORDER BY document_key
+        """  # noqa: S608
+        return list(self._column(query, json.dumps(list(keys))))
+
+    def _key(self, doc_id: str) -> int:
+        row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", doc_id)  # noqa: S608
+        if row is None:
+            raise KeyError(f"no document {doc_id!r} (the nearest is {self.library.nearest_id(doc_id)!r})")
+        return int(row[0])
+
+    def _ids(self) -> Iterator[str]:
+        return self._column(f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key")  # noqa: S608
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        # One connection a thread: SQLite's own rule, and it lets threads read at once.
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = connect_to_read(self.path, self.library.path / STORE)
+            self._open.append(connection)
+        return connection
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._connection.execute(query, values).fetchall()
+
+    def _column(self, query: str, *values: Any) -> Iterator[Any]:
+        return (row[0] for row in self._connection.execute(query, values))
+
+
+def _in_batches(doc_ids: Iterable[str]) -> Iterator[list[str]]:
+    ids = list(doc_ids)
+    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))

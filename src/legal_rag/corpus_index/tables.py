@@ -1,0 +1,105 @@
+"""The file of the corpus index: `corpus_index.sqlite` in a Library's folder, its tables, and how it is opened.
+
+In: the file. Out: connections. A row of `documents` says in which commit of the Library it came and went, as the store's
+do; the numbers of a full build, by which later documents are judged, stay as they were then: they are frozen.
+"""
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from legal_rag.store import PATIENCE_SECONDS, READ_CACHE_KB
+
+FORMAT_VERSION = 1
+BUILD_COMMAND = "build one with 'legal-rag corpus-index'"
+SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID; -- JSON: format, lineage, frozen counts
+CREATE TABLE documents (
+    document_key INTEGER PRIMARY KEY, -- the store's
+    id TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
+    char_count INTEGER NOT NULL, file_size INTEGER NOT NULL, doc_type TEXT NOT NULL,
+    cluster INTEGER, -- none where a document has no keyword of the full build
+    summary_source TEXT NOT NULL, summary TEXT NOT NULL
+);
+CREATE INDEX documents_by_id ON documents (id);
+CREATE INDEX documents_by_cluster ON documents (cluster);
+CREATE INDEX documents_removed ON documents (removed) WHERE removed IS NOT NULL;
+CREATE TABLE keywords (
+    document_key INTEGER NOT NULL REFERENCES documents, place INTEGER NOT NULL, -- from 0, the weightiest first
+    term TEXT NOT NULL, shown TEXT NOT NULL, weight REAL NOT NULL,
+    PRIMARY KEY (document_key, place)
+) WITHOUT ROWID;
+CREATE INDEX keywords_by_shown ON keywords (shown);
+CREATE TABLE postings ( -- by what a document is found: its keywords, and the words of those that are expressions
+    term TEXT NOT NULL, document_key INTEGER NOT NULL REFERENCES documents, weight REAL NOT NULL,
+    PRIMARY KEY (term, document_key)
+) WITHOUT ROWID;
+CREATE INDEX postings_by_document ON postings (document_key);
+CREATE TABLE terms (
+    term TEXT PRIMARY KEY, shown TEXT NOT NULL, frequency INTEGER NOT NULL -- documents that held it at the full build
+) WITHOUT ROWID;
+CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL); -- little-endian f4
+CREATE TABLE features (place INTEGER PRIMARY KEY, term TEXT NOT NULL); -- what the centres' numbers stand for
+CREATE TABLE totals (at_commit INTEGER PRIMARY KEY, documents INTEGER NOT NULL, chars INTEGER NOT NULL);
+CREATE TABLE sections (document_key INTEGER PRIMARY KEY REFERENCES documents, made_by TEXT NOT NULL, value TEXT NOT NULL);
+"""
+KEYED_TABLES = ("sections", "postings", "keywords", "documents")  # those with a document's key, the ones that refer to others first
+
+
+def present_at(commit: int, alias: str = "i") -> str:
+    """Return the SQL condition that a row of `documents` was in the corpus at a commit."""
+    return f"({alias}.added <= {commit:d} AND ({alias}.removed IS NULL OR {alias}.removed > {commit:d}))"
+
+
+def connect_to_read(path: Path, store: Path) -> sqlite3.Connection:
+    """Open an index for reading only, with the Library's store beside it, as `corpus`."""
+    connection = _read_only(path)
+    try:
+        connection.execute("SELECT 1 FROM meta LIMIT 1")
+    except sqlite3.OperationalError:  # what a kill left half-written is rolled back by a writer alone
+        connection.close()
+        with sqlite3.connect(path, timeout=PATIENCE_SECONDS) as writer:
+            writer.execute("SELECT 1 FROM meta LIMIT 1")
+        writer.close()
+        connection = _read_only(path)
+    connection.execute("ATTACH ? AS corpus", (store.absolute().as_uri() + "?mode=ro",))
+    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")
+    return connection
+
+
+def connect_to_write(path: Path) -> sqlite3.Connection:
+    """Open an index for writing; its tables are made where there is none."""
+    connection = sqlite3.connect(path, timeout=PATIENCE_SECONDS, isolation_level=None)
+    if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+    return connection
+
+
+def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Return all that an index says of itself."""
+    return {name: json.loads(value) for name, value in connection.execute("SELECT name, value FROM meta")}
+
+
+def write_meta(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+    """Have an index say something of itself."""
+    rows = [(name, json.dumps(value, ensure_ascii=False)) for name, value in values.items()]
+    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def check_meta(path: Path, meta: Mapping[str, Any], lineage: str) -> None:
+    """Make sure that an index is a complete one of this form, of the Library it lies in.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if meta.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
+    if meta.get("lineage") != lineage:
+        raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    address = path.absolute().as_uri() + "?mode=ro"
+    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
