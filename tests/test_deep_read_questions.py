@@ -8,7 +8,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))  # behind everything: no name there hides another
 
-from deep_read import end_to_end, functions_alone, open_or_build, plain_value, read_rows
+from deep_read import WAYS, end_to_end, open_or_build, plain_value, read_rows
 from deep_read_questions import QUESTIONS
 
 MODULES = sorted((Path(__file__).parent.parent / "benchmarks" / "deep_read_questions").glob("*.py"))
@@ -25,9 +25,9 @@ def library(shared_data, tmp_path_factory):
     return open_or_build(shared_data, tmp_path_factory.mktemp("decisions"))
 
 
-@pytest.fixture(scope="module")
-def asking_deep_read(library):
-    with end_to_end(library, QUESTIONS) as way:
+@pytest.fixture(scope="module", params=WAYS)
+def way(request, library):
+    with WAYS[request.param](library, QUESTIONS) as way:
         yield way
 
 
@@ -60,17 +60,9 @@ def test_an_answer_is_neither_empty_nor_found_by_chance(name, rows):
 @pytest.mark.parametrize("name", BY_ID)
 @pytest.mark.shared
 @pytest.mark.slow
-def test_the_functions_alone_give_the_answer_that_the_rows_give(name, rows, library):
+def test_every_way_gives_the_answer_that_the_rows_give(name, rows, way):
     question = BY_ID[name]
-    assert plain_value(functions_alone(library)(question).value) == plain_value(question.oracle(rows))
-
-
-@pytest.mark.parametrize("name", BY_ID)
-@pytest.mark.shared
-@pytest.mark.slow
-def test_a_deep_read_gives_the_answer_that_the_rows_give(name, rows, asking_deep_read):
-    question = BY_ID[name]
-    assert plain_value(asking_deep_read(question).value) == plain_value(question.oracle(rows))
+    assert plain_value(way(question).value) == plain_value(question.oracle(rows))
 
 
 @pytest.mark.shared
