@@ -142,6 +142,12 @@ def test_a_decision_is_outlined_by_its_headings_numbers_and_articles():
     ]
 
 
+@pytest.mark.parametrize(("sign", "other"), [("\n", "\r\n"), (" :", "\u00a0:"), ("'", "’"), ("\n\n", "\n \n\n")])
+def test_line_ends_blanks_and_apostrophes_of_any_kind_make_no_difference(sign, other):
+    expected = [(level, title.replace("'", "’")) for level, title in outline(DECISION)]
+    assert [(level, title.replace("'", "’")) for level, title in outline(DECISION.replace(sign, other))] == expected
+
+
 def test_a_section_is_a_span_of_the_text_with_its_heading():
     node = build_tree(DECISION).children[2]
     assert DECISION[slice(*node.heading)] == "SUR LES GRIEFS RELATIFS À LA CAMPAGNE ÉLECTORALE :"

@@ -24,7 +24,7 @@ from legal_rag.structure.marks import (
 Match = re.Match[str]
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞŒŸ", "a-zß-öø-ÿœ"
-_END = rf"{BLANK}{{0,4}}$"
+_END = r"[ \t\u00a0\u202f\r]{0,4}$"
 _LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line that is no paragraph
 
 

@@ -5,7 +5,7 @@ In: a text. Out: its tree.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 
@@ -20,7 +20,6 @@ _NEW_PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ])")
 _STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", re.MULTILINE)
 _BEHIND_PART = re.compile(r"[.;]?\s*")
 _SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
-MOST_MARKS = 20_000  # of a text: where there are more, those of the lowest ranks are none
 _END = Mark(sys.maxsize, sys.maxsize, "", 0)  # behind the last mark of any text
 _LOWEST = 1000  # rank below all others
 FRONT = "En-tête"  # title of what stands before the first heading
@@ -41,10 +40,7 @@ def build_tree(text: str) -> TreeNode:
 
     It takes time in proportion to the text, whatever the text; equal texts have equal trees.
     """
-    marks = _bearable(_all_marks(text))
-    document = _nested(marks, len(text))
-    numbers = count()
-    return _node(text, document, 0, numbers)
+    return _node(text, _nested(_all_marks(text), len(text)), 0, count())
 
 
 def _all_marks(text: str) -> list[Mark]:
@@ -93,14 +89,6 @@ def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
 def _part(text: str, start: int, end: int, rank: int) -> Mark:
     """Return the mark of a section that has the beginning of its text for a title."""
     return Mark(start, start, title_of(text, start, end, TITLE_CHARS), rank, "part")
-
-
-def _bearable(marks: Iterable[Mark]) -> list[Mark]:
-    kept = list(marks)
-    while len(kept) > MOST_MARKS:
-        lowest = max(mark.rank for mark in kept)
-        kept = [mark for mark in kept if mark.rank < lowest]
-    return kept
 
 
 def _nested(marks: list[Mark], length: int) -> _Draft:
