@@ -199,6 +199,7 @@ def test_paragraphs_of_a_quotation_that_are_numbered_anew_lie_inside_the_paragra
         ("# Bail\nx\n## Loyer\ny\n## Charges\nz", ["Bail", "Loyer", "Charges"]),
         ("De : Anne\nÀ : Luc\nObjet : retard\n\nBonjour", ["De : Anne", "Objet : retard"]),
         ("Première résolution\n\nElle décide.\n\nSixième résolution\n.", ["Première résolution", "Sixième résolution"]),
+        ("Rejette.\nORDONNE :\nArticle 1er : Rejet.", ["En-tête", "ORDONNE", "Article 1er : Rejet"]),
         ("MOTIFS\nUn.\n***\nVu le jugement du 3 mai.", ["MOTIFS", "Vu le jugement du 3 mai"]),
         ("ANNEXE 1 - Tarifs\n12 euros", ["ANNEXE 1 - Tarifs"]),
     ],
@@ -221,6 +222,7 @@ def test_a_heading_is_found_however_it_is_written(text, expected):
         "Elle demande à la cour :\n- de confirmer",
         "Vu le code électoral :\nbien",
         "1. pain\n2. lait\n3. sel",
+        "ORDONNE la restitution des sommes versées.",
     ],
 )
 def test_what_only_looks_like_a_heading_is_text(text):

@@ -69,7 +69,8 @@ def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, 
     _SPELT.update((_letters(words), words) for words in known)
     spelt = "|".join(map(_phrase, known))
     capitals = rf"(?:{spelt})(?![\w'’]|{BLANK}QU[E'’]){_MORE if more else ''}{BLANK}?[:,.]?"
-    return Rule(rank, re.compile(rf"{capitals}|(?i:{spelt}){BLANK}?[:,.]?(?={_END})", re.MULTILINE), deciding=deciding)
+    line, led = rf"(?i:{spelt}){BLANK}?[:;,.]?(?={_END})", rf"(?i:{spelt}){BLANK}?:"
+    return Rule(rank, re.compile(f"{line}|{led if alone else capitals}", re.MULTILINE), deciding=deciding)
 
 
 _SPELT: dict[str, str] = {}  # the known headings, by their letters alone
@@ -123,8 +124,9 @@ def _is_title_in_capitals(match: Match) -> bool:
 
 
 _SAYS = re.compile(
-    r"^(?:Vu|Après|Ont)\b|\b(?:a|ont|est|sont|était|étaient|avait|avaient|sera|seront|fait|font|doit|dit|demande|demandent|conclut|expose"
-    r"|concluent|sollicite|sollicitent|soutient|soutiennent|prétend|exposent|invoque|oppose|réplique|rappelle"
+    r"^(?:Vu|Après|Ont)\b|\b(?:a|ont|est|sont|était|étaient|avait|avaient|sera|seront|fait|font|doit|dit|demande"
+    r"|demandent|conclut|concluent|sollicite|sollicitent|soutient|soutiennent|prétend|expose|exposent|invoque|oppose"
+    r"|réplique|rappelle"
     r"|se|je|il|elle|ils|elles|nous|vous|qui|que)\b|\bqu['’]"
     r"|(?: de| du| des| à| le| la| les| par| pour| avec) ?:?$"
 )
