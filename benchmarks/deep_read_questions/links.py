@@ -98,20 +98,21 @@ def what_became_of_two_decisions(rows: Sequence[Row]) -> dict[str, list[list[str
 @question(
     QUESTIONS,
     """Quelle décision a annulé une élection à cause d'un tract imputant à l'ancien ministre de la santé le drame de la
-    transfusion sanguine ? Identifiant, date, et position de ces mots dans le texte.""",
+    transfusion sanguine ? Citer ce que le tract contenait.""",
     """
     question = "tract imputant à l'ancien ministre de la santé le drame de la transfusion sanguine"
-    hits = search_passages(question, k=5, solution="annulation")
+    hits = search_passages(question, k=2, solution="annulation")
     for hit in hits:
-        print(hit["doc_id"], hit["char_start"], hit["char_end"])
+        print(hit["doc_id"], hit["text"])
     """,
     """
     doc_id = hits[0]["doc_id"]
-    (place,) = grep_document(doc_id, "le drame de la transfusion sanguine")
-    FINAL([doc_id, get_doc_meta(doc_id)["date"], place["start"], place["end"]])
+    (place,) = grep_document(doc_id, "allégation nouvelle imputant à l'action ministérielle de M. Evin")
+    FINAL(f"Le tract contenait une « {place['text']} » [Source: {doc_id}, chars {place['start']}-{place['end']}].")
     """,
 )
-def the_decision_on_a_slanderous_leaflet(rows: Sequence[Row]) -> list[object]:
+def the_decision_on_a_slanderous_leaflet(rows: Sequence[Row]) -> str:
     (row,) = (row for row in council(rows, solution="annulation") if "transfusion sanguine" in row["content"])
-    start = row["content"].index("le drame de la transfusion sanguine")
-    return [row["id"], row["decision_date"], start, start + len("le drame de la transfusion sanguine")]
+    words = "allégation nouvelle imputant à l'action ministérielle de M. Evin"
+    start = row["content"].index(words)
+    return f"Le tract contenait une « {words} » [Source: {row['id']}, chars {start}-{start + len(words)}]."
