@@ -2,38 +2,50 @@
 
 In: functions and values by name, limits, code. Out: what the code printed, and how it ended. State is kept from one
 program to the next, in the child; a child that was killed takes it along.
+
+The walls, on Linux: only the system calls that computing takes (seccomp); no files but those of a scratch folder
+(Landlock, and that folder as root in a user namespace); no network, processes or others' memory of its own; a user
+without rights, where root starts it; limits on memory, processor time, time, output and what is written. Python's audit
+hooks are a second wall. What a child says is never trusted: a program may write to the channel itself, and then fools
+nobody but itself.
+
+Not covered: faults of the kernel, of the processor (what timing gives away) and of Python outside the child; how long a
+function takes that a program calls; that a file exists and how large it is, where the system allows no user namespaces;
+what the functions given can reach, which is theirs to bound. On macOS there are no such walls, and on Windows no
+sandbox.
 """
 
 import inspect
+import signal
 import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-from legal_rag.deep_read.sandbox_channel import ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
+from legal_rag.deep_read.sandbox_channel import ChildGoneError, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox_child import wire
 from legal_rag.deep_read.sandbox_process import Child, StartError
-from legal_rag.deep_read.sandbox_walls import Walls, system_name, walls, walls_of
+from legal_rag.deep_read.sandbox_result import MOST_ERROR, Output, SandboxResult, Status, end_in_french
+from legal_rag.deep_read.sandbox_walls import Walls, walls, walls_of
 
 __all__ = ["Limits", "Sandbox", "SandboxResult", "Walls", "walls"]
-Status = Literal["ok", "error", "timeout", "killed", "refused"]
 MOST_CODE = 200_000  # characters of one program
-MOST_ERROR = 10_000  # characters of what a child says of an error
 LOST = "les variables sont perdues, le prochain programme repart de zéro"
-ABROAD = "Windows : le bac à sable n'y existe pas ; l'environnement « docker » ou WSL y suppléent"
+WINDOWS = "refusé : sous Windows il n'y a pas de bac à sable ; l'environnement « docker » ou WSL y suppléent"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Limits:
-    """What one program may take; memory and disk are those of the sandbox."""
+    """What programs may take."""
 
     memory_mb: int = 512  # beyond what Python itself takes
-    cpu_s: float = 10.0
-    wall_s: float = 20.0  # the functions' own time is not counted
-    output_chars: int = 20_000
-    disk_mb: int = 16  # written in all, also what was deleted since
+    cpu_s: float = 10.0  # each program
+    wall_s: float = 20.0  # each program, the functions' own time not counted
+    output_chars: int = 20_000  # each program; what is beyond is counted, not kept
+    disk_mb: int = 16  # all programs of a sandbox together, what they deleted included
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -42,50 +54,47 @@ class Limits:
                 raise ValueError(f"a sandbox's {field.name} must be above 0, got {value}")
 
 
-class SandboxResult(NamedTuple):
-    """How a program ended."""
-
-    status: Status
-    output: str  # what it printed, to stdout and stderr, up to the limit; then how many characters more
-    error: str | None = None  # its traceback, or one line in French that says what stopped it
-
-
 class Sandbox:
-    """Runs programs; a context manager."""
+    """Runs programs, one at a time; a context manager."""
 
     def __init__(
         self,
         functions: Mapping[str, Callable[..., Any]],
-        limits: Limits = Limits(),
+        limits: Limits | None = None,
         *,
         values: Mapping[str, Any] | None = None,
         accept_no_walls: bool = False,
     ) -> None:
-        """Make a sandbox; its child starts with the first program.
+        """Start a sandbox; its child gets ready while others do something else.
 
         Args:
-            functions: What programs may call, by name; they run here, one at a time.
-            limits: Of each program.
-            values: What programs find, by name: plain values.
+            functions: What programs may call, by name; they run here, one at a time, in the thread that calls `run`.
+            limits: What programs may take; None takes the defaults.
+            values: What programs find, by name: None, bool, int, float, str, and lists, tuples and dicts of such.
             accept_no_walls: Run programs even where this system cannot contain them.
 
         Raises:
-            ValueError: If a name is none, or a value is not plain.
+            ValueError: If a name is none, or a value is not plain, or there is too much of it.
         """
         for name in (*functions, *(values or {})):
             if not name.isidentifier():
                 raise ValueError(f"not a name that a program can use: {name!r}")
-        self._functions, self._limits, self._accept_no_walls = dict(functions), limits, accept_no_walls
+        self._functions, self._limits = dict(functions), limits or Limits()
+        self._accept_no_walls = accept_no_walls
         self._setup = {
             "functions": {name: inspect.getdoc(function) or "" for name, function in functions.items()},
             "values": dict(values or {}),
-            "output_chars": limits.output_chars,
-            "memory": limits.memory_mb << 20,
+            "output_chars": self._limits.output_chars,
+            "memory": self._limits.memory_mb << 20,
         }
-        wire.message(self._setup, wire.MOST_BYTES)
-        self._child: Child | None = None
-        self._closing: weakref.finalize | None = None
+        wire.message(self._setup)
         self._lock, self._closed = threading.Lock(), False
+        self._child: Child | None = None
+        self._ready = False
+        self._ending: weakref.finalize | None = None
+        if sys.platform != "win32":
+            with suppress(OSError):  # `run` tries again, and tells
+                self._start()
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -110,10 +119,6 @@ class Sandbox:
         try:
             if self._closed:
                 raise ValueError("this sandbox is closed")
-            if len(code) > MOST_CODE:
-                return SandboxResult("refused", "", f"refusé : {len(code)} caractères de code, {MOST_CODE} au plus")
-            if reason := self._started():
-                return SandboxResult("refused", "", reason)
             return self._run(code)
         except BaseException:
             self._end_child()
@@ -121,105 +126,83 @@ class Sandbox:
         finally:
             self._lock.release()
 
-    def _started(self) -> str | None:
-        """Start a child where there is none; returns why not, in French."""
-        if self._child is not None:
-            return None
-        if sys.platform == "win32":
-            return f"refusé : {system_name()} : {ABROAD}"
-        try:
-            child = Child(self._setup, self._limits.disk_mb << 20)
-        except (StartError, OSError) as error:
-            return f"refusé : {error}"
-        self._child, self._closing = child, weakref.finalize(self, child.end)
-        refusal = None if self._accept_no_walls else walls_of(child.walls).refusal()
-        if refusal:
-            self._end_child()
-        return refusal
-
     def _run(self, code: str) -> SandboxResult:
-        child = self._child
-        assert child is not None  # noqa: S101
-        clock = child.clock(self._limits.wall_s, self._limits.cpu_s)
-        output = _Output(self._limits.output_chars)
+        if sys.platform == "win32":
+            return SandboxResult("refused", "", WINDOWS)
+        if len(code) > MOST_CODE:
+            return SandboxResult("refused", "", f"refusé : {len(code)} caractères de code, au plus {MOST_CODE}")
         try:
-            self._tell(child, clock, {"code": code})
-            while True:
-                kind, content = child.channel.receive(clock)
-                if kind == "printed":
-                    output.add(content["text"])
-                elif kind == "call":
-                    child.stop()
-                    clock.stop()
-                    self._tell(child, clock, self._answer(**content))
-                elif kind == "done":
-                    child.stop()
-                    output.n_beyond += max(0, content["beyond"])
-                    return _ended(output, content["error"])
-                else:
-                    raise ForgedMessageError(f"un message « {kind} » au milieu d'un programme")
+            child = self._child or self._start()
+            if not self._ready and (refusal := self._begin(child)):
+                self._end_child()
+                return SandboxResult("refused", "", refusal)
+        except (StartError, OSError) as error:
+            self._end_child()
+            return SandboxResult("refused", "", f"refusé : {error}")
+        output = Output(self._limits.output_chars)
+        try:
+            return self._converse(child, code, output)
         except OutOfTimeError as error:
-            return self._lost("timeout", output, f"arrêté : {error}")
+            return self._lost("timeout", output, str(error))
         except ForgedMessageError as error:
-            return self._lost("killed", output, f"arrêté : le programme a contrefait un message ({error})")
+            return self._lost("killed", output, f"le programme a contrefait un message ({error})")
         except ChildGoneError:
-            return self._lost("killed", output, _end_in_french(child.how_it_ended()))
+            ended = child.exit_code()
+            return self._lost("timeout" if ended == -signal.SIGXCPU else "killed", output, end_in_french(ended))
 
-    def _tell(self, child: Child, clock: Clock, content: Mapping[str, Any]) -> None:
-        child.go()
-        clock.go()
-        child.channel.send(clock, wire.message(content, wire.MOST_BYTES))
+    def _start(self) -> Child:
+        self._child, self._ready = Child(), False
+        self._ending = weakref.finalize(self, self._child.end)
+        return self._child
 
-    def _answer(self, name: str, arguments: list[Any], named: dict[str, Any]) -> Mapping[str, Any]:
+    def _begin(self, child: Child) -> str | None:
+        """Wait for the child to be ready; returns why no program may run in it, in French."""
+        stand = walls_of(child.begin(self._setup, self._limits.disk_mb << 20))
+        self._ready = True
+        return None if self._accept_no_walls else stand.refusal()
+
+    def _converse(self, child: Child, code: str, output: Output) -> SandboxResult:
+        clock = child.clock(self._limits.wall_s, self._limits.cpu_s)
+        answer: bytes | None = wire.message({"code": code})
+        while True:
+            if answer is not None:
+                child.release()
+                clock.go()
+                child.channel.send(clock, answer)
+                answer = None
+            kind, content = child.channel.receive(clock)
+            if kind == "printed":
+                output.add(content["text"])
+            elif kind == "call":
+                child.wait_for_function()
+                clock.stop()
+                answer = self._answer(**content)
+            elif kind == "done":
+                child.hold()
+                return output.result(**content)
+            else:
+                raise ForgedMessageError(f"un message « {kind} » au milieu d'un programme")
+
+    def _answer(self, name: str, arguments: list[Any], named: dict[str, Any]) -> bytes:
         if name not in self._functions:
-            raise ForgedMessageError(f"l'appel d'une fonction inconnue : {name!r:.50}")
+            raise ForgedMessageError(f"l'appel d'une fonction qui n'a pas été donnée : {name!r:.50}")
         try:
-            answer = {"kind": "returned", "value": self._functions[name](*arguments, **named)}
-            wire.message(answer, wire.MOST_BYTES)
+            return wire.message({"kind": "returned", "value": self._functions[name](*arguments, **named)})
         except Exception as error:  # whatever goes wrong in a function is told to the program that called it
-            return _raised(error)
-        return answer
+            return wire.message({"kind": "raised", "name": type(error).__name__, "arguments": _arguments(error)})
 
-    def _lost(self, status: Status, output: "_Output", reason: str) -> SandboxResult:
+    def _lost(self, status: Status, output: Output, reason: str) -> SandboxResult:
         self._end_child()
-        return SandboxResult(status, output.text(), f"{reason} ; {LOST}")
+        return SandboxResult(status, output.text(), f"arrêté : {reason} ; {LOST}")
 
     def _end_child(self) -> None:
         self._child = None
-        if self._closing is not None:
-            self._closing()
+        if self._ending is not None:
+            self._ending()
 
 
-class _Output:
-    """What a program printed, up to a limit."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._pieces, self._count = most, list[str](), 0
-        self.n_beyond = 0
-
-    def add(self, text: str) -> None:
-        kept = text[: self._most - self._count]
-        self.n_beyond += len(text) - len(kept)
-        self._count += len(kept)
-        self._pieces.append(kept)
-
-    def text(self) -> str:
-        beyond = f"\n… [{self.n_beyond} caractères de plus]" if self.n_beyond else ""
-        return "".join(self._pieces) + beyond
-
-
-def _ended(output: _Output, error: str | None) -> SandboxResult:
-    if error is None:
-        return SandboxResult("ok", output.text())
-    return SandboxResult("error", output.text(), error[:MOST_ERROR])
-
-
-def _raised(error: Exception) -> Mapping[str, Any]:
-    plain = [one for one in error.args if one is None or isinstance(one, str | int | float)]
-    return {"kind": "raised", "name": type(error).__name__, "arguments": plain}
-
-
-def _end_in_french(code: int | None) -> str:
-    if code is None:
-        return "arrêté : le programme a fermé le canal"
-    return f"arrêté : le processus du programme a pris fin ({code})"
+def _arguments(error: Exception) -> list[Any]:
+    """Return what makes the same error in the child: its own arguments if they are plain, else what it says."""
+    if all(isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args):
+        return [one[:MOST_ERROR] if isinstance(one, str) else one for one in error.args]
+    return [str(error)[:MOST_ERROR]]

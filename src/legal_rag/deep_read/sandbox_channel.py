@@ -12,6 +12,7 @@ from typing import Any
 
 from legal_rag.deep_read.sandbox_child import wire
 
+NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # where a broken pipe would end this process
 PIECE = 1 << 18  # bytes read at once
 KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "ready": {"walls": dict},
@@ -82,14 +83,17 @@ class Channel:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self._connection = connection
-        self._poll = select.poll()
+        self._arriving, self._leaving = select.poll(), select.poll()
+        self._arriving.register(connection, select.POLLIN)
+        self._leaving.register(connection, select.POLLOUT)
         self._got = bytearray()
-        self._listener: int | None = None
+        self._listener = -1
         self._answer: Callable[[], None] = lambda: None
 
     def listen(self, listener: int, answer: Callable[[], None]) -> None:
         """Also call `answer` whenever a descriptor has something to tell, as long as messages are waited for."""
         self._listener, self._answer = listener, answer
+        self._arriving.register(listener, select.POLLIN)
 
     def send(self, clock: Clock, data: bytes) -> None:
         """Send a message, as `wire.message` has made it.
@@ -100,11 +104,10 @@ class Channel:
         """
         view = memoryview(data)
         while view:
-            self._wait(select.POLLOUT, clock)
             try:
-                view = view[self._connection.send(view) :]
+                view = view[self._connection.send(view, NO_SIGNAL) :]
             except BlockingIOError:
-                continue
+                self._leaving.poll(_milliseconds(clock))
             except OSError as error:
                 raise ChildGoneError from error
 
@@ -126,15 +129,18 @@ class Channel:
 
     def receive_descriptor(self, clock: Clock) -> int | None:
         """Return the descriptor that comes with a single byte; None if none came."""
-        self._wait(select.POLLIN, clock)
-        data, descriptors, _, _ = socket.recv_fds(self._connection, 1, 1)
+        self._wait(clock)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._connection, 1, 1)
+        except OSError as error:
+            raise ChildGoneError from error
         if not data:
             raise ChildGoneError
         return descriptors[0] if descriptors else None
 
     def _take(self, count: int, clock: Clock) -> bytearray:
         while len(self._got) < count:
-            self._wait(select.POLLIN, clock)
+            self._wait(clock)
             try:
                 piece = self._connection.recv(PIECE)
             except BlockingIOError:
@@ -148,20 +154,18 @@ class Channel:
         del self._got[:count]
         return taken
 
-    def _wait(self, event: int, clock: Clock) -> None:
-        own = self._connection.fileno()
-        self._poll.register(own, event)
-        if self._listener is not None:
-            self._poll.register(self._listener, select.POLLIN)
+    def _wait(self, clock: Clock) -> None:
+        """Wait until something arrives, and answer what else is asked meanwhile."""
         while True:
-            ready = dict(self._poll.poll(clock.left() * 1000 + 1))
-            if self._listener in ready:
-                if ready[self._listener] & select.POLLIN:
+            for descriptor, event in self._arriving.poll(_milliseconds(clock)):
+                if descriptor != self._listener:
+                    return
+                if event & select.POLLIN:
                     self._answer()
-                else:
-                    self._poll.unregister(self._listener)
-            if own in ready:
-                return
+
+
+def _milliseconds(clock: Clock) -> int:
+    return int(clock.left() * 1000) + 1
 
 
 def _of_its_kind(content: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:

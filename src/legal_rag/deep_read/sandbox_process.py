@@ -1,50 +1,90 @@
-"""The sandbox's child process: started, watched while it runs, stopped while it does not, and ended with all it left.
+"""The sandbox's child process: started, held while nothing runs in it, and ended with all that it leaves.
 
-In: functions' names, values, limits. Out: a process behind the walls that the system has, and a channel to it.
+In: functions' names, values, limits. Out: a process behind the walls that this system has, and a channel to it.
 """
 
 import os
-import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import time
-from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import legal_rag
+from legal_rag.deep_read import sandbox_scratch
 from legal_rag.deep_read.sandbox_channel import Channel, ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox_child import wire
 from legal_rag.deep_read.sandbox_filters import filters
-from legal_rag.deep_read.sandbox_quota import Quota
 
-NOBODY = 65534
 START_S = 30.0  # for the child to be ready, on however busy a machine
+ENDING_S = 0.5  # for a child to be gone that has closed its end
+MOST_TOLD = 500  # characters of why a child did not start
 CODE = (
     "import sys; sys.path.append({root!r}); "
     "from legal_rag.deep_read.sandbox_child.main import main; main({channel}, {lifeline})"
 )
 # Hashes alike in every child, so that a program run again walks through its sets in the same order.
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
-FLAGS = ("-P", "-s", "-S", "-B", "-X", "utf8")
-ROOT_NEEDS = 0b1110_0001  # capabilities to chown, kill, setgid, setuid
 
 
 class StartError(Exception):
-    """The child did not start; the message says why, in French."""
+    """The child did not come to be ready; the message says why, in French."""
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
 
 
 class Child:
-    """A process that runs programs; it only runs between `go` and `stop`."""
+    """A process that runs programs."""
 
-    def __init__(self, setup: Mapping[str, Any], disk: int) -> None:
-        """Start a process and wait until it is ready.
+    def __init__(self) -> None:
+        """Start a process; it loads what it needs while others do something else.
+
+        Raises:
+            OSError: If no process, socket or folder can be had.
+        """
+        self._owner = os.getpid()
+        self._ends: list[_Closable] = []
+        self._held = self._capped = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scratch = sandbox_scratch.make()
+        try:
+            self._start()
+        except BaseException:
+            self.end()
+            raise
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        below, above = os.pipe()
+        self._ends += [ours, os.fdopen(above, "wb")]
+        flags = ["-P", "-s", "-S", "-X", "utf8", *(["-B"] if sys.dont_write_bytecode else [])]
+        root = str(Path(legal_rag.__file__).parents[1])
+        code = CODE.format(root=root, channel=theirs.fileno(), lifeline=below)
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                [sys.executable, *flags, "-c", code],
+                env=ENVIRONMENT,
+                cwd=self._scratch.path,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=(theirs.fileno(), below),
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+            os.close(below)
+        self._pid = self._process.pid
+        self.channel = Channel(ours)
+
+    def begin(self, setup: Mapping[str, Any], disk: int) -> Mapping[str, Any]:
+        """Wait until it is ready; returns what its walls came to.
 
         Args:
             setup: The functions, values and limits that it is told.
@@ -52,128 +92,110 @@ class Child:
 
         Raises:
             StartError: If it does not come to be ready.
-            OSError: If no process, socket or folder can be had.
         """
-        self._ends: list[Any] = []
-        self.scratch = Path(tempfile.mkdtemp(prefix="legal-rag-"))
         try:
-            user = _unprivileged_user(self.scratch)
-            self._start()
-            self.walls = self._begin({**setup, "disk": disk, "user": user}, disk)
+            walls = self._prepared({**setup, **_filters(), "disk": disk, "user": self._scratch.user}, disk)
         except (ChildGoneError, ForgedMessageError, OutOfTimeError) as error:
-            self.end()
-            raise StartError(f"le processus du bac à sable n'a pas démarré : {error or 'il s’est arrêté'}") from error
-        except BaseException:
-            self.end()
-            raise
+            raise StartError(f"le bac à sable n'a pas démarré : {self._last_words() or error}") from error
+        self._close_stderr()
+        self.hold()
+        return walls
 
-    def _start(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._ends.append(ours)
-        below, above = os.pipe()
-        self._ends.append(os.fdopen(above, "wb"))
-        root = str(Path(legal_rag.__file__).parents[1])
-        code = CODE.format(root=root, channel=theirs.fileno(), lifeline=below)
-        try:
-            self._process = subprocess.Popen(  # noqa: S603
-                [sys.executable, *FLAGS, "-c", code],
-                env=ENVIRONMENT,
-                cwd=self.scratch,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(), below),
-                start_new_session=True,
-            )
-        finally:
-            theirs.close()
-            os.close(below)
-        self.channel = Channel(ours)
-
-    def _begin(self, setup: dict[str, Any], disk: int) -> dict[str, Any]:
-        try:
-            compiled = filters()
-        except OSError:
-            setup["seccomp"] = None
-        else:
-            programs = {name: getattr(compiled, name) for name in ("counted", "strict", "read_only")}
-            setup |= {name: b64encode(program).decode() for name, program in programs.items()}
-            setup["seccomp"] = compiled.seccomp
-        clock = self.clock(START_S, START_S)
+    def _prepared(self, setup: Mapping[str, Any], disk: int) -> Mapping[str, Any]:
+        clock = Clock(START_S, START_S, self._seconds_computed)
         clock.go()
-        self.channel.send(clock, wire.message(setup, wire.MOST_BYTES))
+        self.channel.send(clock, wire.message(setup))
         if setup["seccomp"] is not None and (listener := self.channel.receive_descriptor(clock)) is not None:
+            from legal_rag.deep_read.sandbox_quota import Quota
+
             quota = Quota(listener, disk)
             self._ends.append(quota)
             self.channel.listen(listener, quota.answer)
         kind, content = self.channel.receive(clock)
         if kind != "ready":
             raise ForgedMessageError(f"un message « {kind} » avant tout programme")
-        self.stop()
         return dict(content["walls"])
 
     def clock(self, wall_s: float, cpu_s: float) -> Clock:
-        """Return a clock for this child."""
+        """Return a clock for a program, and have the kernel end what computes much longer than that."""
+        self._capped = self._cap(cpu_s)
         return Clock(wall_s, cpu_s, self._seconds_computed)
 
-    def go(self) -> None:
+    def release(self) -> None:
         """Let it run."""
-        self._signal(signal.SIGCONT)
+        if self._held:
+            self._signal(signal.SIGCONT)
+            self._held = False
 
-    def stop(self) -> None:
+    def hold(self) -> None:
         """Let it stand still, whatever it is doing."""
         self._signal(signal.SIGSTOP)
+        self._held = True
 
-    def how_it_ended(self) -> int | None:
-        """Return its exit code, negative for a signal, if it ended by itself within a moment; else None."""
-        with suppress(subprocess.TimeoutExpired):
-            return self._process.wait(1.0)
+    def wait_for_function(self) -> None:
+        """Hold it while a function runs here, unless the kernel counts what it computes meanwhile: that is faster."""
+        if not self._capped:
+            self.hold()
+
+    def exit_code(self) -> int | None:
+        """Return its exit code, negative for a signal, if it ends by itself within a moment; else None."""
+        if (process := self._process) is not None:  # else another thread has closed the sandbox
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(ENDING_S)
         return None
 
     def end(self) -> None:
         """Kill it and whatever it has started, and delete what it has written. May be called again."""
-        if process := getattr(self, "_process", None):
+        if os.getpid() != self._owner:  # a fork of the process that started it
+            return
+        if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-            process.wait()
+                os.killpg(self._pid, signal.SIGKILL)
+            self._process.kill()
+            self._process.wait()
+            self._close_stderr()
+            self._process = None
         while self._ends:
             self._ends.pop().close()
-        _delete(self.scratch)
+        sandbox_scratch.delete(self._scratch.path)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process.poll() is None:
-            self._process.send_signal(number)
+        if self._process is not None and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+
+    def _cap(self, cpu_s: float) -> bool:
+        import resource
+
+        try:
+            _, hard = resource.prlimit(self._pid, resource.RLIMIT_CPU)
+            resource.prlimit(self._pid, resource.RLIMIT_CPU, (int(self._seconds_computed() + cpu_s) + 2, hard))
+        except (AttributeError, OSError, ValueError):  # not on this system, not allowed, more than may be asked for
+            return False
+        return True
 
     def _seconds_computed(self) -> float:
         # The clock of another process's processor time: CPUCLOCK_SCHED of include/linux/posix-timers.h.
         with suppress(OSError):
-            return time.clock_gettime(~self._process.pid << 3 | 2)
+            return time.clock_gettime(~self._pid << 3 | 2)
         return 0.0
 
+    def _last_words(self) -> str:
+        """Return the last line that it wrote to stderr, which is open until it is ready."""
+        assert self._process is not None  # noqa: S101
+        self._process.kill()
+        told = self._process.communicate()[1].decode(errors="replace").strip()
+        return told.splitlines()[-1][:MOST_TOLD] if told else ""
 
-def _unprivileged_user(scratch: Path) -> int | None:
-    """Give the folder to nobody, if this process is root and may become nobody; returns that user's number."""
-    if os.geteuid() != 0:
-        return None
-    status = Path("/proc/self/status")
-    lines = status.read_text().splitlines() if status.exists() else []
-    held = next((int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")), 0)
-    if held & ROOT_NEEDS != ROOT_NEEDS:
-        return None
-    os.chown(scratch, NOBODY, NOBODY)
-    return NOBODY
+    def _close_stderr(self) -> None:
+        if self._process is not None and self._process.stderr is not None:
+            self._process.stderr.close()
 
 
-def _delete(folder: Path) -> None:
-    """Delete a folder and what is in it, whatever its names and modes; links are not followed."""
-
-    def retry(function: Any, path: str, _: Any) -> None:
-        with suppress(OSError):
-            for place in (Path(path).parent, Path(path)):
-                if not stat.S_ISLNK(place.lstat().st_mode):
-                    place.chmod(0o700)
-            function(path)
-
-    shutil.rmtree(folder, onerror=retry)
-    shutil.rmtree(folder, ignore_errors=True)
+def _filters() -> dict[str, Any]:
+    try:
+        compiled = filters()
+    except OSError:
+        return {"seccomp": None}
+    programs = {name: getattr(compiled, name).hex() for name in ("counted", "strict", "read_only")}
+    return {"seccomp": compiled.seccomp, **programs}

@@ -61,19 +61,27 @@ def walls_of(told: Mapping[str, Any]) -> Walls:
     )
 
 
-@cache
 def walls() -> Walls:
     """Return the walls of this system, tried out by a child process that runs no program."""
-    from legal_rag.deep_read.sandbox_process import Child, StartError
+    from legal_rag.deep_read.sandbox_process import StartError
 
     if sys.platform == "win32":
         return Walls(system_name())
     try:
-        child = Child({"functions": {}, "values": {}, "output_chars": 0, "memory": 1 << 28}, 0)
+        return _tried_out()
     except (StartError, OSError):
         return Walls(system_name())
-    child.end()
-    return walls_of(child.walls)
+
+
+@cache
+def _tried_out() -> Walls:
+    from legal_rag.deep_read.sandbox_process import Child
+
+    child = Child()
+    try:
+        return walls_of(child.begin({"functions": {}, "values": {}, "output_chars": 0, "memory": 1 << 28}, 0))
+    finally:
+        child.end()
 
 
 def system_name() -> str:

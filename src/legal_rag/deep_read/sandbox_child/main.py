@@ -4,24 +4,24 @@ In: messages on a socket: how to begin, then programs and what functions returne
 functions they call, how they ended. Whatever this process says, the other side trusts none of it.
 """
 
+import _socket
 import builtins
 import io
 import linecache
 import os
 import random
-import socket
 import sys
 import traceback
-from base64 import b64decode
+from array import array
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from legal_rag.deep_read.sandbox_child import gate, kernel, wire
+from legal_rag.deep_read.sandbox_child import guard, kernel, modules, wire
 
 LIFELINE = 300  # above the descriptors that a program may close
 DESCRIPTORS = 64
+OUT_OF_MEMORY = 99  # exit code
 MOST_TRACEBACK = 4_000  # characters
 BUFFERED = 1_000  # characters printed without a line's end
 
@@ -29,7 +29,7 @@ BUFFERED = 1_000  # characters printed without a line's end
 class Channel:
     """The child's end of the socket."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: _socket.socket) -> None:
         self._connection = connection
 
     def send(self, **content: Any) -> None:
@@ -38,7 +38,7 @@ class Channel:
         Raises:
             WireError: If it holds a value that is not plain, or is too long.
         """
-        self._connection.sendall(wire.message(content, wire.MOST_BYTES_BACK))
+        self._connection.sendall(wire.message_back(content))
 
     def receive(self) -> dict[str, Any]:
         """Wait for the next message; the process ends where there is none."""
@@ -126,7 +126,10 @@ class Runner:
     def _function(self, name: str, doc: str) -> Callable[..., Any]:
         def function(*arguments: Any, **named: Any) -> Any:
             self._printed.flush()
-            self._channel.send(kind="call", name=name, arguments=list(arguments), named=named)
+            try:
+                self._channel.send(kind="call", name=name, arguments=list(arguments), named=named)
+            except wire.WireError as error:
+                raise ValueError(f"{name}(…) : {error}") from None
             answer = self._channel.receive()
             if answer["kind"] == "raised":
                 raise _error(answer["name"], answer["arguments"])
@@ -144,20 +147,23 @@ def main(descriptor: int, lifeline: int) -> None:
         descriptor: Of the socket to the other side.
         lifeline: Of the pipe whose other end is closed when that side is no more.
     """
-    with socket.socket(fileno=descriptor) as connection:
-        channel = Channel(connection)
-        setup = channel.receive()
-        gate.load_modules()
-        walls = _walls(connection, lifeline, setup)
-        gate.shut(str(Path.cwd()))
-        random.seed(0)
-        runner = Runner(channel, setup)
-        channel.send(kind="ready", walls=walls)
+    connection = _socket.socket(fileno=descriptor)
+    channel = Channel(connection)
+    modules.offer_only()
+    setup = channel.receive()
+    walls = _walls(connection, lifeline, setup)
+    guard.shut(os.getcwd())  # noqa: PTH109 (pathlib would cost a program's start 5 ms)
+    random.seed(0)
+    runner = Runner(channel, setup)
+    channel.send(kind="ready", walls=walls)
+    try:
         while True:
             runner.run(channel.receive()["code"])
+    except MemoryError:  # not even enough to tell
+        os._exit(OUT_OF_MEMORY)
 
 
-def _walls(connection: socket.socket, lifeline: int, setup: dict[str, Any]) -> dict[str, Any]:
+def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> dict[str, Any]:
     """Put up the walls that the system has; returns what each came to, and why one did not."""
     walls: dict[str, Any] = {}
 
@@ -179,21 +185,23 @@ def _walls(connection: socket.socket, lifeline: int, setup: dict[str, Any]) -> d
     put_up("capabilities", kernel.drop_capabilities)
     os.close(scratch)
     put_up("limits", kernel.limit_resources, address_space + setup["memory"], setup["disk"], DESCRIPTORS)
+    os.dup2(1, 2)  # what goes wrong up to here is told on stderr; programs get the null device
     if setup["seccomp"] is not None:
         put_up("quota", _share_listener, connection, setup)
         allowed = setup["strict" if walls["quota"] else "read_only"]
-        put_up("seccomp", kernel.filter_calls, setup["seccomp"], b64decode(allowed))
+        put_up("seccomp", kernel.filter_calls, setup["seccomp"], bytes.fromhex(allowed))
     return walls
 
 
-def _share_listener(connection: socket.socket, setup: dict[str, Any]) -> None:
+def _share_listener(connection: _socket.socket, setup: dict[str, Any]) -> None:
     """Let the other side decide on what is written: it counts."""
-    listeners = []
+    passed = []
     try:
-        listeners.append(kernel.filter_calls(setup["seccomp"], b64decode(setup["counted"]), listen=True))
+        listener = kernel.filter_calls(setup["seccomp"], bytes.fromhex(setup["counted"]), listen=True)
+        passed.append((_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array("i", [listener])))
     finally:
-        socket.send_fds(connection, [b"\0"], listeners)
-    os.close(listeners[0])
+        connection.sendmsg([b"\0"], passed)
+    os.close(listener)
 
 
 def _error(name: str, arguments: list[Any]) -> Exception:

@@ -1,4 +1,4 @@
-"""Messages between the sandbox and its child: JSON behind its length, the same on both sides.
+"""Messages between the sandbox and its child, the same on both sides: a length, JSON, then the long texts as they are.
 
 In: plain values. Out: bytes, and the values again: tuples stay tuples, dicts keep keys that are no strings, and the
 attributes that a subclass of dict may carry. What the child sends is read by `checked`, which trusts nothing.
@@ -6,57 +6,73 @@ attributes that a subclass of dict may carry. What the child sends is read by `c
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 MOST_BYTES = 64_000_000  # of a message to the child
 MOST_BYTES_BACK = 16_000_000  # of a message from the child
 MOST_ITEMS = 1_000_000  # of lists and dicts in a message from the child, all told
 DEEPEST = 64  # lists in lists
-HEADER = 4  # bytes of a message's length
-_TUPLE, _DICT, _ATTRIBUTES = "\0tuple", "\0dict", "\0attributes"
-_SIGNS = (b",", b"[", b"{")  # each item of a list or dict comes with at least one
+LONG = 1_000  # characters; JSON takes eight times as long as UTF-8 alone
+HEADER = 4  # bytes of a length
+_TUPLE, _DICT, _ATTRIBUTES, _TEXT = "\0tuple", "\0dict", "\0attributes", "\0text"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 
 
 class WireError(ValueError):
-    """A message is not one, or a value cannot go into one; the message says why."""
+    """A message is not one, or a value cannot go into one; the message says why, in French."""
 
 
 class AttributedDict(dict[Any, Any]):
     """A dict that carries attributes, such as how much of the corpus a search has read."""
 
 
-def message(content: Mapping[str, Any], most: int) -> bytes:
+def message(content: Mapping[str, Any], most: int = MOST_BYTES) -> bytes:
     """Return a message, its length before it.
 
     Raises:
         WireError: If a value is not plain, is nested deeper than `DEEPEST`, or the whole is over `most` bytes.
     """
-    text = json.dumps({name: packed(value) for name, value in content.items()}, ensure_ascii=False, allow_nan=False)
-    data = text.encode("utf-8", "replace")  # half a surrogate pair becomes "?"
-    if len(data) > most:
-        raise WireError(f"{len(data):,} octets, au plus {most:,} sont admis")
-    return len(data).to_bytes(HEADER, "big") + data
+    packing = _Packing()
+    text = _ENCODER.encode({name: packing.packed(value, 0) for name, value in content.items()})
+    head = text.encode("utf-8", "replace")  # half a surrogate pair becomes "?"
+    length = HEADER + len(head) + sum(map(len, packing.texts))
+    if length > most:
+        raise WireError(f"{length:,} octets, au plus {most:,} sont admis")
+    return b"".join([_length(length), _length(len(head)), head, *packing.texts])
+
+
+def message_back(content: Mapping[str, Any]) -> bytes:
+    """Return a message that `checked` will take.
+
+    Raises:
+        WireError: If a value is not plain, is nested deeper than `DEEPEST`, or there is too much of it.
+    """
+    data = message(content, MOST_BYTES_BACK)
+    _parts(data[HEADER:])
+    return data
 
 
 def read(data: bytes) -> dict[str, Any]:
     """Return the content of a message that can be trusted."""
-    return {name: unpacked(value, attributes=True) for name, value in json.loads(data).items()}
+    length = HEADER + int.from_bytes(data[:HEADER], "big")
+    unpacking = _Unpacking(data[length:], AttributedDict)
+    return {name: unpacking.unpacked(value, 0) for name, value in json.loads(data[HEADER:length]).items()}
 
 
 def checked(data: bytes) -> dict[str, Any]:
-    """Return the content of a message that cannot be trusted.
+    """Return the content of a message that cannot be trusted; dicts come without attributes.
 
     Raises:
-        WireError: If it is not what `message` could have made.
+        WireError: If it is not what `message_back` could have made.
     """
-    if sum(data.count(sign) for sign in _SIGNS) > MOST_ITEMS:
-        raise WireError("trop d'éléments")
+    head, rest = _parts(data)
     try:
-        content = json.loads(data.decode("utf-8"), object_pairs_hook=_without_doubles, parse_constant=_refuse)
+        content = _DECODER.decode(head.decode())
         if not isinstance(content, dict):
             raise WireError("ce n'est pas un objet JSON")
-        return {_without_halves(name): unpacked(value) for name, value in content.items()}
+        unpacking = _Unpacking(rest, None)
+        return {_whole(name): unpacking.unpacked(value, 0) for name, value in content.items()}
     except WireError:
         raise
     except RecursionError as error:
@@ -65,37 +81,110 @@ def checked(data: bytes) -> dict[str, Any]:
         raise WireError(f"ce n'est pas du JSON : {error}") from error
 
 
-def packed(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON holds it.
+class _Packing:
+    """Makes JSON of values, and puts long texts aside."""
+
+    def __init__(self) -> None:
+        self.texts: list[bytes] = []
+
+    def packed(self, value: Any, depth: int) -> Any:
+        if value is None or isinstance(value, int):
+            return value
+        if isinstance(value, str):
+            return value if len(value) < LONG else self._aside(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else _refuse(str(value))
+        if depth >= DEEPEST:
+            raise WireError(f"plus de {DEEPEST} niveaux")
+        if isinstance(value, dict):
+            return self._packed_dict(value, depth + 1)
+        if isinstance(value, tuple):
+            return {_TUPLE: [self.packed(one, depth + 1) for one in value]}
+        if isinstance(value, set | frozenset):
+            return [self.packed(one, depth + 1) for one in _in_order(value)]
+        if isinstance(value, list | range | type({}.keys()) | type({}.values())):
+            return [self.packed(one, depth + 1) for one in value]
+        raise WireError(f"une valeur de type {type(value).__name__} n'est pas une valeur JSON")
+
+    def _aside(self, text: str) -> Any:
+        data = text.encode("utf-8", "replace")
+        self.texts.append(data)
+        return {_TEXT: len(data)}
+
+    def _packed_dict(self, value: dict[Any, Any], depth: int) -> Any:
+        attributes = vars(value) if hasattr(value, "__dict__") else {}
+        if not attributes and all(type(key) is str and len(key) < LONG and key[:1] != "\0" for key in value):
+            return {key: self.packed(one, depth) for key, one in value.items()}
+        pairs = [[self.packed(key, depth), self.packed(one, depth)] for key, one in value.items()]
+        return {_DICT: pairs, _ATTRIBUTES: {name: self.packed(one, depth) for name, one in attributes.items()}}
+
+
+class _Unpacking:
+    """Makes values of JSON and of the texts put aside, each of which is there once, in order."""
+
+    def __init__(self, texts: bytes, carrier: Callable[[dict[Any, Any]], AttributedDict] | None) -> None:
+        """Begin.
+
+        Args:
+            texts: One after the other.
+            carrier: Makes a dict that can carry attributes; None where the other side is not to be trusted.
+        """
+        self._texts, self._next, self._carrier = texts, 0, carrier
+
+    def unpacked(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return value if self._carrier else _whole(value)
+        if isinstance(value, float) and not math.isfinite(value):  # 1e999 is read as infinite
+            return _refuse(str(value))
+        if not isinstance(value, dict | list):
+            return value
+        if depth > DEEPEST:
+            raise WireError(f"plus de {DEEPEST} niveaux")
+        if isinstance(value, list):
+            return [self.unpacked(one, depth + 1) for one in value]
+        if _TEXT in value:
+            return self._text(value[_TEXT])
+        if _TUPLE in value:
+            return tuple(self.unpacked(_list(value[_TUPLE]), depth))
+        if _DICT in value:
+            return self._dict(value, depth)
+        return {_whole(key): self.unpacked(one, depth + 1) for key, one in value.items()}
+
+    def _text(self, length: Any) -> str:
+        if type(length) is not int or not 0 <= length <= len(self._texts) - self._next:
+            raise WireError("un texte n'y est pas")
+        self._next += length
+        return self._texts[self._next - length : self._next].decode()
+
+    def _dict(self, value: dict[str, Any], depth: int) -> dict[Any, Any]:
+        pairs = self.unpacked(_list(value[_DICT]), depth)
+        try:
+            result = dict(pairs)
+        except (TypeError, ValueError) as error:
+            raise WireError("un dictionnaire n'en est pas un") from error
+        if self._carrier and value.get(_ATTRIBUTES):
+            result = self._carrier(result)
+            vars(result).update(self.unpacked(value[_ATTRIBUTES], depth + 1))
+        return result
+
+
+def _parts(data: bytes) -> tuple[bytes, bytes]:
+    """Return a message's JSON and its texts.
 
     Raises:
-        WireError: If it is not plain: None, bool, int, float, str, and lists, tuples, sets and dicts of such.
+        WireError: If it has no such parts, or the JSON may hold more than `MOST_ITEMS`.
     """
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise WireError(f"{value} n'est pas une valeur JSON")
-        return value
-    if depth >= DEEPEST:
-        raise WireError(f"plus de {DEEPEST} niveaux")
-    if isinstance(value, dict):
-        return _packed_dict(value, depth + 1)
-    if isinstance(value, tuple):
-        return {_TUPLE: [packed(one, depth + 1) for one in value]}
-    if isinstance(value, set | frozenset):
-        return [packed(one, depth + 1) for one in _in_order(value)]
-    if isinstance(value, list | type({}.keys()) | type({}.values()) | range):
-        return [packed(one, depth + 1) for one in value]
-    raise WireError(f"une valeur de type {type(value).__name__} n'est pas une valeur JSON")
+    length = HEADER + int.from_bytes(data[:HEADER], "big")
+    if len(data) < length:
+        raise WireError("il est plus court qu'il ne dit")
+    head = data[HEADER:length]
+    if sum(head.count(sign) for sign in (b",", b"[", b"{")) > MOST_ITEMS:  # each item comes with at least one of them
+        raise WireError(f"plus de {MOST_ITEMS:,} éléments")
+    return head, data[length:]
 
 
-def _packed_dict(value: dict[Any, Any], depth: int) -> Any:
-    attributes = vars(value) if hasattr(value, "__dict__") else {}
-    if not attributes and all(type(key) is str and key[:1] != "\0" for key in value):
-        return {key: packed(one, depth) for key, one in value.items()}
-    pairs = [[packed(key, depth), packed(one, depth)] for key, one in value.items()]
-    return {_DICT: pairs, _ATTRIBUTES: {name: packed(one, depth) for name, one in attributes.items()}}
+def _length(length: int) -> bytes:
+    return length.to_bytes(HEADER, "big")
 
 
 def _in_order(values: Iterable[Any]) -> list[Any]:
@@ -105,48 +194,17 @@ def _in_order(values: Iterable[Any]) -> list[Any]:
         return list(values)
 
 
-def unpacked(value: Any, depth: int = 0, *, attributes: bool = False) -> Any:
-    """Return the value that `packed` has put into JSON.
-
-    Args:
-        value: As JSON holds it.
-        depth: Lists and dicts around it.
-        attributes: Give dicts the attributes that came with them; else these are left out.
-
-    Raises:
-        WireError: If it is nested deeper than `DEEPEST`, or is nothing that `packed` makes.
-    """
-    if isinstance(value, str):
-        return value if value.isascii() else _without_halves(value)
-    if not isinstance(value, dict | list):
-        return value
-    if depth > DEEPEST:
-        raise WireError(f"plus de {DEEPEST} niveaux")
-    if isinstance(value, list):
-        return [unpacked(one, depth + 1, attributes=attributes) for one in value]
-    if _TUPLE in value:
-        return tuple(unpacked(_list(value[_TUPLE]), depth, attributes=attributes))
-    if _DICT not in value:
-        return {_without_halves(key): unpacked(one, depth + 1, attributes=attributes) for key, one in value.items()}
-    result = _of_pairs(unpacked(_list(value[_DICT]), depth, attributes=attributes))
-    if not attributes or not value.get(_ATTRIBUTES):
-        return result
-    carrying = AttributedDict(result)
-    vars(carrying).update(unpacked(value[_ATTRIBUTES], depth + 1, attributes=attributes))
-    return carrying
-
-
-def _of_pairs(pairs: list[Any]) -> dict[Any, Any]:
-    try:
-        return dict(pairs)
-    except (TypeError, ValueError) as error:
-        raise WireError("un dictionnaire n'en est pas un") from error
-
-
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise WireError("une liste n'en est pas une")
     return value
+
+
+def _whole(text: str) -> str:
+    """Return a text that can be encoded: half a surrogate pair becomes a question mark."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,5 +218,4 @@ def _refuse(constant: str) -> Any:
     raise WireError(f"{constant} n'est pas une valeur JSON")
 
 
-def _without_halves(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_doubles, parse_constant=_refuse)

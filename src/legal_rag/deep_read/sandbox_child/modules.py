@@ -1,0 +1,90 @@
+"""The modules that a program may import: the part of the standard library that computes, without what reaches out.
+
+In: the names below. Out: an import system that knows them and no others. What is compiled is loaded at once; of what is
+written in Python the code is kept in memory, unread, and run when it is first imported, when no file can be read any
+more: loading all of it would double the time that a child takes to start.
+"""
+
+import importlib
+import io
+import marshal
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec
+from importlib.util import MAGIC_NUMBER, cache_from_source
+from types import ModuleType
+
+OFFERED = (
+    "abc array ast base64 bisect calendar cmath collections contextlib copy csv dataclasses datetime decimal difflib "
+    "enum fnmatch fractions functools graphlib hashlib heapq html inspect io itertools json keyword locale math "
+    "numbers operator os pathlib pprint random re reprlib statistics string struct sys textwrap time traceback types "
+    "typing unicodedata urllib.parse warnings weakref zlib"
+).split()
+# What those import in turn, on any Python from 3.11 to 3.13, and what Python itself imports to read a date or a text.
+COMPILED = (
+    "_ast _bisect _blake2 _collections _csv _datetime _decimal _functools _heapq _json _locale _md5 _opcode _operator "
+    "_random _sha1 _sha2 _sha256 _sha3 _sha512 _sre _statistics _string _struct _suggestions _symtable _tokenize "
+    "_typing _warnings _weakref array atexit binascii cmath errno importlib.machinery itertools math ntpath time "
+    "unicodedata zlib"
+).split()
+WRITTEN = (
+    *(name for name in OFFERED if name not in COMPILED),
+    *"__future__ _colorize _compat_pickle _markupbase _opcode_metadata _strptime _weakrefset codeop copyreg".split(),
+    *"dis encodings.ascii encodings.cp1252 encodings.idna encodings.iso8859_15 encodings.latin_1 glob".split(),
+    *"encodings.utf_16 encodings.utf_8_sig html.entities html.parser importlib ipaddress json.decoder".split(),
+    *"json.encoder json.scanner linecache opcode pathlib._abc pathlib._local re._casefix re._compiler".split(),
+    *"re._constants re._parser stringprep token tokenize urllib".split(),
+)
+CODE_STARTS = 16  # bytes of a .pyc file before its code
+
+
+def offer_only() -> None:
+    """Let programs import what is named above and nothing else from now on; reads files for the last time."""
+    time.localtime()  # reads which time zone this is
+    for name in COMPILED:
+        _load(name)
+    kept = {name: code for name in WRITTEN if name not in sys.modules and (code := _code(name)) is not None}
+    sys.meta_path, sys.path_hooks, sys.path = [_Shelf(kept)], [], []
+    sys.path_importer_cache.clear()
+
+
+def _code(name: str) -> bytes | None:
+    """Return a module's code as its cache file holds it; None if it has none, or is loaded now for want of one."""
+    place = f"{os.path.dirname(os.__file__)}/{name.replace('.', '/')}"  # noqa: PTH120 (pathlib is slow to load)
+    for source in (f"{place}.py", f"{place}/__init__.py"):
+        with suppress(OSError), io.FileIO(cache_from_source(source)) as file:
+            data = file.readall()
+            if data.startswith(MAGIC_NUMBER):
+                return data[CODE_STARTS:]
+    _load(name)
+    return None
+
+
+def _load(name: str) -> None:
+    with suppress(ImportError):  # not every Python has every module
+        importlib.import_module(name)
+
+
+class _Shelf:
+    """Finds the modules that were kept, and says of others that there are none."""
+
+    def __init__(self, kept: dict[str, bytes]) -> None:
+        self._kept = kept
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec:
+        if name not in self._kept:
+            shown = ", ".join(OFFERED)
+            raise ModuleNotFoundError(
+                f"le module {name!r} n'existe pas dans le bac à sable ; il y a : {shown}", name=name
+            )
+        is_package = any(other.startswith(f"{name}.") for other in self._kept)
+        return ModuleSpec(name, self, origin="sandbox", is_package=is_package)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leave it to Python."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(marshal.loads(self._kept[module.__name__]), vars(module))  # noqa: S102, S302
