@@ -68,13 +68,13 @@ def citing_condition(query: str, connection: sqlite3.Connection, present: str) -
 
 
 def naming_condition(name: str) -> Condition:
-    """Return the condition that a document cites an article or a decision, however many do.
+    """Return the condition that a document cites an article or a decision that it is not itself, however many do.
 
     Raises:
         ValueError: If the name is of neither.
     """
-    cases = case_terms(name)
-    return _named(cases or article_terms(name), own=False)
+    held = "SELECT document_key FROM names WHERE own = 0 AND term IN (SELECT value FROM json_each(?))"
+    return Condition(f"document_key IN ({held})", (json.dumps(case_terms(name) or article_terms(name)),))
 
 
 def first_held(terms: Sequence[str], connection: sqlite3.Connection, present: str) -> str:

@@ -11,7 +11,7 @@ from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_
 from legal_rag.deep_read.function_inputs import at_most, filters_from, near_names, nearest, number_of, texts_of
 from legal_rag.filters import Filters
 from legal_rag.folding import fold_text
-from legal_rag.tool_inputs import question_of, text_of
+from legal_rag.tool_inputs import SHOWN_CHARS, question_of, shown, text_of
 
 MOST_LISTED = 100_000  # ids or summaries that one call gives
 NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres ; sans doute aucune entité n'en a été extraite"
@@ -171,7 +171,8 @@ class CorpusFunctions(FunctionBase):
             return self.corpus.find(filters)
 
     def _citing(self, text: str) -> list[str]:
-        return self.corpus.citing(text)
+        with said_in_french(f"« {shown(text[:SHOWN_CHARS])} » n'est ni un article ni une décision"):
+            return self.corpus.citing(text)
 
     def _check_size(self) -> None:
         if self.corpus.total_docs > MOST_LISTED:
@@ -181,4 +182,6 @@ class CorpusFunctions(FunctionBase):
 
 
 def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
-    return {name: value for name, value in meta.to_json().items() if name != "entities"}
+    # Not by `to_json`, which takes five times as long: thousands of these are asked for at once.
+    values = {name: value for name, value in vars(meta).items() if name != "entities"}
+    return {**values, "keywords": list(meta.keywords)}

@@ -3,11 +3,14 @@
 Their French docstrings tell a model how to call them.
 """
 
-from collections import OrderedDict
+import copy
 from collections.abc import Sequence
 from typing import Any
 
+from cachetools import LRUCache
+
 from legal_rag.agent_tools import entities_of
+from legal_rag.corpus_index.document_index import Outline, outline_of
 from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_in_french
 from legal_rag.deep_read.function_inputs import (
@@ -31,23 +34,23 @@ from legal_rag.tool_inputs import question_of, text_of
 
 MOST_HITS = 1000  # that one search gives
 NO_SEARCH = "recherche impossible : raccourcissez la question, ou changez les filtres"
-KEPT_INDEXES = 50  # of single documents, the last ones used
+KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, the last ones used
 
 
 class DocumentFunctions(FunctionBase):
     """Functions over texts."""
 
-    loaded_doc_indexes: "OrderedDict[str, DocumentIndex]"  # level 2, the last ones used
-
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         """See `FunctionBase`."""
         super().__init__(*arguments, **settings)
-        self.loaded_doc_indexes = OrderedDict()
+        self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
+        self._outlines: LRUCache[str, Outline] = LRUCache(KEPT_OUTLINES)
 
     def reload(self) -> None:
         """See `FunctionBase.reload`; the documents' own indexes are built anew."""
         super().reload()
         self.loaded_doc_indexes.clear()
+        self._outlines.clear()
 
     def grep_corpus(
         self,
@@ -131,7 +134,7 @@ class DocumentFunctions(FunctionBase):
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
         first = number_of("start", start, 0)
-        last = number_of("end", end, len(content))
+        last = number_of("end", end, max(first, len(content)))
         if last < first:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
@@ -165,21 +168,36 @@ class DocumentFunctions(FunctionBase):
 
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
-        return self._index_of(doc_id).toc
+        return copy.deepcopy(self._outline_of(self._id(doc_id)).toc)
 
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
-        return list(self._index_of(doc_id).section_map)
+        return list(self._outline_of(self._id(doc_id)).section_map)
+
+    def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
+        """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
+        index = self._index_of(self._id(doc_id))
+        return {
+            name: {
+                "start": start,
+                "end": end,
+                "summary": index.section_summaries[name],
+                "keywords": list(index.keywords_by_section[name]),
+                "entities": list(index.entities_by_section[name]),
+            }
+            for name, (start, end) in index.section_map.items()
+        }
 
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
         """Texte d'une section d'un document."""
-        index = self._index_of(doc_id)
-        name, names = text_of(section_name), list(index.section_map)
-        meant = nearest(name, names)
+        document = self._document(doc_id)
+        sections = self._outline_of(document.id).section_map
+        name = text_of(section_name)
+        meant = nearest(name, list(sections))
         if meant is None:
-            raise LookupError(f"aucune section « {name} » ; les plus proches : {near_names(name, names)}")
-        start, end = index.section_map[meant]
-        return self._document(index.doc_id).content[start:end]
+            raise LookupError(f"aucune section « {name} » ; les plus proches : {near_names(name, sections)}")
+        start, end = sections[meant]
+        return document.content[start:end]
 
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
         with said_in_french(NO_SEARCH):
@@ -193,14 +211,16 @@ class DocumentFunctions(FunctionBase):
     def _ranked(self, query: str, k: int) -> list[SearchHit]:
         return self._words.search(query, k, by_document=True)
 
-    def _index_of(self, sent: object) -> DocumentIndex:
-        doc_id = self._id(sent)
+    def _index_of(self, doc_id: str) -> DocumentIndex:
+        """Return a document's index, level 2, built where it is not there yet."""
         if doc_id not in self.loaded_doc_indexes:
             self.loaded_doc_indexes[doc_id] = self.corpus.document_index(doc_id)
-            while len(self.loaded_doc_indexes) > KEPT_INDEXES:
-                self.loaded_doc_indexes.popitem(last=False)
-        self.loaded_doc_indexes.move_to_end(doc_id)
         return self.loaded_doc_indexes[doc_id]
+
+    def _outline_of(self, doc_id: str) -> Outline:
+        if doc_id not in self._outlines:
+            self._outlines[doc_id] = outline_of(self._load(doc_id).content)
+        return self._outlines[doc_id]
 
 
 def _how_many(name: str, sent: object, default: int) -> int:

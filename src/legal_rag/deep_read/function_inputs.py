@@ -15,6 +15,7 @@ from legal_rag.filters import Filters
 from legal_rag.folding import fold_text
 from legal_rag.library import Library
 from legal_rag.meant_documents import find_document, meant_id
+from legal_rag.rows import nearest_id
 from legal_rag.tool_inputs import NOTHING, SHOWN_CHARS, filters_of, parts_of, shown, text_of, whole_number
 
 Titles = Callable[[], Mapping[str, str]]
@@ -40,7 +41,13 @@ def document_id(sent: object, library: Library, titles: Titles) -> str:
     named = unwrapped(sent)
     if isinstance(named, str) and _is_text(named) and named in library:
         return named
-    return find_document(meant_id(named, library, titles()), library).id
+    meant = meant_id(named, library, titles())
+    try:
+        return find_document(meant, library).id
+    except LookupError:
+        near = nearest_id(library, meant[:SHOWN_CHARS])
+        hint = f" Identifiant le plus proche : « {near} »." if near else ""
+        raise LookupError(f"Aucun document pour « {shown(meant[:SHOWN_CHARS])} ».{hint}") from None
 
 
 def id_list(sent: object) -> list[Any]:

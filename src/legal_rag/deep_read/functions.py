@@ -49,6 +49,7 @@ DOCUMENT_NAMES = (
     "get_entities",
     "get_doc_toc",
     "get_doc_sections",
+    "get_section_details",
     "read_doc_section",
 )
 MODEL_NAMES = (

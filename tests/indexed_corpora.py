@@ -1,0 +1,17 @@
+"""A Library of words with its entities and its corpus index, as deep reading finds it."""
+
+from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
+from legal_rag.extraction.run import extract_library
+from legal_rag.extraction.settings import RULES, ExtractionSettings
+from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.library import Library
+
+
+def indexed(folder, source, encoder, *, entities=True):
+    """Build all that the functions of a deep read look at, and open it; the rules find the entities."""
+    build_index(IndexConfig(source=source, n_bits=0, index_folder=str(folder)), encoder)
+    library = Library.open(folder)
+    if entities:
+        extract_library(library, ExtractionSettings(model_id=RULES))
+    CorpusIndexer(library).build_corpus_index()
+    return CorpusIndex.open(Library.open(folder))
