@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from legal_rag.cli_ask import ask_command
+from legal_rag.cli_corpus_index import corpus_index_command
+from legal_rag.cli_deep_read import deep_read_command, trace_command
 from legal_rag.cli_evaluate import evaluate_command
 from legal_rag.cli_extract import extract_command
 from legal_rag.cli_library import LIBRARY_COMMANDS
@@ -73,7 +75,17 @@ def commands() -> None:
     """Ask French court decisions in French: answers made of quotations checked against the text."""
 
 
-for command in (*LIBRARY_COMMANDS, ask_command, runs_command, extract_command, evaluate_command, questions_command):
+OTHERS = (
+    corpus_index_command,
+    ask_command,
+    deep_read_command,
+    trace_command,
+    runs_command,
+    extract_command,
+    evaluate_command,
+    questions_command,
+)
+for command in (*LIBRARY_COMMANDS, *OTHERS):
     commands.add_command(command)
 
 

@@ -199,7 +199,7 @@ def instructions_text(named: str) -> str:
 
     file = Path(named).expanduser()
     if named in (names := instruction_names()):
-        return defaultinstructions_text(named)
+        return default_instructions(named)
     if not file.is_file():
         raise ValueError(f"no instructions {named!r} (expected a file, or one of {', '.join(names)})")
     try:

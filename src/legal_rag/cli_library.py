@@ -69,6 +69,12 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
     help="Extract entities too; left out, 'legal-rag extract' does it later.",
 )
 @extract_options
+@click.option(
+    "--corpus-index/--no-corpus-index",
+    default=INDEX.corpus_index,
+    show_default=True,
+    help="For questions over many documents; left out, 'legal-rag corpus-index' builds it later.",
+)
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
     cfg = IndexConfig(
@@ -85,6 +91,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         seed=settings["seed"],
         shard_chunks=settings["shard_chunks"],
         keep_embeddings=settings["keep_embeddings"],
+        corpus_index=settings["corpus_index"],
         index_folder=index_folder,
         index_name=index_name,
     )
@@ -236,9 +243,10 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Say what a Library holds, and with what it was made."""
     library = open_library(index_folder, index_name)
-    manifest, extracted = library.manifest, _extracted(library)
+    manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
     if as_json:
-        print_json({**manifest, "entities": extracted} if extracted else manifest)
+        further = {"entities": extracted, "corpus_index": indexed}
+        print_json({**manifest, **{name: value for name, value in further.items() if value}})
         return
     counts, encoder = manifest["counts"], manifest["encoder"]
     click.echo(f"{library.path}: {counts['documents']} documents, {counts['chunks']} chunks, {counts['tokens']} tokens")
@@ -248,6 +256,8 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     for one in extracted:
         of = f"{one['documents']} of {counts['documents']} documents"
         click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
+    if indexed:
+        click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
 
 
 def _extracted(library: Any) -> list[dict[str, Any]]:
@@ -258,6 +268,17 @@ def _extracted(library: Any) -> list[dict[str, Any]]:
     for recipe, n_documents in library.entities.held_recipes():
         counts[recipe.model_id, recipe.schema_name] += n_documents
     return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
+
+
+def _corpus_index(library: Any) -> dict[str, Any]:
+    """Return what the corpus index says of itself; nothing if there is none that holds."""
+    from legal_rag.corpus_index import CorpusIndex
+
+    try:
+        index = CorpusIndex.open(library)
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {"topics": len(index.topics), "counted": index.meta["counted"], "summaries": index.meta["summaries"]}
 
 
 LIBRARY_COMMANDS = (index_command, add_command, remove_command, compact_command, info_command, doctor_command)

@@ -23,7 +23,17 @@ from legal_rag.encoder import Encoder
 from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, link_or_copy, locked, put_in_place, restore
 from legal_rag.index_config import IndexConfig, as_the_library, chunker_of, mapping_head
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, ENTITIES, MANIFEST, MAPPING, RUNS, STORE, Library
+from legal_rag.library import (
+    CORPUS_INDEX,
+    DEFAULT_FOLDER,
+    DEFAULT_NAME,
+    ENTITIES,
+    MANIFEST,
+    MAPPING,
+    RUNS,
+    STORE,
+    Library,
+)
 from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import finish_library, staging
 from legal_rag.pipeline import (
@@ -102,11 +112,22 @@ def compact_index(
             _write_new_shards(library, scratch, plan, settings, load, report)
             _carry_over(target, scratch)
             _finish(library, scratch, settings, plan)
+            _renew_corpus_index(target, scratch)
             with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
                 put_in_place(scratch, target)
     report.bytes = _size(target)
     report.seconds["total"] = time.perf_counter() - started
     return report
+
+
+def _renew_corpus_index(target: Path, scratch: Path) -> None:
+    """Build the corpus index of the new folder, by its own numbers, if the old one has any."""
+    if not (target / CORPUS_INDEX).is_file():
+        return
+    from legal_rag.corpus_index.building import fill_index
+
+    built = Library(scratch)
+    fill_index(scratch, built.manifest["lineage"], built.commit, earlier=target / CORPUS_INDEX)
 
 
 def _settings(library: Library, n_bits: int | None) -> ShardSettings:
@@ -245,7 +266,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
     made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
     taken_at_the_end = {RUNS}
     for path in target.iterdir():
-        if path.name in made_anew | taken_at_the_end or path.name.startswith((".", STORE, ENTITIES)):
+        if path.name in made_anew | taken_at_the_end or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX)):
             continue
         if path.is_dir():
             shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)

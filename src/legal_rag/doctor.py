@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from legal_rag.corpus import Document
+from legal_rag.corpus_index.checking import index_problems
 from legal_rag.extraction.entities import Entity
 from legal_rag.folders import beside, locked
 from legal_rag.lexical import LEXICAL_FOLDER
@@ -21,7 +22,7 @@ SHOWN_CHARS = 60  # of a passage in a message
 
 def examine(library: Library) -> list[str]:
     """Return the problems of a Library, none if it is sound."""
-    parts = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, _leftovers)
+    parts = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, index_problems, _leftovers)
     return [problem for part in parts for problem in part(library)]
 
 

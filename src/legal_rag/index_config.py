@@ -34,6 +34,7 @@ class IndexConfig:
     seed: int = 42
     shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
     keep_embeddings: bool = False  # keep the token vectors: they can be quantised anew without encoding
+    corpus_index: bool = True  # what each document is and says, for questions over many of them
     index_folder: str = DEFAULT_FOLDER
     index_name: str = DEFAULT_NAME
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.chunking import chunk_document
+from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder import Encoder, build_encoder
 from legal_rag.index_config import (
     PLAID_SETTINGS,
@@ -117,6 +118,9 @@ def _complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder
     manifest = _manifest(cfg, encoder, report)
     manifest = finish_library(scratch, manifest, mapping_head(manifest["source"]), store.n_shards)
     report.tokens = manifest["counts"]["tokens"]
+    if cfg.corpus_index:
+        with Stopwatch(report.seconds).timed("corpus_index"):
+            fill_index(scratch, manifest["lineage"], manifest["commit"])
 
 
 def open_index(cfg: IndexConfig) -> Library:

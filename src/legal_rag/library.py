@@ -8,7 +8,7 @@ import difflib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -194,19 +194,6 @@ class Library:
             ValueError: If the name is of neither.
         """
         return self._ids([naming_condition(name)])
-
-    def holding(self, hashes: Mapping[str, str]) -> list[str]:
-        """Return which of some documents are there with these contents, in the order they were indexed.
-
-        Args:
-            hashes: `Document.content_hash` by id.
-        """
-        query = f"""
-            SELECT id, content_hash FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND {self._present}
-            ORDER BY document_key
-        """  # noqa: S608
-        rows = self._connection.execute(query, (json.dumps(list(hashes)),))
-        return [doc_id for doc_id, content_hash in rows if hashes[doc_id] == content_hash]
 
     def _ids(self, conditions: Sequence[Condition]) -> list[str]:
         sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])

@@ -1,7 +1,7 @@
 """The corpus index, built from a Library: terms are counted, documents described, clusters found.
 
-In: a Library. Out: `corpus_index.sqlite` in its folder, put in place when it is complete. A build that was killed is taken
-up where it stopped, and gives the same index; so does one on several cores.
+In: a Library. Out: `corpus_index.sqlite` in its folder, put in place when it is complete. A build that was killed is
+taken up where it stopped, and gives the same index; so does one on several cores.
 """
 
 import multiprocessing
@@ -19,7 +19,7 @@ from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.frequencies import TermCounter, TermStatistics, is_counted
 from legal_rag.corpus_index.frozen import is_counted_already, read_statistics, write_centres, write_statistics
 from legal_rag.corpus_index.level_two import make_sections, sections_to_json
-from legal_rag.corpus_index.model_summaries import write_model_summaries
+from legal_rag.corpus_index.model_summaries import take_over_summaries, write_model_summaries
 from legal_rag.corpus_index.reading import CorpusIndex
 from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.corpus_index.rows import Row, assign_all, posted, put_rows
@@ -67,6 +67,7 @@ class CorpusIndexer:
                 sub_llm=self._sub_llm,
                 workers=os.cpu_count() or 1 if parallel else 1,
                 batch_size=batch_size,
+                earlier=_of_same_build(library),
             )
         return CorpusIndex(library)
 
@@ -79,10 +80,9 @@ class CorpusIndexer:
         index = CorpusIndex(self.library)
         made = make_sections(index, doc_id, self._sub_llm)
         with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents WHERE id = ? AND removed IS NULL",
-                (getattr(self._sub_llm, "name", ""), sections_to_json(made), doc_id),
-            )
+            put = "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents"
+            values = (getattr(self._sub_llm, "name", ""), sections_to_json(made), doc_id)
+            connection.execute(f"{put} WHERE id = ? AND removed IS NULL", values)
         return made
 
 
@@ -94,6 +94,7 @@ def fill_index(
     sub_llm: SubModel | None = None,
     workers: int = 1,
     batch_size: int = BATCH,
+    earlier: Path | None = None,
 ) -> None:
     """Build the index of a folder that holds a store, and put it in place; the caller keeps other writers out.
 
@@ -104,6 +105,7 @@ def fill_index(
         sub_llm: See `CorpusIndexer`.
         workers: Processes.
         batch_size: Documents described at once.
+        earlier: An index of the same documents, by the same keys, whose summaries by a model are taken over.
     """
     target, unfinished = folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
     key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
@@ -111,6 +113,8 @@ def fill_index(
         work = _Filling(connection, folder / STORE, unfinished, commit)
         statistics = work.counted()
         work.described(statistics, workers, batch_size)
+        if earlier is not None and earlier.is_file():
+            take_over_summaries(connection, earlier)
         if sub_llm is not None:
             write_model_summaries(connection, folder / STORE, sub_llm)
         work.clustered(statistics)
@@ -118,6 +122,14 @@ def fill_index(
     sync(unfinished)
     os.replace(unfinished, target)
     sync(folder)
+
+
+def _of_same_build(library: Library) -> Path | None:
+    """Return the file of a Library's index, if there is one and it holds for it."""
+    try:
+        return CorpusIndex(library).path
+    except (FileNotFoundError, ValueError, sqlite3.DatabaseError):
+        return None
 
 
 def _begun(path: Path, key: dict[str, object]) -> sqlite3.Connection:
@@ -217,7 +229,9 @@ def _open_statistics(index: Path) -> None:
 def _describe_range(store: Path, commit: int, statistics: TermStatistics | None, keys: KeyRange) -> list[Row]:
     known = _STATISTICS[0] if statistics is None else statistics
     with closing(connect_to_read(store)) as documents:
-        return [Row(key, one.id, added, describe(one, known)) for key, added, one in _documents(documents, commit, keys)]
+        return [
+            Row(key, one.id, added, describe(one, known)) for key, added, one in _documents(documents, commit, keys)
+        ]
 
 
 def _documents(connection: sqlite3.Connection, commit: int, keys: KeyRange) -> Iterator[tuple[int, int, Document]]:

@@ -20,6 +20,7 @@ DECISION, OTHER = "décision", "document"  # what a document is where its source
 class Described(NamedTuple):
     """The rows of one document."""
 
+    content_hash: str
     char_count: int
     file_size: int  # bytes in UTF-8
     doc_type: str
@@ -42,6 +43,7 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
     official = " ".join(document.summary.split())
     summary = official or extractive_summary(document.content, statistics, terms=terms).text
     return Described(
+        document.content_hash,
         len(document.content),
         len(document.content.encode()),
         kind_of(document),

@@ -1,10 +1,12 @@
 """Entities as people name them: which documents hold a name, a day, a sum, an article; and what a document names.
 
-In: a Library of which entities were extracted. Out: ids of documents; names as a text writes them. Entities of a text that
-has changed since they were extracted count for nothing.
+In: a Library of which entities were extracted. Out: ids of documents; names as a text writes them. Entities of a text
+that has changed since they were extracted count for nothing.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from legal_rag.extraction import classes
 from legal_rag.extraction.terms import DATE_CLASSES, NAME_KINDS, WORD, amount_terms, name_term, name_words, words_of
@@ -14,16 +16,23 @@ from legal_rag.names import all_names_in
 
 MOST_NAMES = 20  # shown of a document
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts: what a list of names is made of
+_KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
 FOLDED_CLASSES = tuple(
     name for names in classes.CLASSES.values() for name in names if name not in NAME_KINDS and name not in DATE_CLASSES
 )
 
 
 class EntityNames:
-    """The entities of one Library."""
+    """The entities of one Library.
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
+    Args:
+        library: The Library.
+        column: Runs a query over the index, its store (`corpus`) and its `entities`, and streams the first column.
+        present: SQL that tells the documents of the commit, which the query calls `i`.
+    """
+
+    def __init__(self, library: Library, column: Callable[..., Iterator[Any]], present: str) -> None:
+        self._library, self._column, self._present = library, column, present
 
     def find(self, text: str) -> list[str]:
         """Return the ids of the documents of which an entity was extracted, in the order they were indexed.
@@ -33,16 +42,24 @@ class EntityNames:
         Raises:
             ValueError: If nothing was extracted.
         """
-        store = self._library.entities
-        if store is None:
+        if self._library.entities is None:
             raise ValueError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
-        found = {doc_id for term in _terms(text) for doc_id in store.doc_ids_having(term)}
-        if not found and (words := name_words(text)):
-            kinds = dict.fromkeys(NAME_KINDS.values())
-            for kind in kinds:
-                held = [set(store.doc_ids_having(name_term(kind + WORD, [word]))) for word in words]
-                found |= set.intersection(*held)
-        return self._library.holding(store.held_hashes(found)) if found else []
+        having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
+        found = self._holding(having, json.dumps(list(dict.fromkeys(_terms(text)))))
+        if found or not (words := name_words(text)):
+            return found
+        of_word = "SELECT doc_id FROM entities.terms WHERE term = ?"
+        in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
+        values = [name_term(kind + WORD, [word]) for kind in _KINDS for word in words]
+        return self._holding(" UNION ".join([in_kind] * len(_KINDS)), *values)
+
+    def _holding(self, doc_ids: str, *values: Any) -> list[str]:
+        """Return those of some ids whose documents are there, with the texts that the entities are of."""
+        query = f"""
+            SELECT i.id FROM main.documents AS i CROSS JOIN entities.held AS h ON h.doc_id = i.id
+            WHERE i.id IN ({doc_ids}) AND {self._present} AND h.content_hash = i.content_hash ORDER BY i.document_key
+        """  # noqa: S608
+        return list(self._column(query, *values))
 
     def shown_of(self, doc_id: str) -> tuple[str, ...]:
         """Return the names in a document as its text writes them, each once, people and bodies first."""
@@ -74,6 +91,6 @@ def _terms(text: str) -> Iterator[str]:
     yield from amount_terms(text)
     yield from all_names_in(text)
     if words := name_words(text):
-        yield from (name_term(kind, words) for kind in dict.fromkeys(NAME_KINDS.values()))
+        yield from (name_term(kind, words) for kind in _KINDS)
     if words := words_of(text):
         yield from (name_term(name, words) for name in FOLDED_CLASSES)

@@ -28,7 +28,7 @@ def read_statistics(connection: sqlite3.Connection, terms: Iterable[str] | None 
     """Read them, all or of some terms only."""
     query, values = "SELECT term, shown, frequency FROM terms", []
     if terms is not None:
-        query, values = f"{query} WHERE term IN (SELECT value FROM json_each(?))", [json.dumps(list(terms))]
+        query, values = f"{query} WHERE term IN (SELECT value FROM json_each(?))", [json.dumps(list(terms))]  # noqa: S608
     rows = connection.execute(query, values).fetchall()
     (counted,) = connection.execute("SELECT value FROM meta WHERE name = ?", (COUNTED,)).fetchone()
     return TermStatistics(int(counted), {term: n for term, _, n in rows}, {term: shown for term, shown, _ in rows})

@@ -13,8 +13,8 @@ from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.corpus_index.terms import read_terms
 
 if TYPE_CHECKING:
-    from legal_rag.corpus_index.model_summaries import SubModel
     from legal_rag.corpus_index.reading import CorpusIndex
+    from legal_rag.corpus_index.section_summaries import SubModel
 
 
 def kept_or_made(index: "CorpusIndex", document_key: int, doc_id: str) -> DocumentIndex:

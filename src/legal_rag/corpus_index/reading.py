@@ -1,4 +1,4 @@
-"""The corpus index, open for reading: what each document is, which documents share a keyword, an entity, a day, a topic.
+"""The corpus index, open for reading: what each document is, which of them share a keyword, an entity, a day, a topic.
 
 In: a Library whose index was built. Out: values and read-only mappings, each look-up a query: opening it is instant,
 whatever it holds. It shows the Library's commit; any number of threads may share it.
@@ -16,7 +16,7 @@ from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
 from legal_rag.corpus_index.tables import BUILD_COMMAND, check_meta, connect_to_read, present_at, read_meta
 from legal_rag.corpus_index.words import WORDS, raw_words
 from legal_rag.filters import Filters
-from legal_rag.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
 
 BATCH = 500  # documents read at once
 META = """
@@ -59,7 +59,7 @@ class CorpusIndex:
         self._open: list[sqlite3.Connection] = []
         self.meta: Mapping[str, Any] = read_meta(self._connection)
         check_meta(self.path, self.meta, library.manifest["lineage"])
-        self._names = EntityNames(library)
+        self._names = EntityNames(library, self._column, self._present)
 
     @classmethod
     def open(cls, library: Library) -> "CorpusIndex":
@@ -180,9 +180,7 @@ class CorpusIndex:
             last = rows[-1][0]
             yield from self._as_metas(rows, entities)
 
-    def summaries(
-        self, doc_ids: Iterable[str] | None = None, limit: int | None = None
-    ) -> Iterator[tuple[str, str]]:
+    def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
         """Stream ids with their summaries, in the order they were indexed; unknown ids are left out."""
         wanted, values = "TRUE", []
         if doc_ids is not None:
@@ -192,23 +190,30 @@ class CorpusIndex:
         """  # noqa: S608
         yield from self._connection.execute(query, (*values, -1 if limit is None else limit))
 
+    def summary_sources(self) -> dict[str, int]:
+        """Return of how many documents the summary is official, of sentences, or a model's, by its id."""
+        query = f"""
+            SELECT summary_source, COUNT(*) FROM main.documents AS i WHERE {self._present}
+            GROUP BY summary_source ORDER BY summary_source
+        """  # noqa: S608
+        return dict(self._rows(query))
+
     def keyword(self, text: str) -> list[str]:
         """Return the ids of the documents that have a keyword, in the order they were indexed.
 
-        Number, gender, case and accents are passed over: "Élections" finds "élection". Several words are looked up as
-        one expression, and each for itself: documents are found that have the one, or all of the others.
+        Number, gender, case and accents are passed over: "Élections" finds "élection". Of several words a document has
+        all, be it as one expression.
         """
         stems = [stem for raw in raw_words(text) if (stem := WORDS[raw.lower()].stem)]
         if not stems:
             return []
-        each = " ".join(stems).split()
-        having = "SELECT document_key FROM postings WHERE term = ?"
-        all_of = " INTERSECT ".join([having] * len(each))
+        first, *others = " ".join(stems).split()
+        beside = "AND EXISTS (SELECT 1 FROM postings AS o WHERE o.term = ? AND o.document_key = p.document_key)"
         query = f"""
-            SELECT id FROM main.documents AS i WHERE {self._present} AND document_key IN
-            (SELECT * FROM ({all_of}) UNION {having}) ORDER BY document_key
+            SELECT i.id FROM postings AS p CROSS JOIN main.documents AS i USING (document_key)
+            WHERE p.term = ? {beside * len(others)} AND {self._present} ORDER BY p.document_key
         """  # noqa: S608
-        return list(self._column(query, *each, " ".join(each)))
+        return list(self._column(query, first, *others))
 
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents of which an entity was extracted, in order.
@@ -267,7 +272,7 @@ class CorpusIndex:
         return next(iter(self._metas_of([str(doc_id)], entities=True)), None)
 
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
-        condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"
+        condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
         return self._as_metas(self._rows(f"{META} WHERE {condition}", json.dumps(list(doc_ids))), entities)
 
     def _as_metas(self, rows: Sequence[tuple[Any, ...]], entities: bool) -> Iterator[DocumentMeta]:
@@ -278,7 +283,22 @@ class CorpusIndex:
         """
         for key, shown in self._rows(query, json.dumps([row[0] for row in rows])):
             keywords.setdefault(key, []).append(shown)
-        for key, doc_id, size, chars, title, summary, kind, date, court, formation, solution, extra, cluster, kept in rows:
+        for (
+            key,
+            doc_id,
+            size,
+            chars,
+            title,
+            summary,
+            kind,
+            date,
+            court,
+            formation,
+            solution,
+            extra,
+            cluster,
+            kept,
+        ) in rows:
             further = json.loads(extra)
             yield DocumentMeta(
                 doc_id=doc_id,
@@ -319,8 +339,8 @@ class CorpusIndex:
 
     def _ids_of(self, keys: Iterable[int]) -> list[str]:
         query = f"""
-            SELECT id FROM main.documents AS i WHERE document_key IN (SELECT value FROM json_each(?)) AND {self._present}
-            ORDER BY document_key
+            SELECT id FROM main.documents AS i
+            WHERE document_key IN (SELECT value FROM json_each(?)) AND {self._present} ORDER BY document_key
         """  # noqa: S608
         return list(self._column(query, json.dumps(list(keys))))
 
@@ -338,7 +358,9 @@ class CorpusIndex:
         # One connection a thread: SQLite's own rule, and it lets threads read at once.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = connect_to_read(self.path, self.library.path / STORE)
+            connection = self._local.connection = connect_to_read(
+                self.path, self.library.path / STORE, self.library.path / ENTITIES
+            )
             self._open.append(connection)
         return connection
 

@@ -25,9 +25,9 @@ class Row(NamedTuple):
 def put_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Put documents in; the caller has begun a transaction."""
     for key, doc_id, added, described, cluster in rows:
-        chars, size, kind, source, summary, keywords, postings = described
-        values = (key, doc_id, added, None, chars, size, kind, cluster, source, summary)
-        connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        hashed, chars, size, kind, source, summary, keywords, postings = described
+        values = (key, doc_id, hashed, added, None, chars, size, kind, cluster, source, summary)
+        connection.execute("INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
         connection.executemany(
             "INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", ((key, place, *one) for place, one in enumerate(keywords))
         )

@@ -1,7 +1,7 @@
 """The file of the corpus index: `corpus_index.sqlite` in a Library's folder, its tables, and how it is opened.
 
-In: the file. Out: connections. A row of `documents` says in which commit of the Library it came and went, as the store's
-do; the numbers of a full build, by which later documents are judged, stay as they were then: they are frozen.
+In: the file. Out: connections. A row of `documents` says in which commit of the Library it came and went, as the
+store's do; the numbers of a full build, by which later documents are judged, stay as they were then: they are frozen.
 """
 
 import json
@@ -10,15 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from legal_rag.store import PATIENCE_SECONDS, READ_CACHE_KB
+from legal_rag.store import PATIENCE_SECONDS
 
 FORMAT_VERSION = 1
+CACHE_KB = 4000  # of each file, for each thread: what a frequent term leads to is many pages
 BUILD_COMMAND = "build one with 'legal-rag corpus-index'"
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID; -- JSON: format, lineage, frozen counts
 CREATE TABLE documents (
     document_key INTEGER PRIMARY KEY, -- the store's
-    id TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
+    id TEXT NOT NULL, content_hash TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
     char_count INTEGER NOT NULL, file_size INTEGER NOT NULL, doc_type TEXT NOT NULL,
     cluster INTEGER, -- none where a document has no keyword of the full build
     summary_source TEXT NOT NULL, summary TEXT NOT NULL
@@ -40,12 +41,20 @@ CREATE INDEX postings_by_document ON postings (document_key);
 CREATE TABLE terms (
     term TEXT PRIMARY KEY, shown TEXT NOT NULL, frequency INTEGER NOT NULL -- documents that held it at the full build
 ) WITHOUT ROWID;
-CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL); -- little-endian f4
+-- A centre is numbers of four bytes, little-endian, one for each feature.
+CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL);
 CREATE TABLE features (place INTEGER PRIMARY KEY, term TEXT NOT NULL); -- what the centres' numbers stand for
 CREATE TABLE totals (at_commit INTEGER PRIMARY KEY, documents INTEGER NOT NULL, chars INTEGER NOT NULL);
-CREATE TABLE sections (document_key INTEGER PRIMARY KEY REFERENCES documents, made_by TEXT NOT NULL, value TEXT NOT NULL);
+CREATE TABLE sections (
+    document_key INTEGER PRIMARY KEY REFERENCES documents, made_by TEXT NOT NULL, value TEXT NOT NULL
+);
 """
-KEYED_TABLES = ("sections", "postings", "keywords", "documents")  # those with a document's key, the ones that refer to others first
+KEYED_TABLES = (
+    "sections",
+    "postings",
+    "keywords",
+    "documents",
+)  # those with a document's key, the ones that refer to others first
 
 
 def present_at(commit: int, alias: str = "i") -> str:
@@ -53,8 +62,8 @@ def present_at(commit: int, alias: str = "i") -> str:
     return f"({alias}.added <= {commit:d} AND ({alias}.removed IS NULL OR {alias}.removed > {commit:d}))"
 
 
-def connect_to_read(path: Path, store: Path) -> sqlite3.Connection:
-    """Open an index for reading only, with the Library's store beside it, as `corpus`."""
+def connect_to_read(path: Path, store: Path, entities: Path) -> sqlite3.Connection:
+    """Open an index for reading only, with the Library's store as `corpus`, and its `entities`, if there are any."""
     connection = _read_only(path)
     try:
         connection.execute("SELECT 1 FROM meta LIMIT 1")
@@ -64,8 +73,11 @@ def connect_to_read(path: Path, store: Path) -> sqlite3.Connection:
             writer.execute("SELECT 1 FROM meta LIMIT 1")
         writer.close()
         connection = _read_only(path)
-    connection.execute("ATTACH ? AS corpus", (store.absolute().as_uri() + "?mode=ro",))
-    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")
+    for name, file in (("corpus", store), ("entities", entities)):
+        if file.is_file():
+            connection.execute(f"ATTACH ? AS {name}", (file.absolute().as_uri() + "?mode=ro",))
+            connection.execute(f"PRAGMA {name}.cache_size = -{CACHE_KB}")
+    connection.execute(f"PRAGMA main.cache_size = -{CACHE_KB}")
     return connection
 
 

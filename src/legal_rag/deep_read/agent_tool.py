@@ -43,7 +43,8 @@ def deep_read_tool(
 
         À appeler quand la question demande toutes les décisions d'un genre, un nombre, un classement, une comparaison
         de plusieurs décisions ou un croisement : quelques passages n'y suffisent pas. question est complète et en
-        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le corpus.
+        français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le
+        corpus est lu.
         """
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:

@@ -71,7 +71,7 @@ def _setup(work: Work, trace: Path | None, description: str, context: str) -> "R
         sub=sub,
         meter=work.meter,
         functions=env.functions,
-        values=env.values_for_sandbox,
+        values=env.values,
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
         logger=logger,
@@ -111,7 +111,7 @@ def _concluded(work: Work, outcome: "Outcome") -> Prediction:
         usage=work.meter.usage,
         stopped=stopped,
         failed=failed,
-        computed=is_computed(outcome.value, outcome.codes, outcome.replies),
+        computed=not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies),
         on_event=work.on_event,
     )
 

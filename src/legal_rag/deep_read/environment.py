@@ -13,7 +13,8 @@ from rlm.core.types import ModelUsageSummary, REPLResult, RLMChatCompletion, Usa
 from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.models import Meter
 from legal_rag.deep_read.sandbox import Limits, Sandbox
-from legal_rag.deep_read.sub_calls import RecordingModel, SubCall
+from legal_rag.deep_read.sub_calls import RecordingModel
+from legal_rag.deep_read.trace_values import SubCall
 from legal_rag.deep_read.work import SandboxRefusedError
 
 MOST_SHOWN_VARIABLES = 40
@@ -96,7 +97,7 @@ class SandboxEnvironment:
         self.partial: Any = ""  # what `answer` holds that is not ready
         self.is_final = False
         self._names: Sequence[str] = ()
-        own = {
+        own: dict[str, Callable[..., Any]] = {
             "_take_final": self._take_final,
             "_take_state": self._take_state,
             "rlm_query": lambda prompt, model=None: self._each(recurse, [prompt])[0],

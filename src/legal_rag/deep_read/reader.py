@@ -55,7 +55,7 @@ class MultiDocRLM:
         settings: DeepReadSettings = DEFAULT_SETTINGS,
     ) -> None:
         self.corpus_path = Path(corpus_path).expanduser()
-        self._models, self._endpoint = (root_model, sub_model), {"api_key": api_key, "api_base": api_base}
+        self._models, self._endpoint = (root_model, sub_model), (api_key, api_base)
         self._budget, self._settings = budget or Budget(), settings
         self._library: Library | None = None
 
@@ -132,11 +132,11 @@ class MultiDocRLM:
             trace=Path(trace).expanduser() if trace else None,
         )
 
-    def environment(self) -> Mapping[str, Any]:
-        """Return the functions and values that programs find, to be called by hand; the models are asked as they ask."""
+    def environment(self) -> dict[str, Any]:
+        """Return the functions and values that programs find, to be called by hand; models are asked as they ask."""
         _, lm = self._described()
-        sub = MeteredModel(lm, Meter(self._budget))
-        return create_multi_doc_env(CorpusIndex.open(self.library), sub, cast("Retriever", LazyRetriever(self.library))).namespace()
+        sub, retriever = MeteredModel(lm, Meter(self._budget)), cast("Retriever", LazyRetriever(self.library))
+        return create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever).namespace()
 
     def repl(self) -> None:
         """Start an interactive Python session with the functions; `demander(question)` reads deeply."""
@@ -182,8 +182,9 @@ class MultiDocRLM:
     def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
         from legal_rag.language_model import build_language_model
 
+        key, base = self._endpoint
         root, sub = (
-            build_language_model(model, **self._endpoint) if model is None or isinstance(model, str) else model
+            build_language_model(model, key, base) if model is None or isinstance(model, str) else model
             for model in (self._models[0], self._models[1] or self._models[0])
         )
         return root, sub

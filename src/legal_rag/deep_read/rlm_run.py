@@ -96,6 +96,7 @@ class Outcome:
 
     value: Any = None  # what FINAL or `answer` gave; of a run cut short, what it had so far
     is_final: bool = False
+    is_prose: bool = False  # the value is what the root model wrote, not what a program gave
     out_of_turns: bool = False
     turns: int = 0
     codes: list[str] = field(default_factory=list)  # that were run
@@ -130,7 +131,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> Outcome:
     finally:
         rlm.close()
     if not outcome.is_final and not outcome.value:
-        outcome.value = rlm.partial
+        outcome.value, outcome.is_prose = rlm.partial
     return outcome
 
 
@@ -144,7 +145,7 @@ class SandboxedRLM(RLM):
         super().__init__(
             backend="openai",
             backend_kwargs={"model_name": setup.root.name},
-            environment=setup.environment,  # type: ignore[arg-type]
+            environment=setup.environment,
             depth=0,
             max_depth=1,
             max_iterations=setup.meter.budget.steps,
@@ -158,9 +159,10 @@ class SandboxedRLM(RLM):
         self._prose = ""  # what the model last wrote that is no code
 
     @property
-    def partial(self) -> Any:
-        """What there is of an answer where the run was cut short: what `answer` holds, else the model's last words."""
-        return getattr(self._place, "partial", "") or self._prose
+    def partial(self) -> tuple[Any, bool]:
+        """What `answer` holds where the run was cut short, else the model's last words, and whether it is these."""
+        held = getattr(self._place, "partial", "")
+        return held or self._prose, not held
 
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
@@ -240,6 +242,7 @@ class SandboxedRLM(RLM):
         if kept := getattr(self._place, "partial", ""):
             return kept
         messages = [*message_history, {"role": "user", "content": LAST_TURN}]
+        self._outcome.is_prose = True
         reply = self._chat(messages)
         if self.logger:
             self.logger.log(RLMIteration(messages, reply.text, [], reply.text))
@@ -252,7 +255,7 @@ class SandboxedRLM(RLM):
         try:
             return str(child.completion(prompt, root_prompt=None).response)
         except ErrorThresholdExceededError:
-            return str(child.partial)
+            return str(child.partial[0])
         finally:
             child.close()
 
@@ -264,7 +267,7 @@ def _elsewhere(setup: RunSetup, client: "_Client", prompt: Any) -> Iterator[tupl
     handler.start()
     try:
         environment = get_environment(
-            setup.environment,  # type: ignore[arg-type]
+            setup.environment,
             {"lm_handler_address": (handler.host, handler.port), "context_payload": prompt, "depth": 1},
         )
         try:
