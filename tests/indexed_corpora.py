@@ -1,5 +1,7 @@
 """A Library of words with its entities and its corpus index, as deep reading finds it."""
 
+from functools import cache
+
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
 from legal_rag.extraction.run import extract_library
 from legal_rag.extraction.settings import RULES, ExtractionSettings
@@ -15,3 +17,9 @@ def indexed(folder, source, encoder, *, entities=True):
         extract_library(library, ExtractionSettings(model_id=RULES))
     CorpusIndexer(library).build_corpus_index()
     return CorpusIndex.open(Library.open(folder))
+
+
+@cache
+def indexed_sample(folder, source, encoder):
+    """Build it of the sample, once for all test files."""
+    return indexed(folder / "indexed-sample", source, encoder)

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from indexed_corpora import indexed
+from indexed_corpora import indexed, indexed_sample
 
 from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.deep_read import cached as cached_module
@@ -26,7 +26,7 @@ class Model:
 
 @pytest.fixture(scope="module")
 def corpus(sample_file, tiny_encoder, tmp_path_factory):
-    return indexed(tmp_path_factory.mktemp("cached"), sample_file, tiny_encoder)
+    return indexed_sample(tmp_path_factory.getbasetemp(), sample_file, tiny_encoder)
 
 
 @pytest.fixture
@@ -205,8 +205,8 @@ def test_an_environment_caches_what_its_functions_find(corpus):
     assert len(model.prompts) == 1
 
 
-def test_after_the_corpus_changed_a_reload_finds_what_there_is(sample_file, tiny_encoder, tmp_path):
-    repl = CachedCorpusREPL(indexed(tmp_path, sample_file, tiny_encoder), Model())
+def test_after_the_corpus_changed_a_reload_finds_what_there_is(sample_rows, tiny_encoder, tmp_path):
+    repl = CachedCorpusREPL(indexed(tmp_path, sample_rows[:12], tiny_encoder), Model())
     ids, plan = repl.list_documents(), repl.get_doc_toc("FICTIF0101")
     before = repl.grep_corpus("compte de campagne", max_docs=None)
     row = {"id": "neuf", "title": "Neuf", "content": "Un compte de campagne tout neuf."}

@@ -5,7 +5,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from indexed_corpora import indexed
+from indexed_corpora import indexed, indexed_sample
 
 from legal_rag.deep_read.asking_texts import NO_ANSWER
 from legal_rag.deep_read.function_base import MOST_EVENTS, MOST_READ, MOST_SEEN
@@ -20,7 +20,7 @@ SOCIAL = "FICTIF0210"  # Cour de cassation, chambre sociale, 18 juin 2003, 01-43
 
 @pytest.fixture(scope="module")
 def corpus(sample_file, tiny_encoder, tmp_path_factory):
-    return indexed(tmp_path_factory.mktemp("functions"), sample_file, tiny_encoder)
+    return indexed_sample(tmp_path_factory.getbasetemp(), sample_file, tiny_encoder)
 
 
 @pytest.fixture
@@ -164,12 +164,13 @@ def test_an_entity_is_found_by_what_a_document_names(repl, rows):
     assert repl.search_by_entity("Jean-Baptiste Poquelin de Nulle-Part") == []
 
 
-def test_where_nothing_was_extracted_a_search_by_entity_says_so(sample_file, tiny_encoder, tmp_path):
-    bare = MultiDocREPL(indexed(tmp_path, sample_file, tiny_encoder, entities=False))
+def test_where_nothing_was_extracted_a_search_by_entity_says_so(tiny_encoder, tmp_path):
+    row = {"id": "A", "content": "Vu l'article L. 1152-1 du code du travail ; condamne la société Lever."}
+    bare = MultiDocREPL(indexed(tmp_path, [row], tiny_encoder, entities=False))
     for call in (lambda: bare.search_by_entity("Lever"), lambda: bare.find_documents(entites="partie=Lever")):
         with pytest.raises(ValueError, match="entité n'"):
             call()
-    assert bare.get_entities(SOCIAL, "article_cite")  # by the rules, now
+    assert bare.get_entities("A", "article_cite")  # by the rules, now
 
 
 def test_documents_are_found_by_all_the_conditions_given(repl, rows):
