@@ -11,6 +11,7 @@ from legal_rag.deep_read.reading import deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.deep_read.trace_reading import read_trace
 from legal_rag.language_model import build_language_model
+from legal_rag.sentences import split_sentences
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
 QUOTING = """
@@ -168,8 +169,8 @@ FAILURES = {
     "a server that fails": ([Reply(status=500)], "erreur du serveur"),
     "no JSON": ([Reply(raw_body="<html>")], "n'a pas pu répondre"),
     "a lost connection": ([Reply(breaks_off=True)], "n'a pas pu répondre"),
-    "an answer of nothing": (["FINAL('')"], "ne citait aucun passage"),
-    "an answer of None": (["FINAL(None)"], "ne citait aucun passage"),
+    "an answer of nothing": (["FINAL('')"], "réponse vide"),
+    "an answer of None": (["FINAL(None)"], "réponse vide"),
 }
 
 
@@ -202,14 +203,15 @@ def test_a_sub_model_that_hangs_does_not_outlast_the_budget(ask):
 
 def test_a_model_that_writes_no_program_is_asked_document_by_document(ask, tiny_library):
     doc_id = next(iter(tiny_library))
-    quote = " ".join(tiny_library.document(doc_id).content[200:260].split())
+    content = tiny_library.document(doc_id).content
+    start, end = next(span for span in split_sentences(content) if span[1] - span[0] > 120)
+    quote = content[start:end].strip()
 
     def script(prompt, attempt):
         if "```repl" in prompt:
             return PROSE
-        if "citations" in prompt and "pertinent" in prompt:
+        if "[Source:" not in prompt:
             return Reply(json.dumps({"pertinent": True, "reponse": "Voir le texte.", "citations": [quote]}))
-        start = tiny_library.document(doc_id).content.index(quote[:20])
         return Reply(f"Le texte dit : « {quote} » [Source: {doc_id}, chars {start}-{start + len(quote)}].")
 
     prediction = ask(script, doc_ids=[doc_id])

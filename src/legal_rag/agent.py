@@ -16,6 +16,7 @@ from legal_rag.answer_notices import UNCITED, notice_of
 from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.citations import CitationEnricher
+from legal_rag.corpus_index import has_corpus_index
 from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.encoder import Encoder, build_encoder
 from legal_rag.evidence import EvidenceAgent, abstention
@@ -177,7 +178,11 @@ class LegalReActAgent:
     def _tools(self, log: RunLog, account: "Account | None" = None) -> list[Callable[..., str]]:
         """Return the tools of one run; deep reading is among them where the corpus has the index that it needs."""
         tools = build_tools(self._retriever.corpus, self._retriever, log)
-        return tools
+        if not has_corpus_index(self._retriever.corpus):
+            return tools
+        from legal_rag.deep_read.agent_tool import deep_read_tool
+
+        return [*tools, deep_read_tool(self._retriever, self._lm, log, account)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
         """Have the answer written, and written again, once, for each thing that is wrong with it."""

@@ -12,6 +12,7 @@ from legal_rag.budget import Usage
 from legal_rag.citations import Citation, CitationEnricher, EnrichedResponse, format_marker
 from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.evidence import abstention
+from legal_rag.model_failures import EmptyAnswerError, reason_in_french
 from legal_rag.prediction import Event, Passage, Prediction, Status
 from legal_rag.retriever import Corpus
 from legal_rag.run_log import RunLog
@@ -54,6 +55,8 @@ def conclude(
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
     answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, plain=plain)
+    if answer is None and not stopped:
+        failed, stopped = True, reason_in_french(EmptyAnswerError())
     if answer and not (_holds(answer) or answer.abstained or computed):  # a model's words that rest on nothing
         answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
     if answer and answer.abstained and not _holds(answer) and not computed:
