@@ -10,6 +10,7 @@ scikit-learn. What never stands behind an article is hardly a noun and weighs le
 import math
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.corpus_index.frequencies import TermStatistics
@@ -22,6 +23,8 @@ RAREST = 4  # documents: what stands in fewer counts as if in so many, for rare 
 NO_NOUN = 0.4  # weight of a term that never stands behind an article
 PAIR = 0.9  # weight of an expression: both its words may be keywords as well
 COVERED = 0.5  # share of a word's times that stand in one expression: the expression says it better
+LEAST_WEIGHT = 0.3  # of the weightiest term's: what weighs less is no keyword
+CACHED = 50_000  # logarithms that are remembered
 OVERLAPPED = 0.8  # the same for an expression's words that stand in weightier ones
 
 
@@ -45,18 +48,18 @@ def keywords_of(
     """
     terms = read_terms(text) if isinstance(text, str) else text
     statistics = statistics or TermStatistics()
-    weights = _weights(terms, statistics)
+    weighed = sorted(_weighed(terms, statistics))
     chosen: list[Keyword] = []
     taken: Counter[str] = Counter()  # by word: its times in the expressions chosen
-    for term in sorted(weights, key=lambda term: (-weights[term], term)):
-        first, _, second = term.partition(" ")
-        if second:
-            if any(taken[word] >= OVERLAPPED * terms.counts.get(word, math.inf) for word in (first, second)):
-                continue
-            taken.update({first: terms.counts[term], second: terms.counts[term]})
-        chosen.append(Keyword(term, statistics.shown.get(term, terms.shown[term]), weights[term]))
-        if len(chosen) == most:
+    for minus_weight, term in weighed:
+        if len(chosen) == most or minus_weight > LEAST_WEIGHT * weighed[0][0]:
             break
+        if " " in term:
+            words = term.split()
+            if any(taken[word] >= OVERLAPPED * terms.counts.get(word, math.inf) for word in words):
+                continue
+            taken.update(dict.fromkeys(words, terms.counts[term]))
+        chosen.append(Keyword(term, statistics.shown.get(term, terms.shown[term]), -minus_weight))
     return chosen
 
 
@@ -69,26 +72,36 @@ def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
     return found
 
 
-def _weights(terms: TextTerms, statistics: TermStatistics) -> dict[str, float]:
-    """Weigh all terms of a text that may be keywords."""
-    n, frequencies = statistics.n_documents, statistics.frequencies
+def _weighed(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
+    """Return the terms of a text that may be keywords, each behind its weight with a minus."""
+    n, frequencies, nouns = statistics.n_documents, statistics.frequencies, terms.nouns
     few = n < FEW_DOCUMENTS
     common = math.inf if few else n * COMMON_SHARE
     covered = _covered(terms)
-    weights: dict[str, float] = {}
+    weighed: list[tuple[float, str]] = []
     for term, times in terms.counts.items():
         documents = frequencies.get(term, 0)
-        if documents > common or covered.get(term, 0) >= COVERED * times or (not documents and times < 2 and not few):
+        if documents > common or not (documents or times > 1 or few):
             continue
-        weight = (1 + math.log(times)) * (math.log((n + 1) / (min(max(documents, RAREST), n) + 1)) + 1)
-        if term not in terms.nouns:
-            weight *= NO_NOUN
+        weight = -_tf(times) * _idf(documents, n)
         if " " in term:
             if all(frequencies.get(word, 0) > common for word in term.split()):
                 continue
             weight *= PAIR
-        weights[term] = weight
-    return weights
+        elif term in covered and covered[term] >= COVERED * times:
+            continue
+        weighed.append((weight if term in nouns else weight * NO_NOUN, term))
+    return weighed
+
+
+@lru_cache(CACHED)
+def _tf(times: int) -> float:
+    return 1 + math.log(times)
+
+
+@lru_cache(CACHED)
+def _idf(documents: int, n: int) -> float:
+    return 1 + math.log((n + 1) / (min(max(documents, RAREST), n) + 1))
 
 
 def _covered(terms: TextTerms) -> dict[str, int]:

@@ -87,7 +87,7 @@ nee nes nom notification notifie notifiee nouveau nouveaux nouvelle nouvelles nu
 outre paragraphe part partie parties personne personnes piece pieces place plaise plein pleine point points possible
 possibles pourvoi pourvois precedent precedente precedentes precedents precite precitee precitees precites premier
 premiere premieres premiers prenom prenoms president presidente presidents principal principale principaux proceder
-procedure procedures proces propos propre propres public publie publiee publique question questions raison raisons
+procedure procedures propos propre propres public publie publiee publique question questions raison raisons
 rapport rapporteur redaction regard regle regles rejet rejetee rejetees rejeter rejette represente representee
 representes requerant requerante requerantes requerants requete requetes ressort rue sa salutations sarl sas sasu sccv
 sci scp seance second seconde secondes seconds secretaire secretariat selarl selas semaine semaines sens seul siege
@@ -114,7 +114,8 @@ upon was were what when where whereas whether which while who whom whose why wil
 yours
 """
 
-STOP_WORDS = frozenset(" ".join((_FUNCTION, _VERBS, _OF_DECISIONS, _NUMBERS, _ENGLISH)).split())
+FUNCTION_WORDS = frozenset(_FUNCTION.split())
+STOP_WORDS = FUNCTION_WORDS.union(*(words.split() for words in (_VERBS, _OF_DECISIONS, _NUMBERS, _ENGLISH)))
 
 # What a hyphen makes one word with the next: "non-concurrence", "sous-traitance".
 PREFIXES = frozenset(

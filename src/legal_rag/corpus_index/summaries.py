@@ -1,31 +1,94 @@
 """Extractive summaries: the two or three sentences of a text that say most of it, as they stand in it.
 
-In: a text and its corpus' document frequencies. Out: `Summary`, with the spans it is made of.
+In: a text and its corpus's document frequencies. Out: `Summary`, with the spans it is made of.
 
 Sentences are scored by the weights of the key terms they hold (centroid-based summarisation: Radev et al., 2004), less
-for what only opens, cites or signs; a decision's summary ends with what it decides; no sentence repeats another
-(Carbonell and Goldstein, 1998).
+for what opens, quotes the law, or signs, more for what concludes; none that repeats another is taken (Carbonell and
+Goldstein, 1998). A decision's summary ends with what it decides.
 """
 
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from legal_rag.corpus_index.frequencies import TermStatistics
-from legal_rag.corpus_index.keywords import index_terms, keywords_of
+from legal_rag.corpus_index.keywords import Keyword, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, read_terms
-from legal_rag.corpus_index.words import WORDS, raw_words
+from legal_rag.corpus_index.words import WORDS, Word, raw_words
+from legal_rag.extraction.decision_parts import Operative, operative_part, statements
 from legal_rag.sentences import split_sentences, without_blanks
 
 MOST_CHARS = 600  # of a summary
-SENTENCES = 3  # at most
+DECIDED_CHARS = 200  # of what a decision decides
+LEAST_CHARS = 40  # of a sentence: what is shorter is a heading, if there is anything else
+SENTENCES = 3  # of a summary at most, what is decided among them
+CENTROID = 30  # key terms by which sentences are scored
+FEW_LINES = 6  # the best, which are split into sentences
+REPEATED = 0.6  # of a sentence's weight in terms of those already chosen: it says nothing new
+SOFT_WORDS = 10  # added to a sentence's length, by the root of which its weight is divided
+# What a sentence's score is multiplied by if it is of that kind.
+EMPTY, QUOTED, CLAIMED, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.8, 1.4
+LEAST_SCORE = 0.4  # of the best sentence's: what scores less is left out
 OMITTED = " […] "  # between sentences that do not follow each other
-CUT = "…"  # where a sentence is cut: the summary has no room for the whole
+CUT = "…"  # where a sentence is cut, behind a word: the summary has no room for all of it
+END_CHARS = 20_000  # of a long text at either end, where its best sentences are looked for
+ENDS = (1500, 6000)  # characters at a text's end where the operative part is looked for first
+
+Span = tuple[int, int]
+
+# Words of sentences that say little of a case: visas, headings, formulas of procedure, signatures.
+_EMPTY = frozenset(
+    """
+    vu ouï siégeaient siégeant greffier greffière secrétariat secrétaire avocat avocats avoué avoués représenté
+    représentée officiel notifiée dépens mémoire mémoires enregistrée enregistrées enregistré audience délibéré
+    conseiller conseillère huissier rcs capital demeurant domicilié domiciliée domiciliés née pièces siège composée
+    rapporteur référendaire débats plaidant assisté immatriculée sieurs
+    """.split()
+)
+# Words of sentences that draw a conclusion, or state what somebody is bound to.
+_CONCLUDING = frozenset(
+    """
+    dès ensuit conséquent conséquence ressort statuant violé exactement déduit constant espèce n' saurait oblige
+    obligent engage engagent convenu conviennent
+    """.split()
+)
+_DECIDING = frozenset(
+    """
+    casse cassons cassation annule annulée annulées annulé annulés rejette rejetée rejetées rejeté rejetés confirme
+    confirmons infirme infirmons réforme reforme émende inéligible inéligibles inéligibilité irrecevable irrecevables
+    désistement relaxe rectifiée rectifié rectifie
+    """.split()
+)
+_FORMAL = frozenset("notifiée notifiés publiée dépens 700 reçoit transcrit".split())
+# Where a line begins so, it quotes the law.
+_LAW = re.compile(
+    r"\W*(?:\d+\W+)?(?:(?:Considérant|Attendu)(?:[^\w]+d['’]une? (?:autre )?part\W+)?\s?qu['’])?\s?(?:[Aa]ux termes d"
+    r"|[Ss]elon l['’]article|[Ee]n (?:vertu|application) d|L['’]article"
+    r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
+)
+# What a party claims before the Cour de cassation opens and ends so.
+_CLAIMS = ("noncé du moyen", "grief à l", "grief au")
+_ANSWER = re.compile(r"[\n;.]\s*(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)")
 
 
 class Summary(NamedTuple):
     """A text's summary, and where it comes from."""
 
-    text: str  # the spans' texts, with blanks evened out, in order; empty of a blank text
-    spans: tuple[tuple[int, int], ...]  # characters of the text summed up, rising
+    text: str  # the spans' texts in order, blanks evened out; empty of a blank text
+    spans: tuple[Span, ...]  # characters of the text summed up, rising
+
+
+class _Sentence(NamedTuple):
+    score: float
+    span: Span
+    terms: set[str]  # the key terms it holds
+
+
+class _Piece(NamedTuple):
+    start: int
+    end: int
+    sign: str  # behind it: `CUT`, if its sentence goes on
 
 
 def extractive_summary(
@@ -33,6 +96,7 @@ def extractive_summary(
     statistics: TermStatistics | None = None,
     *,
     terms: TextTerms | None = None,
+    keywords: Sequence[Keyword] | None = None,
     most_chars: int = MOST_CHARS,
 ) -> Summary:
     """Sum up a text in its own words; equal texts and statistics give equal summaries.
@@ -41,23 +105,146 @@ def extractive_summary(
         text: Of any kind: a decision, a contract, a letter, one line.
         statistics: Of the corpus; without any, all terms are as telling.
         terms: The text's, if they are read already.
-        most_chars: Of the summary; a sentence that leaves no room for others is cut behind a word.
+        keywords: The text's, if they are known already; some thirty.
+        most_chars: Of the summary; a sentence that leaves no room for others is cut.
     """
-    weights = index_terms(keywords_of(terms or read_terms(text), statistics, 40))
-    sentences = without_blanks(text, split_sentences(text))
-    scored = []
-    for start, end in sentences:
-        raws = raw_words(text[start:end])
-        found = {WORDS[raw].stem for raw in raws}
-        scored.append((-sum(weights.get(one, 0.0) for one in found) / (len(raws) + 10) ** 0.7, start, end))
-    chosen = sorted((start, end) for _, start, end in sorted(scored)[:SENTENCES])
-    share = most_chars // max(1, len(chosen)) - len(OMITTED) - len(CUT)
-    spans, texts = [], []
-    for start, end in chosen:
-        cut = end
-        if end - start > share:
-            cut = text.rfind(" ", start, start + share)
-            cut = cut if cut > start else start + share
-        spans.append((start, cut))
-        texts.append(" ".join(text[start:cut].split()) + (CUT if cut < end else ""))
-    return Summary(OMITTED.join(texts), tuple(spans))
+    terms = terms or read_terms(text)
+    weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
+    part = _operative_part(text)
+    decided = _decided(text, part, min(DECIDED_CHARS, most_chars // 3)) if part else []
+    room = most_chars - sum(end - start + len(sign) + len(OMITTED) for start, end, sign in decided)
+    lines = _lines(text, terms.lines, part.start if part else len(text))
+    sentences = _sentences(text, lines, weights)
+    chosen = _chosen(text, sentences, weights, room, SENTENCES - len(decided))
+    return _joined(text, sorted([*chosen, *decided]))
+
+
+def _operative_part(text: str) -> Operative | None:
+    """Find the operative part, near the end first: the last one counts, and most stand there."""
+    for length in ENDS:
+        if length < len(text) and (part := operative_part(text[-length:])):
+            skipped = len(text) - length
+            return part._replace(start=part.start + skipped, end=part.end + skipped)
+    return operative_part(text)
+
+
+def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
+    """Return the statement that decides the case, if one is found."""
+    stated = [(span, _words(text[slice(*span)])) for span in statements(text, part)]
+    telling = [one for one in stated if not one[1] & _FORMAL]
+    deciding = [one for one in telling if one[1] & _DECIDING]
+    return [_cut(text, span, most) for span, _ in [*deciding, *telling, *stated][:1]]
+
+
+def _words(text: str) -> set[str]:
+    return {WORDS[raw].shown for raw in raw_words(text.lower())}
+
+
+def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:
+    """Yield the lines of a text as far as its end, or another, each with its words."""
+    start = 0
+    for line, words in zip(text.split("\n"), lines, strict=True):
+        if start >= end:
+            return
+        if words and (start < END_CHARS or start + len(line) > end - END_CHARS):
+            yield (start, min(start + len(line), end)), words
+        start += len(line) + 1
+
+
+def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Mapping[str, float]) -> list[_Sentence]:
+    """Return the sentences of the best lines, best first."""
+    scored = [(_scored(span, words, weights), words) for span, words in lines]
+    best = sorted(scored, key=lambda one: _rank(one[0]))[:FEW_LINES]
+    claims = _claims(text)
+    sentences = []
+    for (_, (begin, end), _), words in best:
+        line = text[begin:end]
+        factor = QUOTED if _LAW.match(line) else 1.0
+        for span, its_words in _split(line, words):
+            start = begin + span[0]
+            score, _, terms = _scored(span, its_words, weights)
+            score *= CLAIMED if any(first <= start < last for first, last in claims) else factor
+            score *= FRAGMENT if text[start].islower() else 1.0
+            sentences.append(_Sentence(score, (start, begin + span[1]), terms))
+    whole = [one for one in sentences if one.span[1] - one.span[0] >= LEAST_CHARS]
+    return sorted(whole or sentences, key=_rank)
+
+
+def _split(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
+    """Yield the sentences of a line, without the blanks around them, each with its words."""
+    done = 0
+    for start, end in without_blanks(line, split_sentences(line)):
+        n = len(raw_words(line[start:end]))
+        yield (start, end), words[done : done + n]
+        done += n
+
+
+def _rank(sentence: _Sentence) -> tuple[float, Span]:
+    return -sentence.score, sentence.span
+
+
+def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sentence:
+    terms = weights.keys() & {word[0] for word in words}
+    shown = {word[1] for word in words}
+    score = _weight(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
+    if not shown.isdisjoint(_EMPTY):
+        score *= EMPTY
+    if not shown.isdisjoint(_CONCLUDING):
+        score *= CONCLUDES
+    return _Sentence(score, span, terms)
+
+
+def _claims(text: str) -> list[Span]:
+    """Return where a party's claims stand, before the court answers."""
+    claims: list[Span] = []
+    starts = sorted(found.start() for sign in _CLAIMS for found in re.finditer(sign, text))
+    for start in starts:
+        if not claims or start >= claims[-1][1]:
+            answer = _ANSWER.search(text, start)
+            claims.append((start, answer.start() if answer else len(text)))
+    return claims
+
+
+def _chosen(
+    text: str, sentences: Sequence[_Sentence], weights: Mapping[str, float], room: int, most: int
+) -> list[_Piece]:
+    """Choose sentences, best first, that fit into a room together; the first is cut if it must be."""
+    chosen: list[_Piece] = []
+    said: set[str] = set()
+    for score, (start, end), terms in sentences:
+        new = _weight(terms - said, weights) > (1 - REPEATED) * _weight(terms, weights)
+        if chosen and (end - start > room or score < LEAST_SCORE * sentences[0].score or not new):
+            continue
+        piece = _cut(text, (start, end), room)
+        chosen.append(piece)
+        said |= terms
+        room -= piece.end - start + len(piece.sign) + len(OMITTED)
+        if len(chosen) == most or room < LEAST_CHARS:
+            break
+    return chosen
+
+
+def _weight(terms: Iterable[str], weights: Mapping[str, float]) -> float:
+    return sum(weights[term] for term in sorted(terms))
+
+
+def _cut(text: str, span: Span, most: int) -> _Piece:
+    """Shorten a sentence to so many characters, behind a word if there is one."""
+    start, end = span
+    if end - start <= most:
+        return _Piece(start, end, "")
+    blank = max(text.rfind(sign, start + 1, start + most) for sign in " \n\u00a0")
+    end = blank if blank > 0 else start + most - len(CUT)
+    while text[end - 1].isspace() or text[end - 1] in ",;:":
+        end -= 1
+    return _Piece(start, end, CUT)
+
+
+def _joined(text: str, pieces: list[_Piece]) -> Summary:
+    written = ""
+    for at, (start, end, sign) in enumerate(pieces):
+        if at:
+            before = pieces[at - 1]
+            written += OMITTED if before.sign or text[before.end : start].strip() else " "
+        written += " ".join(text[start:end].split()) + sign
+    return Summary(written, tuple((start, end) for start, end, _ in pieces))

@@ -6,7 +6,7 @@ capital is a name, or as likely one. A text all in capitals is read as if it wer
 
 from typing import NamedTuple
 
-from legal_rag.corpus_index.words import CAPITAL, CLOSES, DETERMINER, LINK, OPENS, UPPER, WORDS, raw_words
+from legal_rag.corpus_index.words import CLOSES, DETERMINER, LINK, OPENS, Word, words_by_line
 
 PAIR_TIMES = 2  # a pair that stands only once in a text is as likely chance as an expression
 MOST_LINKS = 2  # small words within a pair: "impôt sur le revenu"
@@ -20,90 +20,86 @@ class TextTerms(NamedTuple):
 
     counts: dict[str, int]  # by term: a stem, or two with a blank between them
     shown: dict[str, str]  # by term: how the text writes it where it first does
-    nouns: frozenset[str]  # the terms that stand behind an article or the like somewhere in the text
+    nouns: set[str]  # the terms that stand behind an article or the like somewhere in the text
+    lines: list[list[Word]]  # all that was read, line by line
 
 
 def read_terms(text: str) -> TextTerms:
-    """Count the terms of a text; an empty one, or one of stop words, has none."""
-    return count_terms([raw_words(line) for line in text.split("\n")])
-
-
-def count_terms(lines: list[list[str]]) -> TextTerms:
-    """Count the terms of lines of raw words; no pair goes over the end of a line."""
-    counting = _Counting()
-    for line in lines:
-        counting.read(line)
-    if counting.capitals > sum(counting.counts.values()):
-        counting = _Counting()
+    """Count the terms of a text; an empty one, or one of stop words, has none. No pair goes over the end of a line."""
+    lines = words_by_line(text)
+    found = _Found()
+    capitals = sum([_count(line, found) for line in lines])
+    if capitals > sum(found.counts.values()):
+        lines = words_by_line(text.lower())
+        found = _Found()
         for line in lines:
-            counting.read([raw.lower() for raw in line])
-    return counting.terms()
+            _count(line, found)
+    return found.terms(lines)
 
 
-class _Counting:
-    """Counts in the making."""
+class _Found:
+    """What the lines read so far hold."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self.capitals = 0  # words all in capitals
-        self._shown: dict[str, str] = {}
-        self._nouns: set[str] = set()
-        self._pairs: dict[Pair, int] = {}
-        self._written: dict[Pair, list[str]] = {}
-        self._led: set[Pair] = set()
+        self.shown: dict[str, str] = {}
+        self.nouns: set[str] = set()
+        self.pairs: dict[Pair, int] = {}
+        self.written: dict[Pair, list[Word]] = {}  # where the pair first stands
+        self.noun_pairs: set[Pair] = set()  # whose first word stands behind an article
 
-    def read(self, line: list[str]) -> None:
-        counts, pairs, words = self.counts, self._pairs, WORDS
-        before, began, links, led, led_before = "", 0, 0, False, False
-        for at, raw in enumerate(line):
-            stem, shown, signs = words[raw]
-            if signs & OPENS:
-                before, led = "", False
-            if signs & CAPITAL:
-                self.capitals += (signs & UPPER) > 0
-                if not (signs & UPPER and led and len(shown) <= LONGEST_ACRONYM):
-                    stem = ""
-                    signs &= CLOSES | DETERMINER | UPPER
-            if stem:
-                if stem in counts:
-                    counts[stem] += 1
-                else:
-                    counts[stem] = 1
-                    self._shown[stem] = shown
-                if led:
-                    self._nouns.add(stem)
-                if before and before != stem:
-                    pair = (before, stem)
-                    if pair in pairs:
-                        pairs[pair] += 1
-                    else:
-                        pairs[pair] = 1
-                        self._written[pair] = line[began : at + 1]
-                    if led_before:
-                        self._led.add(pair)
-                before, began, links, led_before = stem, at, 0, led
-                if signs & CLOSES:
-                    before = ""
-                led = False
-            else:
-                if before:
-                    links += 1
-                    if links > MOST_LINKS or not signs & LINK or signs & CLOSES:
-                        before = ""
-                led = signs & (DETERMINER | CLOSES | UPPER) == DETERMINER
-
-    def terms(self) -> TextTerms:
-        counts, shown, nouns = dict(self.counts), dict(self._shown), set(self._nouns)
-        for pair, times in self._pairs.items():
+    def terms(self, lines: list[list[Word]]) -> TextTerms:
+        """Return all words, and the pairs that are repeated."""
+        counts, shown, nouns = self.counts, self.shown, self.nouns
+        for pair, times in self.pairs.items():
             if times >= PAIR_TIMES:
-                term = " ".join(pair)
-                counts[term] = counts.get(term, 0) + times
-                shown.setdefault(term, _written(self._written[pair]))
-                if pair in self._led:
+                term = f"{pair[0]} {pair[1]}"
+                counts[term] = counts.get(term, 0) + times  # "procès-verbal" may be counted as a word
+                shown.setdefault(term, " ".join([word.shown for word in self.written[pair]]).replace("' ", "'"))
+                if pair in self.noun_pairs:
                     nouns.add(term)
-        return TextTerms(counts, shown, frozenset(nouns))
+        return TextTerms(counts, shown, nouns, lines)
 
 
-def _written(raws: list[str]) -> str:
-    words = [WORDS[raw].shown + ("'" if raw.endswith("'") else " ") for raw in raws[:-1]]
-    return "".join(words) + WORDS[raws[-1]].shown
+def _count(line: list[Word], found: _Found) -> int:
+    """Count the words and pairs of a line; return how many of its words are all in capitals.
+
+    One pass over every word of the corpus: it is written for speed, with what it needs in local names.
+    """
+    counts, pairs = found.counts, found.pairs
+    capitals = links = began = 0
+    before, after_article, before_led = "", False, False  # the word that a pair may begin with; what stands in front
+    for at, (stem, shown, signs, acronym) in enumerate(line):
+        if acronym:
+            capitals += 1
+            if after_article and len(shown) <= LONGEST_ACRONYM:
+                stem = acronym
+        if stem:
+            if signs & OPENS:
+                before, after_article = "", False
+            if stem in counts:
+                counts[stem] += 1
+            else:
+                counts[stem] = 1
+                found.shown[stem] = shown
+            if after_article:
+                found.nouns.add(stem)
+            if before and before != stem:
+                pair = (before, stem)
+                if pair in pairs:
+                    pairs[pair] += 1
+                else:
+                    pairs[pair] = 1
+                    found.written[pair] = line[began : at + 1]
+                if before_led:
+                    found.noun_pairs.add(pair)
+            before = "" if signs & CLOSES else stem
+            began, links, before_led, after_article = at, 0, after_article, False
+        elif signs:
+            after_article = signs & (DETERMINER | CLOSES) == DETERMINER
+            links += 1
+            if links > MOST_LINKS or signs & (LINK | CLOSES) != LINK:
+                before = ""
+        else:
+            before, after_article = "", False
+    return capitals

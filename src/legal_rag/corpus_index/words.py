@@ -9,7 +9,7 @@ import unicodedata
 from typing import NamedTuple
 
 from legal_rag.corpus_index.stems import fold_accents, stem
-from legal_rag.corpus_index.stop_words import DETERMINERS, LINKS, PREFIXES, STOP_WORDS
+from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS, PREFIXES, STOP_WORDS
 from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 
 LONGEST_RAW = 60  # characters: what is longer is no word
@@ -17,7 +17,7 @@ SHORTEST, LONGEST = 3, 32  # letters of a word that can be a term
 CACHED = 200_000  # words that are remembered: some 60 MB
 OPENS, CLOSES = 1, 2  # a sign stands before the word, behind it
 LINK, DETERMINER = 4, 8  # it may stand within an expression; a noun may follow it
-CAPITAL, UPPER = 16, 32  # its first letter is a capital; all its letters are, and there are several
+CAPITAL, UPPER = 16, 32  # its first letter is a capital, which makes it no term; all its letters are
 
 _ADVERB = re.compile(r"(?:[^cv]elle|aire|ive|euse|able|ible|ique|iere|am|em)ment$")  # no nouns, as "licenciement" is
 _UNACCENTED = re.compile(r"e(e?s?)\b")  # where a word may want the accent that changes its stem: "salarie", "annulees"
@@ -28,8 +28,9 @@ class Word(NamedTuple):
     """What one word of a text counts for."""
 
     stem: str  # empty if the word is no term; of "procès-verbal" two stems with a blank between them
-    shown: str  # the word in lower case, without the signs around it
+    shown: str  # the word in lower case, without the signs around it but for the apostrophe it is elided with
     signs: int  # a sum of the constants above
+    acronym: str = ""  # of a word all in capitals: the stem that it is where it is no name
 
 
 _NOTHING = Word("", "", OPENS | CLOSES)
@@ -51,14 +52,24 @@ class Words(dict[str, Word]):
 WORDS = Words()
 
 
+def words_by_line(text: str) -> list[list[Word]]:
+    """Return the words of each line of a text: what blanks and apostrophes separate."""
+    words = WORDS
+    return [[words[raw] for raw in line.split()] for line in _separated(text).split("\n")]
+
+
 def raw_words(text: str) -> list[str]:
     """Split a text at blanks, and behind apostrophes; the signs around words stay with them."""
+    return _separated(text).split()
+
+
+def _separated(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
         for sign in APOSTROPHES:
             text = text.replace(sign, "'")
     text = text.replace("rud'h", "rudh")  # prud'hommes are one word
-    return text.replace("'", "' ").split()
+    return text.replace("'", "' ")
 
 
 def asked_terms(text: str) -> list[tuple[str, ...]]:
@@ -90,22 +101,29 @@ def _word(raw: str) -> Word:
     if not folded.replace("-", "").isalpha():
         return _NOTHING
     signs = OPENS * (start > 0) | CLOSES * (behind not in ("", "'"))
-    signs |= CAPITAL * core[0].isupper() | UPPER * (len(core) > 1 and core.isupper())
-    written = folded + "'" * behind.startswith("'")
-    signs |= LINK * (written in LINKS) | DETERMINER * (written in DETERMINERS)
-    return Word(_stem(shown, folded), shown.replace("rudh", "rud'h"), signs)
+    upper = len(core) >= SHORTEST and core.isupper()
+    elided = "'" * (behind == "'" and len(core) < SHORTEST)
+    if folded + elided in DETERMINERS and not upper:
+        signs |= DETERMINER
+    if core[0].isupper():
+        return Word(
+            "", core if upper else shown, signs | CAPITAL | UPPER * upper, _stem(shown, folded) if upper else ""
+        )
+    if folded + elided in LINKS and not signs & OPENS:
+        signs |= LINK
+    return Word(_stem(shown, folded), shown.replace("rudh", "rud'h") + elided, signs)
 
 
 def _stem(shown: str, folded: str) -> str:
     if "-" not in shown:
         return stem(shown) if _is_term(folded) else ""
-    if folded in STOP_WORDS:
-        return ""
     first, *others = shown.split("-")
-    if fold_accents(first) in PREFIXES and len(others) == 1:
-        return f"{fold_accents(first)}-{of}" if (of := _stem(others[0], fold_accents(others[0]))) else ""
-    stems = [of for part in (first, *others) if (of := _stem(part, fold_accents(part)))]
-    return " ".join(stems) if len(stems) < 3 else ""
+    if fold_accents(first) in PREFIXES and len(others) == 1 and len(others[0]) >= SHORTEST:
+        return f"{fold_accents(first)}-{stem(others[0])}"
+    parts = [part for part in (first, *others) if fold_accents(part) not in FUNCTION_WORDS]
+    if len(parts) == 2 and folded not in STOP_WORDS:
+        return " ".join(map(stem, parts))
+    return _stem(parts[0], fold_accents(parts[0])) if len(parts) == 1 else ""
 
 
 def _is_term(folded: str) -> bool:
