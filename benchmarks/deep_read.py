@@ -29,6 +29,7 @@ from deep_read_questions import QUESTIONS, Question
 from deep_read_questions.form import Row
 
 if TYPE_CHECKING:
+    from legal_rag.encoder import Encoder
     from legal_rag.library import Library
 
 SOURCE = "decisions.jsonl.gz"
@@ -174,8 +175,14 @@ def read_rows(data: Path) -> list[Row]:
         return [json.loads(line) for line in lines]
 
 
-def open_or_build(data: Path, folder: Path) -> "Library":
-    """Open the Library in a folder, or build it there, with its entities and its corpus index."""
+def open_or_build(data: Path, folder: Path, encoder: "Encoder | None" = None) -> "Library":
+    """Open the Library in a folder, or build it there, with its entities and its corpus index.
+
+    Args:
+        data: The folder of the decisions.
+        folder: The Library's.
+        encoder: Which counts the tokens of a chunk; None is the bundled one.
+    """
     from legal_rag.corpus_index import CorpusIndexer
     from legal_rag.encoder import bundled_encoder
     from legal_rag.extraction import ExtractionSettings
@@ -186,7 +193,7 @@ def open_or_build(data: Path, folder: Path) -> "Library":
     try:
         return open_index(config)
     except FileNotFoundError:
-        build_index(config, bundled_encoder())
+        build_index(config, encoder or bundled_encoder())
     library = open_index(config)
     extract_library(library, ExtractionSettings(model_id="rules"))
     CorpusIndexer(library).build_corpus_index()

@@ -21,8 +21,8 @@ def rows(shared_data):
 
 
 @pytest.fixture(scope="module")
-def library(shared_data, tmp_path_factory):
-    return open_or_build(shared_data, tmp_path_factory.mktemp("decisions"))
+def library(shared_data, tiny_encoder, tmp_path_factory):
+    return open_or_build(shared_data, tmp_path_factory.mktemp("decisions"), tiny_encoder)
 
 
 @pytest.fixture(scope="module", params=WAYS)
