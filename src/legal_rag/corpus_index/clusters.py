@@ -46,7 +46,8 @@ class Centres:
         width = 4 * len(terms)
         if bool(data) != bool(width) or (width and len(data) % width):
             raise ValueError(f"not centres: {len(data)} bytes for {len(terms)} terms (expected a multiple of {width})")
-        return cls(tuple(terms), np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(-1, len(terms)))
+        rows = len(data) // width if width else 0
+        return cls(tuple(terms), np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(rows, len(terms)))
 
     def to_bytes(self) -> bytes:
         """Return the matrix row by row, little-endian."""
