@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index.frequencies import TermStatistics
-from legal_rag.corpus_index.keywords import keywords_of
 from legal_rag.corpus_index.records import WHOLE, DocumentIndex
 from legal_rag.corpus_index.section_summaries import SectionSummaries, SubModel
-from legal_rag.corpus_index.terms import read_terms
 from legal_rag.extraction.entities import Entity
 from legal_rag.structure import TreeNode, build_tree, walk
 
@@ -52,16 +50,14 @@ def build_document_index(
     """
     tree, named = _outlined(document.content)
     inside = _Entities(entities or ())
-    terms = {node.node_id: read_terms(document.content[node.char_start : node.char_end]) for node in named.values()}
-    summaries = SectionSummaries(document, terms, statistics, sub_llm)
+    sections = SectionSummaries(document, statistics, sub_llm)
     return DocumentIndex(
         doc_id=document.id,
         file_path=file_path,
         **_outline(tree, named)._asdict(),
-        section_summaries={name: summaries.of(node) for name, node in named.items()},
+        section_summaries={name: sections.of(node) for name, node in named.items()},
         keywords_by_section={
-            name: [keyword.shown for keyword in keywords_of(terms[node.node_id], statistics, N_KEYWORDS)]
-            for name, node in named.items()
+            name: [keyword.shown for keyword in sections.keywords(node)[:N_KEYWORDS]] for name, node in named.items()
         },
         entities_by_section={name: inside.names(node) for name, node in named.items()},
     )

@@ -5,13 +5,14 @@ one reading, the summaries of what it is made of: nothing is left out because it
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index.frequencies import TermStatistics
-from legal_rag.corpus_index.summaries import OMITTED, extractive_summary
-from legal_rag.corpus_index.terms import TextTerms
+from legal_rag.corpus_index.keywords import Keyword, keywords_of
+from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary
+from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.reading_window import READ_CHARS
 from legal_rag.structure import TreeNode
 
@@ -38,23 +39,18 @@ class SubModel(Protocol):
 
 
 class SectionSummaries:
-    """The summaries of one document's sections, each made once.
+    """What one document's sections say, each summed up once, and by which terms.
 
     Args:
         document: What the sections are of.
-        terms: Of its sections, by node id, as far as they are read already.
-        statistics: Of its corpus, to weigh sentences by.
+        statistics: Of its corpus, to weigh terms by.
         sub_llm: Writes the summaries of long sections, if there is one.
     """
 
-    def __init__(
-        self,
-        document: Document,
-        terms: Mapping[str, TextTerms],
-        statistics: TermStatistics | None,
-        sub_llm: SubModel | None,
-    ) -> None:
-        self._document, self._terms, self._statistics, self._sub_llm = document, terms, statistics, sub_llm
+    def __init__(self, document: Document, statistics: TermStatistics | None, sub_llm: SubModel | None) -> None:
+        self._document, self._statistics, self._sub_llm = document, statistics, sub_llm
+        self._read: dict[str, TextTerms] = {}
+        self._keywords: dict[str, list[Keyword]] = {}
         self._extracts: dict[str, str] = {}
         self._replies: dict[str, str] = {}
 
@@ -64,17 +60,29 @@ class SectionSummaries:
             return self._document.summary
         return self._written(node) or self._extract(node)
 
+    def keywords(self, node: TreeNode) -> list[Keyword]:
+        """Return the key terms of a section, the weightiest first, its heading's aside."""
+        if node.node_id not in self._keywords:
+            self._keywords[node.node_id] = keywords_of(self._terms(node), self._statistics, CENTROID)
+        return self._keywords[node.node_id]
+
+    def _terms(self, node: TreeNode) -> TextTerms:
+        if node.node_id not in self._read:
+            self._read[node.node_id] = read_terms(self._body(node))
+        return self._read[node.node_id]
+
     def _extract(self, node: TreeNode) -> str:
         """Return sentences of a section: of its own text, and of those that sum up the sections inside it."""
         if node.node_id not in self._extracts:
             text = self._body(node)
             if len(text) <= SHORT_CHARS:
-                self._extracts[node.node_id] = " ".join(text.split()) or node.title
-            else:
+                extract = " ".join(text.split()) or node.title
+            elif node.children:
                 inside = (self._extract(child).replace(OMITTED, "\n") for child in node.children)
-                self._extracts[node.node_id] = self._extracted(
-                    "\n".join([self._own(node), *inside]), self._terms.get(node.node_id)
-                )
+                extract = self._extracted("\n".join([self._own(node), *inside]), keywords=self.keywords(node))
+            else:
+                extract = self._extracted(text, keywords=self.keywords(node), terms=self._terms(node))
+            self._extracts[node.node_id] = extract
         return self._extracts[node.node_id]
 
     def _written(self, node: TreeNode) -> str:
@@ -102,8 +110,9 @@ class SectionSummaries:
         end = node.children[0].char_start if node.children else node.char_end
         return self._document.content[node.heading[1] : end].strip()
 
-    def _extracted(self, text: str, terms: TextTerms | None = None) -> str:
-        return extractive_summary(text, self._statistics, terms=terms, most_chars=SUMMARY_CHARS).text
+    def _extracted(self, text: str, *, keywords: Sequence[Keyword] = (), terms: TextTerms | None = None) -> str:
+        summary = extractive_summary(text, self._statistics, terms=terms, keywords=keywords, most_chars=SUMMARY_CHARS)
+        return summary.text
 
     def _asked(self, section: str, text: str) -> str:
         """Return what the model makes of a text; empty if it fails, or sums nothing up."""
