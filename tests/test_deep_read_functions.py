@@ -161,6 +161,7 @@ def test_several_keywords_are_found_together_or_apart(repl):
 def test_an_entity_is_found_by_what_a_document_names(repl, rows):
     found = repl.search_by_entity("30 septembre 2011")
     assert "FICTIF0101" in found
+    assert SOCIAL in repl.search_by_entity("la Cour de cassation")
     assert repl.search_by_entity("Jean-Baptiste Poquelin de Nulle-Part") == []
 
 

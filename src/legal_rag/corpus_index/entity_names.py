@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from legal_rag.extraction import classes
-from legal_rag.extraction.terms import DATE_CLASSES, NAME_KINDS, WORD, amount_terms, name_term, name_words, words_of
+from legal_rag.extraction.terms import (
+    DATE_CLASSES,
+    LEFT_ASIDE,
+    NAME_KINDS,
+    WORD,
+    amount_terms,
+    name_term,
+    name_words,
+    words_of,
+)
 from legal_rag.legal_patterns import find_dates
 from legal_rag.library import Library
 from legal_rag.names import all_names_in
@@ -92,5 +101,5 @@ def _terms(text: str) -> Iterator[str]:
     yield from all_names_in(text)
     if words := name_words(text):
         yield from (name_term(kind, words) for kind in _KINDS)
-    if words := words_of(text):
+    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as terms are made
         yield from (name_term(name, words) for name in FOLDED_CLASSES)
