@@ -183,7 +183,7 @@ def open_or_build(data: Path, folder: Path, encoder: "Encoder | None" = None) ->
         folder: The Library's.
         encoder: Which counts the tokens of a chunk; None is the bundled one.
     """
-    from legal_rag.corpus_index import CorpusIndexer
+    from legal_rag.corpus_index import CorpusIndexer, has_corpus_index
     from legal_rag.encoder import bundled_encoder
     from legal_rag.extraction import ExtractionSettings
     from legal_rag.extraction.run import extract_library
@@ -196,7 +196,8 @@ def open_or_build(data: Path, folder: Path, encoder: "Encoder | None" = None) ->
         build_index(config, encoder or bundled_encoder())
     library = open_index(config)
     extract_library(library, ExtractionSettings(model_id="rules"))
-    CorpusIndexer(library).build_corpus_index()
+    if not has_corpus_index(library):
+        CorpusIndexer(library).build_corpus_index()
     return library
 
 
