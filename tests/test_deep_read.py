@@ -255,3 +255,23 @@ def test_a_run_within_a_run_shares_the_budget(ask):
     prediction = ask(script, settings=settings)
     assert prediction.answer == "- **dedans** : 13"
     assert prediction.usage.calls == 2
+
+
+def test_a_program_extracts_classes_of_its_own_at_their_exact_places(ask, tiny_library):
+    doc_id = next(iter(tiny_library))
+    word = next(word for word in tiny_library.document(doc_id).content.split() if len(word) > 9 and word.isalpha())
+    code = f"found = on_demand_extract({doc_id!r}, ['mot rare'], 'Un mot long.')\nFINAL([dict(one) for one in found])"
+    reply = json.dumps({"extractions": [{"mot rare": word, "mot rare_attributes": {}}]}, ensure_ascii=False)
+    prediction = ask(root_model([code], lambda prompt: reply))
+    content = tiny_library.document(doc_id).content
+    found = prediction.events[-1].input["value"]
+    assert found
+    assert {content[one["char_start"] : one["char_end"]] for one in found} == {word}
+    assert {one["extraction_class"] for one in found} == {"mot rare"}
+
+
+def test_extraction_by_a_program_is_held_to_the_budget(ask):
+    code = "FINAL(on_demand_extract(doc_ids[0], ['mot'], 'Un mot.'))"
+    prediction = ask(root_model([code], lambda prompt: "{}"), budget=Budget(model_calls=2))
+    assert prediction.status == "exhausted"
+    assert prediction.usage.calls == 2

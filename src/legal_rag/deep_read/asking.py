@@ -61,7 +61,8 @@ class Asker:
         for name, value in (("window_chars", window_chars), ("workers", workers)):
             if value < 1:
                 raise ValueError(f"{name} must be at least 1, got {value}")
-        self._model, self._window_chars, self._workers = model, window_chars, workers
+        self.model, self.workers = model, workers
+        self._window_chars = window_chars
 
     def query(self, prompt: str) -> str:
         """Return the reply to a prompt; "Erreur : …" where the model fails.
@@ -70,7 +71,7 @@ class Asker:
             BudgetExceededError: If the budget has no room for the call.
         """
         try:
-            return self._model.query(prompt)
+            return self.model.query(prompt)
         except SubCallError as error:
             return error_text(str(error))
 
@@ -80,7 +81,7 @@ class Asker:
         Raises:
             AnswersCutShortError: If the budget is spent; the partial answers go by the numbers of the prompts, from 0.
         """
-        done = in_parallel(self.query, prompts, self._workers)
+        done = in_parallel(self.query, prompts, self.workers)
         if done.error is not None:
             raise _cut_short(done.error, {str(number): reply for number, reply in done.results.items()})
         return list(done.results.values())
@@ -95,7 +96,7 @@ class Asker:
         Raises:
             AnswersCutShortError: If the budget is spent.
         """
-        return self._about(question, document, self._workers)
+        return self._about(question, document, self.workers)
 
     def across(self, question: str, doc_ids: Sequence[str], find: Callable[[str], Document]) -> dict[str, str]:
         """Ask the same question about several documents; the answers are as of `about`, in the order of the ids.
@@ -110,7 +111,7 @@ class Asker:
             AnswersCutShortError: If the budget is spent, after the calls under way have ended.
         """
         asked = list(dict.fromkeys(doc_ids))
-        done = in_parallel(lambda doc_id: self._one_of_many(question, doc_id, find), asked, self._workers)
+        done = in_parallel(lambda doc_id: self._one_of_many(question, doc_id, find), asked, self.workers)
         answers = {asked[number]: answer for number, answer in done.results.items()}
         if done.error is None:
             return answers
@@ -140,7 +141,7 @@ class Asker:
 
     def _read(self, question: str, document: Document, windows: Sequence[Window], number: int) -> _Part:
         try:
-            answer = self._model.query(window_prompt(question, document, windows, number))
+            answer = self.model.query(window_prompt(question, document, windows, number))
         except SubCallError as error:
             return _Part(windows[number], "", str(error))
         return _Part(windows[number], NO_ANSWER if is_no_answer(answer) else answer)
@@ -163,7 +164,7 @@ class Asker:
         while len(answers) > 1:
             groups = _groups(answers, self._window_chars)
             answers = [
-                some[0] if len(some) == 1 else self._model.query(merge_prompt(question, document, some))
+                some[0] if len(some) == 1 else self.model.query(merge_prompt(question, document, some))
                 for some in groups
             ]
         return answers[0]

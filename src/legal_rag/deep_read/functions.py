@@ -57,6 +57,7 @@ MODEL_NAMES = (
     "llm_query_batched",
     "ask_about_document",
     "ask_across_documents",
+    "on_demand_extract",
     "parallel_document_search",
 )
 FUNCTION_NAMES = (*CORPUS_NAMES, *DOCUMENT_NAMES, *MODEL_NAMES)

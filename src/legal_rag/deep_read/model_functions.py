@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from legal_rag.deep_read.asking import AnswersCutShortError
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, MOST_READ, FunctionBase
 from legal_rag.deep_read.function_inputs import prompt_of
-from legal_rag.tool_inputs import question_of
+from legal_rag.extraction.entities import Entity
+from legal_rag.tool_inputs import question_of, text_of
 
 
 class ModelFunctions(FunctionBase):
@@ -45,6 +46,25 @@ class ModelFunctions(FunctionBase):
                 raise
             ids += self._asked(answers)
         return answers
+
+    def on_demand_extract(self, doc_id: str, extraction_classes: Sequence[str], description: str = "") -> list[Entity]:
+        """Éléments d'un document que get_entities ne connaît pas, repérés par le modèle, chacun à sa place : liste de
+        {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. extraction_classes les nomme,
+        description dit en français quoi chercher.
+        """
+        from legal_rag.deep_read.extracting import extract_on_demand
+
+        given = [extraction_classes] if isinstance(extraction_classes, str) else extraction_classes
+        classes = [name for one in given if (name := text_of(one))]
+        if not classes:
+            raise ValueError('aucune classe à extraire (par exemple : ["plafond d\'indemnité"])')
+        document = self._document(doc_id)
+        with self._event("read", "on_demand_extract", document=document.id, classes=classes) as ids:
+            ids.append(document.id)
+            self._note_read(document)
+            told = text_of(description) or f"Repérez dans le texte : {', '.join(classes)}."
+            asker = self._asker
+            return extract_on_demand(document.content, classes, told, asker.model, asker.workers)
 
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
