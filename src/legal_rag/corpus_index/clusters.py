@@ -69,16 +69,15 @@ class Centres:
         return best if scores[best] > 0 else None
 
     def labels(self, shown: Mapping[str, str]) -> list[str]:
-        """Return each cluster's topic: its weightiest terms, as many as it takes to be unlike all others'.
+        """Return each cluster's topic: the terms that tell it best from the others, as many as no other label has.
 
         Args:
             shown: By term, how it is written; see `TermStatistics`.
         """
         labels: list[str] = []
-        for row in self.matrix:
-            terms = [shown.get(term, term) for term in self._weightiest(row)]
-            label = _label(terms, set(labels), len(labels))
-            labels.append(label)
+        for number in range(len(self.matrix)):
+            terms = (shown.get(term, term) for term in self._telling(number))
+            labels.append(_label(terms, set(labels), number))
         return labels
 
     @cached_property
@@ -89,10 +88,12 @@ class Centres:
     def _by_term(self) -> np.ndarray:
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
-    def _weightiest(self, row: np.ndarray) -> Iterator[str]:
-        """Yield a centre's terms, but those of one word that a weightier expression holds."""
+    def _telling(self, number: int) -> Iterator[str]:
+        """Yield a centre's terms that weigh most above the mean of all centres, but for words of those before."""
+        row = self.matrix[number]
+        above = row - self.matrix.mean(axis=0) if len(self.matrix) > 1 else row
         said: set[str] = set()
-        for column in sorted(np.flatnonzero(row > 0), key=lambda column: (-row[column], self.terms[column])):
+        for column in sorted(np.flatnonzero(row > 0), key=lambda column: (-above[column], self.terms[column])):
             words = set(self.terms[column].split())
             if not words <= said:
                 said |= words

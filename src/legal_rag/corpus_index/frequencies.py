@@ -36,14 +36,12 @@ class TermCounter:
 
     def __init__(self) -> None:
         self.n_documents = 0
-        self._documents: Counter[str] = Counter()  # by form
-        self._terms: dict[str, str] = {}  # by form
+        self._documents: Counter[str] = Counter()  # by term and form, a tab between them
 
     def add(self, terms: TextTerms) -> None:
         """Count one document."""
         self.n_documents += 1
-        forms = [f"{term}\t{shown}" for term, shown in terms.shown.items()]
-        self._documents.update(forms)
+        self._documents.update([f"{term}\t{shown}" for term, shown in terms.shown.items()])
 
     def merge(self, other: "TermCounter") -> None:
         """Count the documents that another counter has counted."""

@@ -64,12 +64,22 @@ def keywords_of(
 
 
 def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
-    """Return the terms by which a text with these keywords is found, with weights: they, and expressions' words."""
+    """Return the terms by which a text with these keywords is found, with weights: they, and the words they hold.
+
+    What "clause de non-concurrence" is a keyword of is found by "clause" and by "concurrence", too.
+    """
     found: dict[str, float] = {}
     for term, _, weight in keywords:
-        for one in {term, *term.split()}:
-            found[one] = max(weight, found.get(one, 0.0))
+        for one in (term, *_words(term)):
+            if weight > found.get(one, 0.0):
+                found[one] = weight
     return found
+
+
+def _words(term: str) -> list[str]:
+    if " " not in term and "-" not in term:
+        return []
+    return [word for part in term.split() for word in (part, part.rpartition("-")[2])]
 
 
 def _weighed(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:

@@ -64,54 +64,57 @@ valoir vaut venir veut viennent vient vise visee visees viser vises voir voit vo
 
 # How decisions are made, not what they are about.
 _OF_DECISIONS = """
-adresse affaire affaires alinea alineas an annee annees annexe annexes ans appel appelant appelante appelantes
+adresse affaire affaires alias alinea alineas an annee annees annexe annexes ans appel appelant appelante appelantes
 appelants appels applicable applicables application appliquer arret arrete arrets article articles assiste assistee
 attaque attaquee attaquees attaques attendu attendus audience audiences audit auxdits avenue avocat avocats avoue
-avoues base bon bonjour bonne boulevard cas cause causes certain chambre chef chefs chemin ci-apres ci-dessus
-circonstance circonstances civil civile code codes conclusions condamne condamnee condamnees condamner condamnes
-condition conditions confirme confirmer conseil conseiller conseillere conseillers consequence consequences
-considerant considerants considerer consorts copie cordialement cour cours dame date dates debat debats deboute
-debouter decide decidee decider decision decisions defenderesse defenderesses defendeur defendeurs defense deferee
-deliberation delibere deliberee demandant demande demandee demander demanderesse demanderesses demandes demandeur
-demandeurs depens dernier derniere dernieres derniers desdites desdits different differente differentes differents
-dirigee disposant dispose disposer dispositif disposition dispositions domicile domicilie domiciliee domiciliees
-domicilies dossier dudit effet effets egard element elements enonce enoncee enoncees enoncer enonces enonciations
-enregistre enregistree enregistrees enregistres ensemble entier entiere epouse epoux espece etat eur eurl euro euros
-exemple facon faits fin fins fond fondement franc francs general generale generales generaux gie gmbh grand grande
-grandes grands greffe greffier grief griefs heure heures impasse importance important importante infirme infirmer
-influence instance interesse interessee interesses intime intimee intimees intimes issue jour jours juge jugee
-jugement jugements juger juges ladite ledit legal legale legales legaux lesdites lesdits litige loi lois madame
-mademoiselle mademoiselles maitre mandataire maniere matiere meconnaissance meconnait meconnu memoire memoires merci
-mesdames messieurs mesure minute minutes mois monsieur montant montants motif motifs motivation moyen moyens nature ne
-nee nes nom notification notifie notifiee nouveau nouveaux nouvelle nouvelles numero objet observations ordre oui
-outre paragraphe part partie parties personne personnes piece pieces place plaise plein pleine point points possible
+avoues base bis bon bonjour bonne boulevard cas cause causes certain chambre chef chefs chemin chose choses ci-apres
+ci-dessus ci-joint circ circonscription circonstance circonstances civil civile code codes conclusions condamne
+condamnee condamnees condamner condamnes condition conditions confirme confirmer conseil conseiller conseillere
+conseillers consequence consequences considerant considerants considerer consorts copie cordialement cour cours dame
+date dates debat debats deboute debouter decide decidee decider decision decisions defenderesse defenderesses
+defendeur defendeurs defense deferee deliberation delibere deliberee demandant demande demandee demander demanderesse
+demanderesses demandes demandeur demandeurs depens dernier derniere dernieres derniers desdites desdits different
+differente differentes differents dirigee disposant dispose disposer dispositif disposition dispositions domicile
+domicilie domiciliee domiciliees domicilies dossier dudit effet effets egard element elements enonce enoncee enoncees
+enoncer enonces enonciations enregistre enregistree enregistrees enregistres ensemble entier entiere epoque epouse
+epoux espece etat eur eurl euro euros exemple facon faits fin fins fond fondement franc francs general generale
+generales generaux gie gmbh grand grande grandes grands greffe greffier grief griefs heure heures impasse importance
+important importante infirme infirmer influence instance interesse interessee interesses intervenant intervenante
+intime intimee intimees intimes issue jour jours juge jugee jugement jugements juger juges kilometres ladite ledit
+legal legale legales legaux lesdites lesdits litige loi lois madame mademoiselle mademoiselles maitre mandataire
+maniere matiere meconnaissance meconnait meconnu memoire memoires merci mesdames messieurs mesure metre metres minute
+minutes mois moment monsieur montant montants motif motifs motivation moyen moyens nature ne nee nes nom nombre
+notification notifie notifiee nouveau nouveaux nouvelle nouvelles numero numeros objet observations ordre oui outre
+paragraphe part partie parties personne personnes piece pieces place plaise plein pleine point points possible
 possibles pourvoi pourvois precedent precedente precedentes precedents precite precitee precitees precites premier
 premiere premieres premiers prenom prenoms president presidente presidents principal principale principaux proceder
-procedure procedures propos propre propres public publie publiee publique question questions raison raisons
-rapport rapporteur redaction regard regle regles rejet rejetee rejetees rejeter rejette represente representee
-representes requerant requerante requerantes requerants requete requetes ressort rue sa salutations sarl sas sasu sccv
-sci scp seance second seconde secondes seconds secretaire secretariat selarl selas semaine semaines sens seul siege
-siegeaient siegeant sieur simple snc somme sommes sort spa suite sujet surplus susdit susdite susvise susvisee
-susvisees susvises tenant terme termes texte textes tiers titre titres total totale tribunal tribunaux ttc unique
-version vertu vigueur violation viole violer visa
+procedure procedures propos propre propres public publie publiee publique question questions raison raisons rapport
+rapporteur redaction regard regle regles rejet rejetee rejetees rejeter rejette represente representee representes
+requerant requerante requerantes requerants requete requetes ressort rue sa salutations sarl sas sasu sccv sci scp
+seance second seconde secondes seconds secretaire secretariat selarl selas semaine semaines sens seul siege siegeaient
+siegeant sieur simple snc somme sommes sort spa suite sujet surplus susdit susdite susvise susvisee susvisees susvises
+tenant ter terme termes texte textes tiers titre titres total totale tribunal tribunaux ttc unique version vertu
+vigueur violation viole violer visa
 """
 
 _NUMBERS = """
-aout avril cent cents cinq cinquante cinquieme decembre demi demie deux deuxieme dimanche dix dixieme douze fevrier
-huit huitieme janvier jeudi juillet juin lundi mai mardi mars mercredi mille milliard milliards million millions
-moitie neuf neuvieme novembre octobre onze premier quarante quart quatorze quatre quatrieme quinze samedi seize sept
-septembre septieme six sixieme soixante tiers treize trente trois troisieme un vendredi vingt zero
+aout avril cent centaine centaines cents cinq cinquante cinquieme decembre demi demie deux deuxieme dimanche dix dix-
+huitieme dix-neuvieme dix-septieme dixieme dizaine douzaine douze douzieme fevrier huit huitieme janvier jeudi juillet
+juin lundi mai mardi mars mercredi mille milliard milliards million millions moitie neuf neuvieme novembre octobre
+onze onzieme premier quarante quart quatorze quatorzieme quatre quatrieme quinzaine quinze quinzieme samedi seize
+seizieme sept septembre septieme six sixieme soixante tiers treize treizieme trentaine trente trentieme trois
+troisieme un vendredi vingt vingtaine vingtieme zero
 """
 
-# Contracts and letters of a corpus may be in English.
+# Contracts and letters of a corpus may be in English; what is in German is quoted.
 _ENGLISH = """
-about above after again all also among and any are at be been before being below between both by can cannot could did
-does doing down during each either every from further had has have having her here hereby herein hereof hereto
-hereunder him his how however if in into is it its itself may might more most must neither nor not of off once only
-other others otherwise our ours out over own said same shall she should so some such than that the their theirs them
-then there thereby therefor therefore therein thereof thereto these they this those through thus to too under until up
-upon was were what when where whereas whether which while who whom whose why will with within without would you your
-yours
+about above after again all also among and any are at be been before being below between both by can cannot could das
+dem den der did does doing down during each either every from fur further had has have having her here hereby herein
+hereof hereto hereunder him his how however if in into is ist it its itself may might mit more most must neither nicht
+nor not of off once only other others otherwise our ours out over own said same shall she should so some such than
+that the their theirs them then there thereby therefor therefore therein thereof thereto these they this those through
+thus to too und under until up upon von was were what when where whereas whether which while who whom whose why will
+with within without would you your yours
 """
 
 FUNCTION_WORDS = frozenset(_FUNCTION.split())

@@ -9,6 +9,7 @@ Goldstein, 1998). A decision's summary ends with what it decides.
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,9 +23,10 @@ from legal_rag.sentences import split_sentences, without_blanks
 MOST_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of what a decision decides
 LEAST_CHARS = 40  # of a sentence: what is shorter is a heading, if there is anything else
+LEAST_ROOM = 100  # characters
 SENTENCES = 3  # of a summary at most, what is decided among them
 CENTROID = 30  # key terms by which sentences are scored
-FEW_LINES = 6  # the best, which are split into sentences
+FEW_LINES = 5  # the best, which are split into sentences
 REPEATED = 0.6  # of a sentence's weight in terms of those already chosen: it says nothing new
 SOFT_WORDS = 10  # added to a sentence's length, by the root of which its weight is divided
 # What a sentence's score is multiplied by if it is of that kind.
@@ -33,6 +35,7 @@ LEAST_SCORE = 0.4  # of the best sentence's: what scores less is left out
 OMITTED = " […] "  # between sentences that do not follow each other
 CUT = "…"  # where a sentence is cut, behind a word: the summary has no room for all of it
 END_CHARS = 20_000  # of a long text at either end, where its best sentences are looked for
+OPERATIVE_CHARS = 3000  # of the operative part, among whose statements the one that decides is looked for
 ENDS = (1500, 6000)  # characters at a text's end where the operative part is looked for first
 
 Span = tuple[int, int]
@@ -63,13 +66,15 @@ _DECIDING = frozenset(
 _FORMAL = frozenset("notifiée notifiés publiée dépens 700 reçoit transcrit".split())
 # Where a line begins so, it quotes the law.
 _LAW = re.compile(
-    r"\W*(?:\d+\W+)?(?:(?:Considérant|Attendu)(?:[^\w]+d['’]une? (?:autre )?part\W+)?\s?qu['’])?\s?(?:[Aa]ux termes d"
+    r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?(?:[Aa]ux termes d"
     r"|[Ss]elon l['’]article|[Ee]n (?:vertu|application) d|L['’]article"
     r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
 )
 # What a party claims before the Cour de cassation opens and ends so.
 _CLAIMS = ("noncé du moyen", "grief à l", "grief au")
-_ANSWER = re.compile(r"[\n;.]\s*(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)")
+_ANSWER = re.compile(
+    r"[\n;.]\s{0,9}(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)"
+)
 
 
 class Summary(NamedTuple):
@@ -107,7 +112,12 @@ def extractive_summary(
         terms: The text's, if they are read already.
         keywords: The text's, if they are known already; some thirty.
         most_chars: Of the summary; a sentence that leaves no room for others is cut.
+
+    Raises:
+        ValueError: If `most_chars` leaves no room for a sentence.
     """
+    if most_chars < LEAST_ROOM:
+        raise ValueError(f"no summary fits in {most_chars} characters (expected {LEAST_ROOM} or more)")
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
     part = _operative_part(text)
@@ -130,10 +140,11 @@ def _operative_part(text: str) -> Operative | None:
 
 def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
     """Return the statement that decides the case, if one is found."""
-    stated = [(span, _words(text[slice(*span)])) for span in statements(text, part)]
-    telling = [one for one in stated if not one[1] & _FORMAL]
-    deciding = [one for one in telling if one[1] & _DECIDING]
-    return [_cut(text, span, most) for span, _ in [*deciding, *telling, *stated][:1]]
+    stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
+    telling = [(span, words) for span in stated if not (words := _words(text[slice(*span)])) & _FORMAL]
+    deciding = (span for span, words in telling if words & _DECIDING)
+    first = next(deciding, None) or next(iter([*(span for span, _ in telling), *stated]), None)
+    return [_cut(text, first, most)] if first else []
 
 
 def _words(text: str) -> set[str]:
@@ -163,7 +174,7 @@ def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Map
         for span, its_words in _split(line, words):
             start = begin + span[0]
             score, _, terms = _scored(span, its_words, weights)
-            score *= CLAIMED if any(first <= start < last for first, last in claims) else factor
+            score *= CLAIMED if _is_within(start, claims) else factor
             score *= FRAGMENT if text[start].islower() else 1.0
             sentences.append(_Sentence(score, (start, begin + span[1]), terms))
     whole = [one for one in sentences if one.span[1] - one.span[0] >= LEAST_CHARS]
@@ -205,6 +216,11 @@ def _claims(text: str) -> list[Span]:
     return claims
 
 
+def _is_within(place: int, spans: list[Span]) -> bool:
+    at = bisect_right(spans, (place, math.inf)) - 1
+    return at >= 0 and place < spans[at][1]
+
+
 def _chosen(
     text: str, sentences: Sequence[_Sentence], weights: Mapping[str, float], room: int, most: int
 ) -> list[_Piece]:
@@ -225,7 +241,7 @@ def _chosen(
 
 
 def _weight(terms: Iterable[str], weights: Mapping[str, float]) -> float:
-    return sum(weights[term] for term in sorted(terms))
+    return math.fsum([weights[term] for term in terms])  # rounded once: the order of a set is no matter
 
 
 def _cut(text: str, span: Span, most: int) -> _Piece:
@@ -235,7 +251,7 @@ def _cut(text: str, span: Span, most: int) -> _Piece:
         return _Piece(start, end, "")
     blank = max(text.rfind(sign, start + 1, start + most) for sign in " \n\u00a0")
     end = blank if blank > 0 else start + most - len(CUT)
-    while text[end - 1].isspace() or text[end - 1] in ",;:":
+    while end > start + 1 and (text[end - 1].isspace() or text[end - 1] in ",;:"):
         end -= 1
     return _Piece(start, end, CUT)
 

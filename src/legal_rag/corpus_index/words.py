@@ -54,8 +54,7 @@ WORDS = Words()
 
 def words_by_line(text: str) -> list[list[Word]]:
     """Return the words of each line of a text: what blanks and apostrophes separate."""
-    words = WORDS
-    return [[words[raw] for raw in line.split()] for line in _separated(text).split("\n")]
+    return [list(map(WORDS.__getitem__, line.split())) for line in _separated(text).split("\n")]
 
 
 def raw_words(text: str) -> list[str]:
