@@ -9,7 +9,7 @@ from contextlib import closing
 
 from legal_rag.corpus_index.frozen import read_centres
 from legal_rag.corpus_index.tables import check_meta, connect_to_read, present_at, read_meta
-from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
+from legal_rag.library import CORPUS_INDEX, STORE, Library
 
 AGAIN = "'legal-rag corpus-index' makes it anew"
 
@@ -20,7 +20,7 @@ def index_problems(library: Library) -> Iterator[str]:
     if not path.is_file():
         return
     try:
-        with closing(connect_to_read(path, library.path / STORE, library.path / ENTITIES)) as connection:
+        with closing(connect_to_read(path, corpus=library.path / STORE)) as connection:
             (verdict,) = connection.execute("PRAGMA main.quick_check(1)").fetchone()
             if verdict != "ok":
                 yield f"{CORPUS_INDEX}: {verdict} ({AGAIN})"

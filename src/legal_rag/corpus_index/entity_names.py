@@ -24,6 +24,7 @@ from legal_rag.library import Library
 from legal_rag.names import all_names_in
 
 MOST_NAMES = 20  # shown of a document
+MOST_WORDS = 50  # of a name: none is longer
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts: what a list of names is made of
 _KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
 FOLDED_CLASSES = tuple(
@@ -55,7 +56,8 @@ class EntityNames:
             raise ValueError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
         having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
         found = self._holding(having, json.dumps(list(dict.fromkeys(_terms(text)))))
-        if found or not (words := name_words(text)):
+        words = name_words(text)
+        if found or not 0 < len(words) <= MOST_WORDS:
             return found
         of_word = "SELECT doc_id FROM entities.terms WHERE term = ?"
         in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
@@ -82,14 +84,21 @@ class EntityNames:
         return tuple(dict.fromkeys(names))[:MOST_NAMES]
 
     def terms(self) -> Iterator[str]:
-        """Stream the terms of all entities, each once, in order."""
-        store = self._library.entities
-        return iter(()) if store is None else store.all_terms()
+        """Stream the terms of the documents' entities, each once, in order."""
+        return iter(()) if self._library.entities is None else self._column(f"SELECT term {self._held} ORDER BY term")
 
     def count(self) -> int:
-        """Count the terms of all entities."""
-        store = self._library.entities
-        return 0 if store is None else store.count_terms()
+        """Count the terms of the documents' entities, each once."""
+        return 0 if self._library.entities is None else int(next(self._column(f"SELECT COUNT(*) {self._held}")))
+
+    @property
+    def _held(self) -> str:
+        return f"""
+            FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE EXISTS (
+                SELECT 1 FROM entities.terms AS t CROSS JOIN main.documents AS i ON i.id = t.doc_id
+                CROSS JOIN entities.held AS h ON h.doc_id = i.id
+                WHERE t.term = one.term AND {self._present} AND h.content_hash = i.content_hash)
+        """  # noqa: S608
 
 
 def _terms(text: str) -> Iterator[str]:

@@ -8,17 +8,19 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from legal_rag.corpus_index.entity_names import EntityNames
 from legal_rag.corpus_index.mappings import LookUp
 from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
-from legal_rag.corpus_index.tables import BUILD_COMMAND, check_meta, connect_to_read, present_at, read_meta
-from legal_rag.corpus_index.words import WORDS, raw_words
+from legal_rag.corpus_index.tables import BUILD_COMMAND, check_meta, connect_to_read, present_at, read_meta, storable
+from legal_rag.corpus_index.words import asked_terms
 from legal_rag.filters import Filters
 from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
 
 BATCH = 500  # documents read at once
+MOST_WORDS = 50  # asked for at once: no document has as many keywords
 META = """
     SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
            d.juridiction, d.formation, d.solution, d.extra, i.cluster,
@@ -31,9 +33,13 @@ def has_corpus_index(corpus: Any) -> bool:
     """Tell whether a corpus is a Library with a corpus index that holds for it."""
     if not isinstance(corpus, Library):
         return False
+    path = corpus.path / CORPUS_INDEX
+    if not path.is_file():
+        return False
     try:
-        CorpusIndex(corpus).close()
-    except (FileNotFoundError, ValueError, sqlite3.DatabaseError):
+        with closing(connect_to_read(path)) as connection:
+            check_meta(path, read_meta(connection), corpus.manifest["lineage"])
+    except (ValueError, sqlite3.DatabaseError):
         return False
     return True
 
@@ -54,11 +60,10 @@ class CorpusIndex:
         self.path = library.path / CORPUS_INDEX
         if not self.path.is_file():
             raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
+        self._entities = library.path / ENTITIES
         self._present = present_at(library.commit)
         self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
-        self.meta: Mapping[str, Any] = read_meta(self._connection)
-        check_meta(self.path, self.meta, library.manifest["lineage"])
+        self.meta: Mapping[str, Any] = self._checked_meta()
         self._names = EntityNames(library, self._column, self._present)
 
     @classmethod
@@ -69,11 +74,6 @@ class CorpusIndex:
     def reload(self) -> "CorpusIndex":
         """Open the index at the Library's last commit; this one stays as it is."""
         return CorpusIndex(self.library.reload())
-
-    def close(self) -> None:
-        """Close what was opened."""
-        for connection in self._open:
-            connection.close()
 
     @property
     def corpus_path(self) -> str:
@@ -94,18 +94,21 @@ class CorpusIndex:
     @property
     def documents(self) -> Mapping[str, DocumentMeta]:
         """Each document by its id, in the order they were indexed."""
-        return LookUp("document", self._meta, self._ids, lambda: self.total_docs, self.library.nearest_id)
+        return LookUp("document", self._meta, self._ids, lambda: self.total_docs, self._nearest)
 
     @property
     def keyword_index(self) -> Mapping[str, list[str]]:
         """The ids of the documents by each keyword, as it is written most often; see `keyword`."""
-        keys = "SELECT DISTINCT shown FROM keywords ORDER BY shown"
-        count = "SELECT COUNT(DISTINCT shown) FROM keywords"
+        there = f"""
+            EXISTS (SELECT 1 FROM keywords AS k CROSS JOIN main.documents AS i USING (document_key)
+                    WHERE k.shown = one.shown AND {self._present})
+        """  # noqa: S608
+        keys = f"FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {there}"  # noqa: S608
         return LookUp(
             "keyword",
             lambda text: self.keyword(text) or None,
-            lambda: self._column(keys),
-            lambda: int(self._one(count)[0]),
+            lambda: self._column(f"SELECT shown {keys} ORDER BY shown"),
+            lambda: int(self._one(f"SELECT COUNT(*) {keys}")[0]),
         )
 
     @property
@@ -154,7 +157,7 @@ class CorpusIndex:
     @property
     def links(self) -> Mapping[str, list[str]]:
         """For each document the ids of the others of the corpus that it cites."""
-        return LookUp("document", self._cited, self._ids, lambda: self.total_docs, self.library.nearest_id)
+        return LookUp("document", self._cited, self._ids, lambda: self.total_docs, self._nearest)
 
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Return ids in the order they were indexed, from a place on."""
@@ -188,7 +191,7 @@ class CorpusIndex:
         query = f"""
             SELECT id, summary FROM main.documents AS i WHERE {wanted} AND {self._present} ORDER BY document_key LIMIT ?
         """  # noqa: S608
-        yield from self._connection.execute(query, (*values, -1 if limit is None else limit))
+        yield from self._execute(query, *values, -1 if limit is None else limit)
 
     def summary_sources(self) -> dict[str, int]:
         """Return of how many documents the summary is official, of sentences, or a model's, by its id."""
@@ -204,16 +207,16 @@ class CorpusIndex:
         Number, gender, case and accents are passed over: "Élections" finds "élection". Of several words a document has
         all, be it as one expression.
         """
-        stems = [stem for raw in raw_words(text) if (stem := WORDS[raw.lower()].stem)]
-        if not stems:
+        words = asked_terms(text)
+        if not 0 < len(words) <= MOST_WORDS:
             return []
-        first, *others = " ".join(stems).split()
-        beside = "AND EXISTS (SELECT 1 FROM postings AS o WHERE o.term = ? AND o.document_key = p.document_key)"
+        of_word = "SELECT document_key FROM postings WHERE term IN (SELECT value FROM json_each(?))"
         query = f"""
-            SELECT i.id FROM postings AS p CROSS JOIN main.documents AS i USING (document_key)
-            WHERE p.term = ? {beside * len(others)} AND {self._present} ORDER BY p.document_key
+            SELECT id FROM main.documents AS i
+            WHERE document_key IN ({" INTERSECT ".join([of_word] * len(words))}) AND {self._present}
+            ORDER BY document_key
         """  # noqa: S608
-        return list(self._column(query, first, *others))
+        return list(self._column(query, *map(json.dumps, words)))
 
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents of which an entity was extracted, in order.
@@ -322,7 +325,7 @@ class CorpusIndex:
             )
 
     def _in_cluster(self, cluster: Any) -> list[str] | None:
-        if self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
+        if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
             return None
         query = f"SELECT id FROM main.documents AS i WHERE cluster = ? AND {self._present} ORDER BY document_key"  # noqa: S608
         return list(self._column(query, cluster))
@@ -347,31 +350,46 @@ class CorpusIndex:
     def _key(self, doc_id: str) -> int:
         row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", doc_id)  # noqa: S608
         if row is None:
-            raise KeyError(f"no document {doc_id!r} (the nearest is {self.library.nearest_id(doc_id)!r})")
+            raise KeyError(f"no document {doc_id!r} (the nearest is {self._nearest(doc_id)!r})")
         return int(row[0])
+
+    def _nearest(self, doc_id: Any) -> str | None:
+        return self.library.nearest_id(str(storable(doc_id)))
 
     def _ids(self) -> Iterator[str]:
         return self._column(f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key")  # noqa: S608
 
+    def _checked_meta(self) -> dict[str, Any]:
+        try:
+            meta = read_meta(self._connection)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
+        check_meta(self.path, meta, self.library.manifest["lineage"])
+        return meta
+
     @property
     def _connection(self) -> sqlite3.Connection:
-        # One connection a thread: SQLite's own rule, and it lets threads read at once.
+        # One connection a thread: SQLite's own rule, and it lets threads read at once; it is closed with its thread.
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None and not self._local.with_entities and self._entities.is_file():
+            connection = None  # they were extracted since
         if connection is None:
-            connection = self._local.connection = connect_to_read(
-                self.path, self.library.path / STORE, self.library.path / ENTITIES
-            )
-            self._open.append(connection)
+            self._local.with_entities = self._entities.is_file()
+            connection = connect_to_read(self.path, corpus=self.library.path / STORE, entities=self._entities)
+            self._local.connection = connection
         return connection
 
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        return self._connection.execute(query, [storable(value) for value in values])
+
     def _one(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).fetchone()
+        return self._execute(query, *values).fetchone()
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._connection.execute(query, values).fetchall()
+        return self._execute(query, *values).fetchall()
 
     def _column(self, query: str, *values: Any) -> Iterator[Any]:
-        return (row[0] for row in self._connection.execute(query, values))
+        return (row[0] for row in self._execute(query, *values))
 
 
 def _in_batches(doc_ids: Iterable[str]) -> Iterator[list[str]]:

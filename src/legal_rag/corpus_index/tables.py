@@ -7,6 +7,7 @@ store's do; the numbers of a full build, by which later documents are judged, st
 import json
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ CREATE TABLE documents (
     cluster INTEGER, -- none where a document has no keyword of the full build
     summary_source TEXT NOT NULL, summary TEXT NOT NULL
 );
-CREATE INDEX documents_by_id ON documents (id);
+CREATE INDEX documents_by_id ON documents (id, added, removed, content_hash); -- all that a look-up by id asks for
 CREATE INDEX documents_by_cluster ON documents (cluster);
 CREATE INDEX documents_removed ON documents (removed) WHERE removed IS NOT NULL;
 CREATE TABLE keywords (
@@ -62,18 +63,17 @@ def present_at(commit: int, alias: str = "i") -> str:
     return f"({alias}.added <= {commit:d} AND ({alias}.removed IS NULL OR {alias}.removed > {commit:d}))"
 
 
-def connect_to_read(path: Path, store: Path, entities: Path) -> sqlite3.Connection:
-    """Open an index for reading only, with the Library's store as `corpus`, and its `entities`, if there are any."""
+def connect_to_read(path: Path, **others: Path) -> sqlite3.Connection:
+    """Open an index for reading only, with other files beside it by name: `corpus`, `entities`, if they are there."""
     connection = _read_only(path)
     try:
         connection.execute("SELECT 1 FROM meta LIMIT 1")
     except sqlite3.OperationalError:  # what a kill left half-written is rolled back by a writer alone
         connection.close()
-        with sqlite3.connect(path, timeout=PATIENCE_SECONDS) as writer:
-            writer.execute("SELECT 1 FROM meta LIMIT 1")
-        writer.close()
+        with closing(sqlite3.connect(path, timeout=PATIENCE_SECONDS)) as writer:
+            writer.execute("SELECT 1 FROM sqlite_master LIMIT 1")
         connection = _read_only(path)
-    for name, file in (("corpus", store), ("entities", entities)):
+    for name, file in others.items():
         if file.is_file():
             connection.execute(f"ATTACH ? AS {name}", (file.absolute().as_uri() + "?mode=ro",))
             connection.execute(f"PRAGMA {name}.cache_size = -{CACHE_KB}")
@@ -87,6 +87,13 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
     return connection
+
+
+def storable(value: Any) -> Any:
+    """Return a value as SQLite takes it: half a surrogate pair becomes a question mark, as in the store."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    return None if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:

@@ -207,15 +207,6 @@ class ExtractionStore:
         sql = f"SELECT DISTINCT doc_id FROM terms WHERE term = ? {condition} ORDER BY doc_id LIMIT ?"  # noqa: S608
         return [doc_id for (doc_id,) in self._rows(sql, *values, -1 if most is None else most)]
 
-    def all_terms(self) -> Iterator[str]:
-        """Stream the terms of all documents, each once, in order."""
-        query = "SELECT DISTINCT term FROM terms ORDER BY term"
-        return (term for (term,) in self._connections.get().execute(query))
-
-    def count_terms(self) -> int:
-        """Count the terms of all documents, each once."""
-        return int(self._row("SELECT COUNT(DISTINCT term) FROM terms")[0])
-
     def has_class(self, extraction_class: str) -> bool:
         """Tell whether any document has a term of a class; for one that none has, all terms are read."""
         return self._row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
