@@ -8,9 +8,11 @@ import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from rlm_scripts import root_model
+from scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parent.parent
-NOTEBOOKS = ("evaluer_la_recherche", "extraire_les_entites", "generer_des_questions")
+NOTEBOOKS = ("evaluer_la_recherche", "extraire_les_entites", "generer_des_questions", "lecture_profonde")
 SCRIPTS = ["demo.py", *(f"notebooks/{name}.py" for name in NOTEBOOKS)]
 
 
@@ -94,3 +96,38 @@ def test_the_notebook_on_entities_runs_from_top_to_bottom_on_the_sample(tmp_path
     assert any("iframe" in output.get("data", {}).get("text/html", "") for output in outputs)
     assert (tmp_path / "entities_output" / "sample" / "entities.html").is_file()
     assert printed.rstrip().splitlines()[-1].count("FICTIF") == 1
+
+
+@pytest.mark.slow
+def test_the_notebook_on_deep_reading_runs_from_top_to_bottom_without_a_model(tmp_path, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    printed, _ = read_deeply(tmp_path)
+    assert "60 décisions, 272685 caractères" in printed
+    assert re.search(r"^Cour de cassation +\d+ \| médiane +\d+\.\d\d \|", printed, re.MULTILINE)
+    assert re.search(r"^(?:ok \| \d+ décisions sur 60 citent l'article 700|refused \| )", printed, re.MULTILINE)
+    assert "root:" not in printed
+    assert printed.rstrip().endswith("Pas de trace : aucun modèle n'a été demandé.")
+
+
+@pytest.mark.slow
+def test_the_notebook_on_deep_reading_shows_what_a_model_found_and_how(tmp_path, monkeypatch):
+    program = "found = find_documents(solution='infirme')\nFINAL({'décisions infirmatives': len(found)})"
+    with ScriptedServer(root_model([program])) as server:
+        monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
+        printed, frames = read_deeply(tmp_path)
+    assert "**décisions infirmatives** : 9" in printed
+    assert len(frames) == 2
+    assert "décisions infirmatives" in frames[0]
+    assert "find_documents" in frames[1]
+    assert len(list((tmp_path / "deep_read_output").glob("lecture_*.jsonl"))) == 1
+
+
+def read_deeply(folder):
+    """Run the notebook; return what it printed, and the pages that it shows."""
+    notebook = nbformat.read(ROOT / "notebooks" / "lecture_profonde.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    printed = "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
+    pages = [output.get("data", {}).get("text/html", "") for output in outputs]
+    return printed, [page for page in pages if "<iframe" in page]

@@ -49,6 +49,7 @@ MODES: Final = {
     "evidence": "Passages cités mot pour mot, sans modèle de langage",
     "agent": "Rédigée par un modèle de langage ; citations contrôlées dans le texte des décisions",
     "fallback": "Passages cités mot pour mot, à la place du modèle de langage",
+    "deep_read": "Lecture approfondie par un modèle de langage ; citations contrôlées dans le texte des décisions",
 }
 STATES: Final = {
     "answered": ("✓", "Réponse"),

@@ -1,0 +1,198 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Lire en profondeur
+#
+# « Combien de décisions… », « toutes celles qui… », « comparer ces douze arrêts » : dix passages n'y répondent pas. Ici
+# un corpus entier est décrit, compté, croisé et lu par des programmes, et chaque réponse dit d'où elle vient.
+
+# %% [markdown]
+# ## Réglages
+#
+# Laissez tout vide pour essayer sans clé ni réseau, sur les décisions fictives livrées avec le projet. Avec une clé ou
+# une adresse, ici ou dans l'environnement, un modèle écrit lui-même les programmes ; la clé n'est jamais enregistrée.
+
+# %%
+INSTALL = False  # @param {type:"boolean"}
+GENERATOR_MODEL_ID = ""  # @param {type:"string"}
+GENERATOR_API_BASE = ""  # @param {type:"string"}
+GENERATOR_API_KEY = ""  # @param {type:"string"}
+INDEX = ""  # @param {type:"string"}
+QUESTION = "Quelles cours d'appel ont infirmé, même en partie, et sur quels articles ?"  # @param {type:"string"}
+MODEL_CALLS = 30  # @param {type:"integer"}
+OUTPUT_FOLDER = "deep_read_output"  # @param {type:"string"}
+
+# %% [markdown]
+# ## 1. Installer
+#
+# À faire une fois sur Colab, depuis une copie du dépôt.
+
+# %%
+import subprocess
+import sys
+
+if INSTALL:
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-r", "requirements.txt"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-e", "."], check=True)
+
+# %% [markdown]
+# ## 2. L'index
+#
+# Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls.
+
+# %%
+from pathlib import Path
+
+from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.library import Library
+
+if not INDEX:
+    build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample", n_bits=0))
+library = Library(Path(INDEX or Path(OUTPUT_FOLDER, "sample")))
+print(len(library), "décisions")
+
+# %% [markdown]
+# Des règles y relèvent les parties, les dates, les montants, les dispositifs ; ce qui l'a été ne l'est pas deux fois.
+
+# %%
+from legal_rag.extraction import ExtractionSettings
+from legal_rag.extraction.run import extract_library
+
+report = extract_library(library, ExtractionSettings(model_id="rules"))
+print(f"{report.entities} entités dans {report.documents} décisions")
+
+# %% [markdown]
+# ## 3. Premier niveau : le corpus
+#
+# Chaque décision reçoit un résumé (le sommaire officiel, sinon des phrases de son texte), des mots-clés et un thème.
+# Aucun modèle n'est demandé, et rien n'est gardé en mémoire : tout se lit dans l'index.
+
+# %%
+from legal_rag.corpus_index import CorpusIndexer
+
+index = CorpusIndexer(library).build_corpus_index()
+print(f"{index.total_docs} décisions, {index.total_chars} caractères ; leurs thèmes :")
+for topic, ids in index.topics.items():
+    print(f"{len(ids):4} {topic}")
+
+# %% [markdown]
+# La fiche d'une décision ; les décisions qui ont un mot-clé, ou qui nomment quelqu'un, une date, une somme, un article.
+
+# %%
+first = next(iter(index.documents.values()))
+print(first.title, first.summary, ", ".join(first.keywords), sep="\n", end="\n\n")
+for keyword in ("compte de campagne", "licenciement", "Élections"):
+    print(f"mot-clé {keyword} : {index.keyword(keyword)}")
+for entity in ("3 000 euros", "article 700 du code de procédure civile", first.entities[0]):
+    print(f"{entity} : {len(index.entity(entity))} décisions")
+
+# %% [markdown]
+# ## 4. Second niveau : une décision
+#
+# Son plan vient de ses titres, de ses numéros et de ses paragraphes ; chaque section est un morceau exact du texte.
+
+# %%
+from legal_rag.deep_read import create_multi_doc_env
+
+corpus = create_multi_doc_env(index)
+sections = corpus["get_doc_toc"](first.doc_id)["sections"]
+for section in sections:
+    print(f"{section['start']:6}-{section['end']:6} {section['title']}")
+print(f"\n{corpus['read_doc_section'](first.doc_id, sections[-2]['title'])[:400]}")
+
+# %% [markdown]
+# ## 5. Une question sur beaucoup de décisions, par les fonctions seules
+#
+# Quelles sommes en euros les dispositifs fixent-ils, cour par cour ? Les montants sont ceux que les règles ont relevés
+# à l'intérieur des dispositifs ; chacun a sa position, que l'on peut relire.
+
+# %%
+from collections import defaultdict
+
+sums = defaultdict(list)
+for doc_id, meta in corpus["get_doc_metas"]().items():
+    ruled = corpus["get_entities"](doc_id, ["dispositif"])
+    for one in corpus["get_entities"](doc_id, ["montant"]):
+        inside = any(part["char_start"] <= one["char_start"] < part["char_end"] for part in ruled)
+        if inside and one["attributes"]["devise"] == "EUR":
+            sums[meta["juridiction"]].append((float(one["attributes"]["valeur"]), doc_id, one["char_start"]))
+
+# %%
+from statistics import median
+
+for court, some in sorted(sums.items()):
+    highest, doc_id, start = max(some)
+    middle = median(value for value, _, _ in some)
+    print(f"{court:36} {len(some):3} | médiane {middle:10.2f} | la plus haute {highest:10.2f} ({doc_id}, {start})")
+
+# %% [markdown]
+# ## 6. Le même travail, par un programme enfermé
+#
+# Un programme écrit par un modèle ne court jamais ici : il tourne dans un processus sans fichier, sans réseau et sans
+# variable d'environnement, qui ne peut qu'appeler les fonctions du corpus. Ce qu'il tente d'autre est refusé.
+
+# %%
+from legal_rag.deep_read import Sandbox
+
+COUNT = """
+found = grep_corpus(r"article 700 du (?:nouveau )?code de procédure civile", max_docs=None)
+print(len(found), "décisions sur", found.total, "citent l'article 700 ;", found.scanned, "textes lus")
+"""
+with Sandbox(corpus.functions) as sandbox:
+    for program in (COUNT, "print(open('/etc/passwd').read())", "import socket"):
+        result = sandbox.run(program)
+        print(result.status, "|", (result.output or result.error or "").strip().splitlines()[-1][:110])
+
+# %% [markdown]
+# ## 7. Laisser un modèle écrire les programmes
+#
+# Le modèle reçoit la question et la liste des fonctions, écrit un programme, lit ce qu'il affiche, et recommence
+# jusqu'à sa réponse. Les appels sont comptés ; une limite atteinte rend ce qui a été trouvé, et le dit.
+
+# %%
+from legal_rag.agent import build_language_model, has_endpoint
+from legal_rag.budget import Budget
+from legal_rag.deep_read import deep_read
+from legal_rag.run_lines import line_of
+
+endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
+asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])
+lm = build_language_model(*endpoint) if asks_a_model else None
+print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse dans les réglages")
+
+# %% [markdown]
+# Une lecture interrompue reprend où elle s'était arrêtée : chaque tour est écrit dans une trace à mesure.
+
+# %%
+import zlib
+
+trace = Path(OUTPUT_FOLDER, f"lecture_{zlib.crc32(QUESTION.encode()):08x}.jsonl")
+how = {"budget": Budget(model_calls=MODEL_CALLS), "trace": trace, "on_event": lambda event: print("-", line_of(event))}
+prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
+print(
+    prediction.answer if prediction else "Sans modèle, les fonctions des parties 3 à 6 répondent à ce que vous écrivez."
+)
+
+# %% [markdown]
+# La réponse avec ses sources, puis la trace : ce que le modèle a pensé, écrit et lu, tour après tour.
+
+# %%
+from legal_rag.report import show_answer
+
+show_answer(prediction) if prediction else print("Pas de rapport : aucun modèle n'a été demandé.")
+
+# %%
+from legal_rag.deep_read.trace_reading import read_trace
+from legal_rag.deep_read.trace_view import show_trace
+
+show_trace(read_trace(trace)) if prediction else print("Pas de trace : aucun modèle n'a été demandé.")
