@@ -19,7 +19,7 @@ from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.frequencies import TermCounter, TermStatistics, is_counted
 from legal_rag.corpus_index.frozen import is_counted_already, read_statistics, write_centres, write_statistics
 from legal_rag.corpus_index.level_two import make_sections, sections_to_json
-from legal_rag.corpus_index.model_summaries import take_over_summaries, write_model_summaries
+from legal_rag.corpus_index.model_summaries import take_over_replies, write_model_summaries
 from legal_rag.corpus_index.reading import CorpusIndex
 from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.corpus_index.rows import Row, assign_all, posted, put_rows
@@ -105,7 +105,7 @@ def fill_index(
         sub_llm: See `CorpusIndexer`.
         workers: Processes.
         batch_size: Documents described at once.
-        earlier: An index of the same documents, by the same keys, whose summaries by a model are taken over.
+        earlier: An index of the same documents, by the same keys, of which is taken over what a model wrote.
     """
     target, unfinished = folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
     key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
@@ -114,7 +114,7 @@ def fill_index(
         statistics = work.counted()
         work.described(statistics, workers, batch_size)
         if earlier is not None and earlier.is_file():
-            take_over_summaries(connection, earlier)
+            take_over_replies(connection, earlier)
         if sub_llm is not None:
             write_model_summaries(connection, folder / STORE, sub_llm)
         work.clustered(statistics)
@@ -128,7 +128,7 @@ def _of_same_build(library: Library) -> Path | None:
     """Return the file of a Library's index, if there is one and it holds for it."""
     try:
         return CorpusIndex(library).path
-    except (FileNotFoundError, ValueError, sqlite3.DatabaseError):
+    except (FileNotFoundError, ValueError):
         return None
 
 

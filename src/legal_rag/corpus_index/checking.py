@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from legal_rag.corpus_index.frozen import read_centres
-from legal_rag.corpus_index.tables import check_meta, connect_to_read, present_at, read_meta
+from legal_rag.corpus_index.tables import checked_meta, connect_to_read, present_at
 from legal_rag.library import CORPUS_INDEX, STORE, Library
 
 AGAIN = "'legal-rag corpus-index' makes it anew"
@@ -24,7 +24,7 @@ def index_problems(library: Library) -> Iterator[str]:
             (verdict,) = connection.execute("PRAGMA main.quick_check(1)").fetchone()
             if verdict != "ok":
                 yield f"{CORPUS_INDEX}: {verdict} ({AGAIN})"
-            check_meta(path, read_meta(connection), library.manifest["lineage"])
+            checked_meta(connection, path, library.manifest["lineage"], library.commit)
             read_centres(connection)
             yield from _document_problems(connection, library.commit)
             yield from _total_problems(connection, library.commit)
@@ -49,9 +49,7 @@ def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[
 
 
 def _total_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
-    told = connection.execute(
-        "SELECT documents, chars FROM totals WHERE at_commit <= ? ORDER BY at_commit DESC LIMIT 1", (commit,)
-    ).fetchone()
+    told = connection.execute("SELECT documents, chars FROM totals WHERE at_commit = ?", (commit,)).fetchone()
     counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents AS i WHERE {present_at(commit)}"  # noqa: S608
     found = connection.execute(counted).fetchone()
     if told != found:

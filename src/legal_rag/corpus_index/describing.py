@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index.frequencies import TermStatistics
-from legal_rag.corpus_index.keywords import index_terms, keywords_of
-from legal_rag.corpus_index.summaries import extractive_summary
+from legal_rag.corpus_index.keywords import N_KEYWORDS, index_terms, keywords_of
+from legal_rag.corpus_index.summaries import CENTROID, extractive_summary
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # where a summary comes from; else a model's id
@@ -39,9 +39,10 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
         terms: Of its text, if they are read already.
     """
     terms = read_terms(document.content) if terms is None else terms
-    keywords = keywords_of(terms, statistics)
+    weighed = keywords_of(terms, statistics, CENTROID)
+    keywords = weighed[:N_KEYWORDS]
     official = " ".join(document.summary.split())
-    summary = official or extractive_summary(document.content, statistics, terms=terms).text
+    summary = official or extractive_summary(document.content, statistics, terms=terms, keywords=weighed).text
     return Described(
         document.content_hash,
         len(document.content),

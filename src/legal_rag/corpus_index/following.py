@@ -14,7 +14,7 @@ from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.frozen import read_centres, read_statistics
 from legal_rag.corpus_index.rows import Row, forget_after, put_rows
-from legal_rag.corpus_index.tables import check_meta, connect_to_write, read_meta
+from legal_rag.corpus_index.tables import checked_meta, connect_to_write
 from legal_rag.corpus_index.terms import read_terms
 from legal_rag.library import CORPUS_INDEX, STORE
 from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored
@@ -38,17 +38,18 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
     path = folder / CORPUS_INDEX
     if not path.is_file():
         return
-    with closing(connect_to_write(path)) as connection:
-        try:
-            check_meta(path, read_meta(connection), lineage)
-        except ValueError as error:  # no reader takes it for right, and a commit is not to wait for it
-            logger.warning("the corpus index is left as it is: %s", error)
-            return
-        connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
-        _forget_uncommitted(connection, commit)
-        _remove(connection, commit)
-        _add(connection, commit)
-        _count(connection, commit)
+    try:
+        with closing(connect_to_write(path)) as connection:
+            checked_meta(connection, path, lineage, commit - 1)
+            connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
+            _forget_uncommitted(connection, commit)
+            _remove(connection, commit)
+            _add(connection, commit)
+            _count(connection, commit)
+    except sqlite3.OperationalError:  # how SQLite says that the disk is full, or the file locked
+        raise
+    except (sqlite3.DatabaseError, ValueError) as error:  # no reader takes it for right, no commit waits for it
+        logger.warning("the corpus index is left as it is: %s", error)
 
 
 def _forget_uncommitted(connection: sqlite3.Connection, commit: int) -> None:
@@ -100,9 +101,9 @@ def _row(connection: sqlite3.Connection, key: int, values: list[Any], commit: in
 
 def _count(connection: sqlite3.Connection, commit: int) -> None:
     """Write what the corpus comes to, from what it came to before: nothing is read that did not change."""
-    before = "SELECT documents, chars FROM totals WHERE at_commit < ? ORDER BY at_commit DESC LIMIT 1"
+    before = "SELECT documents, chars FROM totals WHERE at_commit = ?"
     changed = "SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents"
-    documents, chars = connection.execute(before, (commit,)).fetchone()
+    documents, chars = connection.execute(before, (commit - 1,)).fetchone()
     added = connection.execute(f"{changed} WHERE document_key > ?", (_last_before(connection, commit),)).fetchone()
     gone = connection.execute(f"{changed} WHERE removed = ?", (commit,)).fetchone()
     totals = (commit, documents + added[0] - gone[0], chars + added[1] - gone[1])

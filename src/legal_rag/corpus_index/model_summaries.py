@@ -60,16 +60,28 @@ def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: 
         logger.warning("%d of %d summaries were not to be had of the model: sentences stand in", failed, len(keys))
 
 
-def take_over_summaries(connection: sqlite3.Connection, earlier: Path) -> None:
-    """Take the summaries that a model wrote from an index of the same documents, by the same keys."""
+def take_over_replies(connection: sqlite3.Connection, earlier: Path) -> None:
+    """Take what a model wrote, summaries and sections, from an index of the same documents, by the same keys."""
     connection.execute("ATTACH ? AS earlier", (str(earlier),))
+    try:
+        _take_over(connection)
+    except sqlite3.DatabaseError as error:  # a damaged index is what a new build is for
+        logger.warning("what a model wrote is lost with %s: %s", earlier, error)
+    connection.execute("DETACH earlier")
+
+
+def _take_over(connection: sqlite3.Connection) -> None:
     connection.execute(
         "UPDATE main.documents AS i SET summary = e.summary, summary_source = e.summary_source"
         " FROM earlier.documents AS e WHERE e.document_key = i.document_key AND e.id = i.id"
         " AND i.summary_source = ? AND e.summary_source NOT IN (?, ?)",
         (EXTRACTIVE, EXTRACTIVE, OFFICIAL),
     )
-    connection.execute("DETACH earlier")
+    connection.execute(
+        "INSERT OR REPLACE INTO main.sections SELECT s.* FROM earlier.sections AS s"
+        " JOIN earlier.documents AS e USING (document_key) JOIN main.documents AS i USING (document_key)"
+        " WHERE e.id = i.id AND s.made_by <> ''"
+    )
 
 
 def summary_by(sub_llm: SubModel, text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from legal_rag.corpus_index.entity_names import EntityNames
 from legal_rag.corpus_index.mappings import LookUp
 from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
-from legal_rag.corpus_index.tables import BUILD_COMMAND, check_meta, connect_to_read, present_at, read_meta, storable
+from legal_rag.corpus_index.tables import BUILD_COMMAND, checked_meta, connect_to_read, present_at, storable
 from legal_rag.corpus_index.words import asked_terms
 from legal_rag.filters import Filters
 from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
@@ -38,7 +38,7 @@ def has_corpus_index(corpus: Any) -> bool:
         return False
     try:
         with closing(connect_to_read(path)) as connection:
-            check_meta(path, read_meta(connection), corpus.manifest["lineage"])
+            checked_meta(connection, path, corpus.manifest["lineage"], corpus.commit)
     except (ValueError, sqlite3.DatabaseError):
         return False
     return True
@@ -88,8 +88,7 @@ class CorpusIndex:
     @property
     def total_chars(self) -> int:
         """The characters of all their texts."""
-        query = "SELECT chars FROM totals WHERE at_commit <= ? ORDER BY at_commit DESC LIMIT 1"
-        return int(self._one(query, self.library.commit)[0])
+        return int(self._one("SELECT chars FROM totals WHERE at_commit = ?", self.library.commit)[0])
 
     @property
     def documents(self) -> Mapping[str, DocumentMeta]:
@@ -361,11 +360,10 @@ class CorpusIndex:
 
     def _checked_meta(self) -> dict[str, Any]:
         try:
-            meta = read_meta(self._connection)
+            connection = self._connection
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
-        check_meta(self.path, meta, self.library.manifest["lineage"])
-        return meta
+        return checked_meta(connection, self.path, self.library.manifest["lineage"], self.library.commit)
 
     @property
     def _connection(self) -> sqlite3.Connection:

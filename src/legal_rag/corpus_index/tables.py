@@ -107,16 +107,24 @@ def write_meta(connection: sqlite3.Connection, values: Mapping[str, Any]) -> Non
     connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
 
-def check_meta(path: Path, meta: Mapping[str, Any], lineage: str) -> None:
-    """Make sure that an index is a complete one of this form, of the Library it lies in.
+def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commit: int) -> dict[str, Any]:
+    """Return all that an index says of itself, if it is a whole one of the Library it lies in, at a commit of it.
 
     Raises:
         ValueError: If it is not.
     """
+    try:
+        meta = read_meta(connection)
+        counted = connection.execute("SELECT 1 FROM totals WHERE at_commit = ?", (commit,)).fetchone()
+    except (sqlite3.DatabaseError, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error} ({BUILD_COMMAND})") from error
     if meta.get("format_version") != FORMAT_VERSION:
         raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
     if meta.get("lineage") != lineage:
         raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
+    if not counted:  # what wrote to the Library knew of no index, or found it damaged
+        raise ValueError(f"{path} was left behind by commit {commit} of the Library ({BUILD_COMMAND})")
+    return meta
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
