@@ -186,10 +186,10 @@ def busiest_sessions(rows: Sequence[Row]) -> list[list[object]]:
     """Qui a présidé les séances depuis 1986 (« …, président » à la fin des décisions : Robert Badinter, Roland Dumas,
     Yves Guéna, Pierre Mazeaud, Jean-Louis Debré, Laurent Fabius) ? Pour chacun, combien de décisions, la première et
     la dernière.""",
-    r"""
+    """
     names = "Robert BADINTER|Roland DUMAS|Yves GUÉNA|Pierre MAZEAUD|Jean-Louis DEBRÉ|Laurent FABIUS"
     ids = find_documents(juridiction="Conseil constitutionnel", date_from="1986")
-    found = grep_corpus(rf"(?:{names}), ?président\b", doc_ids=ids, max_docs=None)
+    found = grep_corpus(rf"(?:{names}), ?[Pp]résident", doc_ids=ids, max_docs=None, ignore_case=False)
     print(found.scanned, found.total, found.complete)
     """,
     """
