@@ -93,7 +93,8 @@ class Centres:
         row = self.matrix[number]
         above = row - self.matrix.mean(axis=0) if len(self.matrix) > 1 else row
         said: set[str] = set()
-        for column in sorted(np.flatnonzero(row > 0), key=lambda column: (-above[column], self.terms[column])):
+        best = sorted(np.flatnonzero(row > 0), key=lambda column: (-above[column], -row[column], self.terms[column]))
+        for column in best:
             words = set(self.terms[column].split())
             if not words <= said:
                 said |= words

@@ -67,17 +67,17 @@ _OF_DECISIONS = """
 adresse affaire affaires alias alinea alineas an annee annees annexe annexes ans appel appelant appelante appelantes
 appelants appels applicable applicables application appliquer arret arrete arrets article articles assiste assistee
 attaque attaquee attaquees attaques attendu attendus audience audiences audit auxdits avenue avocat avocats avoue
-avoues base bis bon bonjour bonne boulevard cas cause causes certain chambre chef chefs chemin chose choses ci-apres
-ci-dessus ci-joint circ circonscription circonstance circonstances civil civile code codes conclusions condamne
-condamnee condamnees condamner condamnes condition conditions confirme confirmer conseil conseiller conseillere
-conseillers consequence consequences considerant considerants considerer consorts copie cordialement cour cours dame
-date dates debat debats deboute debouter decide decidee decider decision decisions defenderesse defenderesses
-defendeur defendeurs defense deferee deliberation delibere deliberee demandant demande demandee demander demanderesse
-demanderesses demandes demandeur demandeurs depens dernier derniere dernieres derniers desdites desdits different
-differente differentes differents dirigee disposant dispose disposer dispositif disposition dispositions domicile
-domicilie domiciliee domiciliees domicilies dossier dudit effet effets egard element elements enonce enoncee enoncees
-enoncer enonces enonciations enregistre enregistree enregistrees enregistres ensemble entier entiere epoque epouse
-epoux espece etat eur eurl euro euros exemple facon faits fin fins fond fondement franc francs general generale
+avoues base bis bon bonjour bonne boulevard cas cassation cause causes certain chambre chef chefs chemin chose choses
+ci-apres ci-dessus ci-joint circ circonscription circonstance circonstances civil civile code codes conclusions
+condamne condamnee condamnees condamner condamnes condition conditions confirme confirmer conseil conseiller
+conseillere conseillers consequence consequences considerant considerants considerer consorts copie cordialement cour
+cours dame date dates debat debats deboute debouter decide decidee decider decision decisions defenderesse
+defenderesses defendeur defendeurs defense deferee deliberation delibere deliberee demandant demande demandee demander
+demanderesse demanderesses demandes demandeur demandeurs depens dernier derniere dernieres derniers desdites desdits
+different differente differentes differents dirigee disposant dispose disposer dispositif disposition dispositions
+domicile domicilie domiciliee domiciliees domicilies dossier dudit effet effets egard element elements enonce enoncee
+enoncees enoncer enonces enonciations enregistre enregistree enregistrees enregistres ensemble entier entiere epoque
+epouse epoux espece etat eur eurl euro euros exemple facon faits fin fins fond fondement franc francs general generale
 generales generaux gie gmbh grand grande grandes grands greffe greffier grief griefs heure heures impasse importance
 important importante infirme infirmer influence instance interesse interessee interesses intervenant intervenante
 intime intimee intimees intimes issue jour jours juge jugee jugement jugements juger juges kilometres ladite ledit
@@ -117,8 +117,8 @@ thus to too und under until up upon von was were what when where whereas whether
 with within without would you your yours
 """
 
-FUNCTION_WORDS = frozenset(_FUNCTION.split())
-STOP_WORDS = FUNCTION_WORDS.union(*(words.split() for words in (_VERBS, _OF_DECISIONS, _NUMBERS, _ENGLISH)))
+FUNCTION_WORDS = frozenset(_FUNCTION.split()) | frozenset(_NUMBERS.split())  # no terms, nor parts of any
+STOP_WORDS = FUNCTION_WORDS.union(*(words.split() for words in (_VERBS, _OF_DECISIONS, _ENGLISH)))
 
 # What a hyphen makes one word with the next: "non-concurrence", "sous-traitance".
 PREFIXES = frozenset(

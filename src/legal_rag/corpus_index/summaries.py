@@ -30,7 +30,7 @@ FEW_LINES = 5  # the best, which are split into sentences
 REPEATED = 0.6  # of a sentence's weight in terms of those already chosen: it says nothing new
 SOFT_WORDS = 10  # added to a sentence's length, by the root of which its weight is divided
 # What a sentence's score is multiplied by if it is of that kind.
-EMPTY, QUOTED, CLAIMED, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.8, 1.4
+EMPTY, QUOTED, CLAIMED, HEADING, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.4, 0.8, 1.4
 LEAST_SCORE = 0.4  # of the best sentence's: what scores less is left out
 OMITTED = " […] "  # between sentences that do not follow each other
 CUT = "…"  # where a sentence is cut, behind a word: the summary has no room for all of it
@@ -66,8 +66,8 @@ _DECIDING = frozenset(
 _FORMAL = frozenset("notifiée notifiés publiée dépens 700 reçoit transcrit".split())
 # Where a line begins so, it quotes the law.
 _LAW = re.compile(
-    r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?(?:[Aa]ux termes d"
-    r"|[Ss]elon l['’]article|[Ee]n (?:vertu|application) d|L['’]article"
+    r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?"
+    r"(?:[Aa]ux termes d|[Ss]elon l['’]article|[Ee]n (?:vertu|application) d|L['’]article"
     r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
 )
 # What a party claims before the Cour de cassation opens and ends so.
@@ -125,7 +125,7 @@ def extractive_summary(
     room = most_chars - sum(end - start + len(sign) + len(OMITTED) for start, end, sign in decided)
     lines = _lines(text, terms.lines, part.start if part else len(text))
     sentences = _sentences(text, lines, weights)
-    chosen = _chosen(text, sentences, weights, room, SENTENCES - len(decided))
+    chosen = _chosen(text, sentences, weights, room, max(1, SENTENCES - len(decided)))
     return _joined(text, sorted([*chosen, *decided]))
 
 
@@ -139,12 +139,16 @@ def _operative_part(text: str) -> Operative | None:
 
 
 def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
-    """Return the statement that decides the case, if one is found."""
+    """Return what decides the case: a statement, or two of the articles of a decision that has some."""
     stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
     telling = [(span, words) for span in stated if not (words := _words(text[slice(*span)])) & _FORMAL]
-    deciding = (span for span, words in telling if words & _DECIDING)
-    first = next(deciding, None) or next(iter([*(span for span, _ in telling), *stated]), None)
-    return [_cut(text, first, most)] if first else []
+    deciding = [span for span, words in telling if words & _DECIDING]
+    if not part.in_articles:
+        return [_cut(text, span, most) for span in [*deciding, *(span for span, _ in telling), *stated][:1]]
+    chosen = deciding[:2] or stated[:1]
+    if sum(end - start for start, end in chosen) > most:
+        chosen = chosen[:1]
+    return [piece for span in chosen for piece in _ends(text, span, most)]
 
 
 def _words(text: str) -> set[str]:
@@ -175,7 +179,7 @@ def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Map
             start = begin + span[0]
             score, _, terms = _scored(span, its_words, weights)
             score *= CLAIMED if _is_within(start, claims) else factor
-            score *= FRAGMENT if text[start].islower() else 1.0
+            score *= (FRAGMENT if text[start].islower() else 1.0) * (HEADING if line[span[1] - 1] == ":" else 1.0)
             sentences.append(_Sentence(score, (start, begin + span[1]), terms))
     whole = [one for one in sentences if one.span[1] - one.span[0] >= LEAST_CHARS]
     return sorted(whole or sentences, key=_rank)
@@ -224,12 +228,16 @@ def _is_within(place: int, spans: list[Span]) -> bool:
 def _chosen(
     text: str, sentences: Sequence[_Sentence], weights: Mapping[str, float], room: int, most: int
 ) -> list[_Piece]:
-    """Choose sentences, best first, that fit into a room together; the first is cut if it must be."""
+    """Choose sentences, best first, that fit into a room together and say something new; the last must say much.
+
+    The first is cut if it must be.
+    """
     chosen: list[_Piece] = []
     said: set[str] = set()
     for score, (start, end), terms in sentences:
-        new = _weight(terms - said, weights) > (1 - REPEATED) * _weight(terms, weights)
-        if chosen and (end - start > room or score < LEAST_SCORE * sentences[0].score or not new):
+        new = _weight(terms - said, weights)
+        much = score >= LEAST_SCORE * sentences[0].score and new > (1 - REPEATED) * _weight(terms, weights)
+        if chosen and (end - start > room or not new or not (much or len(chosen) < most - 1)):
             continue
         piece = _cut(text, (start, end), room)
         chosen.append(piece)
@@ -254,6 +262,15 @@ def _cut(text: str, span: Span, most: int) -> _Piece:
     while end > start + 1 and (text[end - 1].isspace() or text[end - 1] in ",;:"):
         end -= 1
     return _Piece(start, end, CUT)
+
+
+def _ends(text: str, span: Span, most: int) -> list[_Piece]:
+    """Shorten a sentence in its midst: who asked is told first, what became of it last."""
+    start, end = span
+    if end - start <= most:
+        return [_Piece(start, end, "")]
+    blank = max(text.find(" ", end - most // 4, end), end - most // 4)
+    return [_cut(text, (start, blank), most - (end - blank) - len(OMITTED)), _Piece(blank + 1, end, "")]
 
 
 def _joined(text: str, pieces: list[_Piece]) -> Summary:

@@ -11,6 +11,7 @@ from legal_rag.corpus_index.words import CLOSES, DETERMINER, LINK, OPENS, Word, 
 PAIR_TIMES = 2  # a pair that stands only once in a text is as likely chance as an expression
 MOST_LINKS = 2  # small words within a pair: "impôt sur le revenu"
 LONGEST_ACRONYM = 8  # letters
+CAPITALS = 0.8  # of the letters of a text that is written in capitals
 
 Pair = tuple[str, str]
 
@@ -29,12 +30,16 @@ def read_terms(text: str) -> TextTerms:
     lines = words_by_line(text)
     found = _Found()
     capitals = sum([_count(line, found) for line in lines])
-    if capitals > sum(found.counts.values()):
+    if capitals > sum(found.counts.values()) and _is_in_capitals(text):
         lines = words_by_line(text.lower())
         found = _Found()
         for line in lines:
             _count(line, found)
     return found.terms(lines)
+
+
+def _is_in_capitals(text: str) -> bool:
+    return sum(map(str.isupper, text)) >= CAPITALS * sum(map(str.isalpha, text))
 
 
 class _Found:

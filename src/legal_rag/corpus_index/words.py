@@ -100,7 +100,7 @@ def _word(raw: str) -> Word:
     if not folded.replace("-", "").isalpha():
         return _NOTHING
     signs = OPENS * (start > 0) | CLOSES * (behind not in ("", "'"))
-    upper = len(core) >= SHORTEST and core.isupper()
+    upper = len(core) > 1 and core.isupper()
     elided = "'" * (behind == "'" and len(core) < SHORTEST)
     if folded + elided in DETERMINERS and not upper:
         signs |= DETERMINER

@@ -1,0 +1,132 @@
+"""Clusters of documents by their key terms: the same centres each time, the same cluster alone as among others."""
+
+import numpy as np
+import pytest
+
+from legal_rag.corpus import read_documents
+from legal_rag.corpus_index.clusters import MOST_CLUSTERS, Centres, fit_centres, n_clusters
+from legal_rag.corpus_index.frequencies import TermCounter
+from legal_rag.corpus_index.keywords import keywords_of
+from legal_rag.corpus_index.terms import read_terms
+
+LEASES = [{"bail": 3.0, "preneur": 2.0, "conge": weight} for weight in (0.5, 1.0, 1.5, 2.0)]
+ELECTIONS = [{"vote": 3.0, "urne": 2.0, "tract": weight} for weight in (0.5, 1.0)]
+DOCUMENTS = [*ELECTIONS, *LEASES]
+SHOWN = {"bail": "baux", "vote": "votes"}
+
+
+def centres_of(*rows, terms=("bail", "conge", "urne", "vote")):
+    matrix = np.array(rows, dtype=np.float32)
+    return Centres(terms, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    ("documents", "clusters"), [(0, 1), (1, 1), (8, 2), (4097, 45), (80_000, 200), (10_000_000, MOST_CLUSTERS)]
+)
+def test_there_are_as_many_clusters_as_the_root_of_half_the_documents(documents, clusters):
+    assert n_clusters(documents) == clusters
+
+
+def test_documents_that_share_key_terms_are_one_cluster_the_largest_first():
+    centres = fit_centres(DOCUMENTS, 2)
+    assert [centres.assign(document) for document in DOCUMENTS] == [1, 1, 0, 0, 0, 0]
+    assert centres.labels(SHOWN) == ["baux, preneur, conge", "votes, urne, tract"]
+    assert np.allclose(np.linalg.norm(centres.matrix, axis=1), 1.0)
+
+
+def test_equal_documents_give_equal_centres():
+    rng = np.random.default_rng(1)
+    documents = [{f"terme{n}": float(rng.random()) + 0.1 for n in rng.integers(0, 200, 20)} for _ in range(500)]
+    first, second = fit_centres(iter(documents)), fit_centres(documents)
+    assert first.terms == second.terms
+    assert first.to_bytes() == second.to_bytes()
+    assert len(first.matrix) <= n_clusters(500)
+
+
+def test_a_document_has_its_cluster_whatever_the_order_of_its_terms():
+    centres = fit_centres(DOCUMENTS, 2)
+    for document in DOCUMENTS:
+        assert centres.assign(dict(reversed(document.items()))) == centres.assign(document)
+
+
+def test_centres_are_read_back_from_their_bytes():
+    centres = fit_centres(DOCUMENTS, 2)
+    again = Centres.from_bytes(centres.terms, centres.to_bytes())
+    assert again.terms == centres.terms
+    assert again.matrix.dtype == np.float32
+    assert (again.matrix == centres.matrix).all()
+    assert [again.assign(document) for document in DOCUMENTS] == [centres.assign(document) for document in DOCUMENTS]
+
+
+@pytest.mark.parametrize("weights", [{}, {"autre": 1.0}])
+def test_a_document_without_any_known_term_is_in_no_cluster(weights):
+    assert fit_centres(DOCUMENTS, 2).assign(weights) is None
+
+
+def test_of_two_centres_as_near_the_first_is_taken():
+    assert centres_of([1, 0, 1, 0], [1, 0, 0, 1]).assign({"bail": 1.0}) == 0
+
+
+def test_what_no_centre_holds_is_near_to_none():
+    assert centres_of([1, 0, 1, 0], [1, 0, 0, 1]).assign({"conge": 1.0}) is None
+
+
+@pytest.mark.parametrize("documents", [[], [{}], [{"bail": 1.0}], [{"bail": 1.0}, {"vote": 1.0}]])
+def test_documents_that_share_nothing_have_no_centres(documents):
+    centres = fit_centres(documents)
+    assert centres.matrix.shape[0] == 0
+    assert centres.labels({}) == []
+    assert centres.assign({"bail": 1.0}) is None
+    assert Centres.from_bytes(centres.terms, centres.to_bytes()).assign({"bail": 1.0}) is None
+
+
+def test_there_are_no_more_clusters_than_documents_unlike_each_other():
+    centres = fit_centres([{"bail": 1.0}] * 10, 5)
+    assert centres.matrix.tolist() == [[1.0]]
+
+
+def test_labels_tell_clusters_apart():
+    terms = ("bail", "bail commercial", "conge", "preneur", "refus", "vote")
+    rows = [[1, 9, 8, 7, 6, 5], [1, 9, 8, 7, 6, 5], [1, 9, 8, 7, 6, 5]]
+    labels = centres_of(*rows, terms=terms).labels({})
+    assert len(set(labels)) == 3
+    assert labels[0] == "bail commercial, conge, preneur, refus"  # "bail" is said already
+
+
+def test_a_label_leaves_out_what_all_clusters_share():
+    centres = centres_of([9, 5, 0, 0], [9, 0, 0, 5])
+    assert [label.split(", ")[0] for label in centres.labels({})] == ["conge", "vote"]
+
+
+@pytest.mark.parametrize("matrix", [np.ones((2, 3), dtype=np.float32), np.ones((2, 4)), np.ones(4, dtype=np.float32)])
+def test_centres_of_another_shape_or_type_are_refused(matrix):
+    with pytest.raises(ValueError, match="not centres: .* for 4 terms"):
+        Centres(("bail", "conge", "urne", "vote"), matrix)
+
+
+@pytest.mark.parametrize("data", [b"", b"1234567", b"12345678" * 3])
+def test_bytes_that_are_no_rows_are_refused(data):
+    with pytest.raises(ValueError, match=f"not centres: {len(data)} bytes for 4 terms"):
+        Centres.from_bytes(("bail", "conge", "urne", "vote"), data)
+
+
+@pytest.mark.shared
+def test_real_decisions_on_one_ground_come_together(shared_data):
+    documents = list(read_documents(str(shared_data / "decisions.jsonl.gz")))[::5]
+    read = [read_terms(document.content) for document in documents]
+    counter = TermCounter()
+    for terms in read:
+        counter.add(terms)
+    statistics = counter.freeze()
+    vectors = [{one.term: one.weight for one in keywords_of(terms, statistics, 30)} for terms in read]
+    centres = fit_centres(vectors)
+    clusters = [centres.assign(vector) for vector in vectors]
+    courts = [document.juridiction.split()[0] == "Conseil" for document in documents]
+    mixed = 0
+    for cluster in set(clusters):
+        members = [court for court, of in zip(courts, clusters, strict=True) if of == cluster]
+        mixed += min(sum(members), len(members) - sum(members))
+    assert mixed < 0.02 * len(documents)
+    labels = centres.labels(statistics.shown)
+    assert len(set(labels)) == len(labels) == len(centres.matrix)
+    assert any("comptes de campagne" in label for label in labels)
