@@ -24,7 +24,11 @@ def index_problems(library: Library) -> Iterator[str]:
             (verdict,) = connection.execute("PRAGMA main.quick_check(1)").fetchone()
             if verdict != "ok":
                 yield f"{CORPUS_INDEX}: {verdict} ({AGAIN})"
-            checked_meta(connection, path, library.manifest["lineage"], library.commit)
+            try:
+                checked_meta(connection, path, library.manifest["lineage"], library.commit)
+            except ValueError as error:
+                yield str(error)
+                return
             read_centres(connection)
             yield from _document_problems(connection, library.commit)
             yield from _total_problems(connection, library.commit)

@@ -63,7 +63,8 @@ class CorpusIndex:
         self._entities = library.path / ENTITIES
         self._present = present_at(library.commit)
         self._local = threading.local()
-        self.meta: Mapping[str, Any] = self._checked_meta()
+        self.meta: Mapping[str, Any] = {}
+        _ = self._connection  # from now on what is wrong with it is told
         self._names = EntityNames(library, self._column, self._present)
 
     @classmethod
@@ -358,13 +359,6 @@ class CorpusIndex:
     def _ids(self) -> Iterator[str]:
         return self._column(f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key")  # noqa: S608
 
-    def _checked_meta(self) -> dict[str, Any]:
-        try:
-            connection = self._connection
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
-        return checked_meta(connection, self.path, self.library.manifest["lineage"], self.library.commit)
-
     @property
     def _connection(self) -> sqlite3.Connection:
         # One connection a thread: SQLite's own rule, and it lets threads read at once; it is closed with its thread.
@@ -373,9 +367,17 @@ class CorpusIndex:
             connection = None  # they were extracted since
         if connection is None:
             self._local.with_entities = self._entities.is_file()
-            connection = connect_to_read(self.path, corpus=self.library.path / STORE, entities=self._entities)
+            connection, self.meta = self._opened()
             self._local.connection = connection
         return connection
+
+    def _opened(self) -> tuple[sqlite3.Connection, dict[str, Any]]:
+        library = self.library
+        try:
+            connection = connect_to_read(self.path, corpus=library.path / STORE, entities=self._entities)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
+        return connection, checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
 
     def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self._connection.execute(query, [storable(value) for value in values])

@@ -122,8 +122,8 @@ def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commi
         raise ValueError(f"{path} has format {meta.get('format_version')!r}, not {FORMAT_VERSION} ({BUILD_COMMAND})")
     if meta.get("lineage") != lineage:
         raise ValueError(f"{path} is of another build of the Library ({BUILD_COMMAND})")
-    if not counted:  # what wrote to the Library knew of no index, or found it damaged
-        raise ValueError(f"{path} was left behind by commit {commit} of the Library ({BUILD_COMMAND})")
+    if not counted:  # who wrote to the Library knew of no index, or found it damaged; or it was built since
+        raise ValueError(f"{path} knows nothing of the Library's commit {commit} (open that again, or {BUILD_COMMAND})")
     return meta
 
 
