@@ -54,8 +54,8 @@ def in_one_line(text: str, most_chars: int = MOST_CHARS) -> str:
 
 
 def _search_line(event: Event) -> str:
-    query, *rest = (in_one_line(str(event.input.get("query", ""))), *_filters(event))
-    asked = f"{query} [{', '.join(rest)}]" if rest else query
+    query, rest = in_one_line(str(event.input.get("query", ""))), _filters(event)
+    asked = f"{query} [{', '.join(rest)}]" if query and rest else query or ", ".join(rest)
     return f"cherche : {asked} → {_counted(len(event.output_ids), 'passage')}"
 
 
