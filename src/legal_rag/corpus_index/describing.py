@@ -29,6 +29,11 @@ class Described(NamedTuple):
     keywords: list[tuple[str, str, float]]  # term, as it is shown, weight; the weightiest first
     postings: Mapping[str, float]  # what it is found by, with weights
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """The keywords' weights by term: what puts a document into its cluster."""
+        return {term: weight for term, _, weight in self.keywords}
+
 
 def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
     """Describe a document by its corpus's statistics.

@@ -96,7 +96,7 @@ def _row(connection: sqlite3.Connection, key: int, values: list[Any], commit: in
     document = document_of_stored(values)
     terms = read_terms(document.content)
     described = describe(document, read_statistics(connection, terms.counts), terms)
-    return Row(key, document.id, commit, described, centres.assign(described.postings))
+    return Row(key, document.id, commit, described, centres.assign(described.weights))
 
 
 def _count(connection: sqlite3.Connection, commit: int) -> None:

@@ -37,9 +37,9 @@ def put_rows(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
 
 
 def posted(connection: sqlite3.Connection) -> Iterator[tuple[int, str, dict[str, float]]]:
-    """Stream key, id and weighted terms of all documents, in order."""
+    """Stream key, id and weighted keywords of all documents, in order."""
     query = """
-        SELECT document_key, id, term, weight FROM documents LEFT JOIN postings USING (document_key)
+        SELECT document_key, id, term, weight FROM documents LEFT JOIN keywords USING (document_key)
         ORDER BY document_key, term
     """
     key, doc_id, weights = None, "", dict[str, float]()
