@@ -23,9 +23,9 @@ RAREST = 4  # documents: what stands in fewer counts as if in so many, for rare 
 NO_NOUN = 0.4  # weight of a term that never stands behind an article
 PAIR = 0.9  # weight of an expression: both its words may be keywords as well
 COVERED = 0.5  # share of a word's times that stand in one expression: the expression says it better
+OVERLAPPED = 0.8  # the same for an expression's words that stand in weightier ones
 LEAST_WEIGHT = 0.3  # of the weightiest term's: what weighs less is no keyword
 CACHED = 50_000  # logarithms that are remembered
-OVERLAPPED = 0.8  # the same for an expression's words that stand in weightier ones
 
 
 class Keyword(NamedTuple):
