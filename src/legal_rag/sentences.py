@@ -21,8 +21,9 @@ ABBREVIATIONS = frozenset(
 )
 
 # A pause: sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
-# No match starts inside a run of marks, so that pages of dots take linear time.
-PAUSE = re.compile(r"(?P<mark>(?<![.!?…])[.!?…]+(?:\s?[»”\"’)\]])*|;)\s+|\n\s*")
+# No match starts inside a run of marks, so that pages of dots take linear time; and each begins with one of a few
+# characters, by which `re` passes over all that lies between.
+PAUSE = re.compile(r"[.!?…;\n](?:(?<=\n)\s*|(?<=;)\s+|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*(?:\s?[»”\"’)\]])*\s+)")
 LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
 LETTER_DOTS = re.compile(r"(?:[A-ZÀ-Ý]\.?-?)+")  # initials and acronyms: "J.-P", "S.A", "L", "R"
 PSEUDONYM = re.compile(r"[A-ZÀ-Ý]{1,3}(?:\.{2,}|…)")  # "X...", "Y…"
@@ -66,8 +67,8 @@ def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[in
 
 
 def _is_boundary(text: str, pause: re.Match[str]) -> bool:
-    mark = pause.group("mark")
-    if mark is None or "\n" in pause.group() or mark[0] in ";!?":
+    mark = pause.group().rstrip()
+    if not mark or "\n" in pause.group() or mark[0] in ";!?":
         return True
     following = text[pause.end() : pause.end() + 1]
     if following.islower():
