@@ -42,8 +42,10 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
         with closing(connect_to_write(path)) as connection:
             checked_meta(connection, path, lineage, commit - 1)
             connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
+            connection.execute("BEGIN IMMEDIATE")
             _forget_uncommitted(connection, commit)
             _remove(connection, commit)
+            connection.execute("COMMIT")
             _add(connection, commit)
             _count(connection, commit)
     except sqlite3.OperationalError:  # how SQLite says that the disk is full, or the file locked
@@ -53,11 +55,9 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
 
 
 def _forget_uncommitted(connection: sqlite3.Connection, commit: int) -> None:
-    connection.execute("BEGIN IMMEDIATE")
     forget_after(connection, _last_before(connection, commit))
     connection.execute("UPDATE main.documents SET removed = NULL WHERE removed >= ?", (commit,))
     connection.execute("DELETE FROM totals WHERE at_commit >= ?", (commit,))
-    connection.execute("COMMIT")
 
 
 def _last_before(connection: sqlite3.Connection, commit: int) -> int:
