@@ -15,9 +15,9 @@ Span = tuple[int, int]
 # What opens the operative part: of an arrêt (its S may have been taken for a name and made "C..."), then of a
 # decision of the Conseil constitutionnel. Letters may stand apart.
 _S = r"(?:S|C\.{3})"
-_REASONS = re.compile(
-    rf"(?<!\w)P\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}(?!\w)|(?<=\n)Par{SPACE}ces{SPACE}motifs"
-    rf"(?!\w)"
+_REASONS = re.compile(  # each alternative begins with one letter, by which `re` passes over all that lies between
+    rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
+    rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
 )
 _DECIDES = re.compile(rf"(?:\n|CONSTITUTIONNEL\s)\s{{0,4}}(?:D\s?[EÉ]\s?C\s?I\s?D\s?E|D[ée]cide){BLANK}{{0,3}}(?::|\n)")
 # What closes it: signatures, the formula of pronouncement, the grounds annexed to an arrêt.
