@@ -36,7 +36,6 @@ OMITTED = " […] "  # between sentences that do not follow each other
 CUT = "…"  # where a sentence is cut, behind a word: the summary has no room for all of it
 END_CHARS = 20_000  # of a long text at either end, where its best sentences are looked for
 OPERATIVE_CHARS = 3000  # of the operative part, among whose statements the one that decides is looked for
-ENDS = (1500, 6000)  # characters at a text's end where the operative part is looked for first
 
 Span = tuple[int, int]
 
@@ -120,22 +119,13 @@ def extractive_summary(
         raise ValueError(f"no summary fits in {most_chars} characters (expected {LEAST_ROOM} or more)")
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
-    part = _operative_part(text)
+    part = operative_part(text)
     decided = _decided(text, part, min(DECIDED_CHARS, most_chars // 3)) if part else []
     room = most_chars - sum(end - start + len(sign) + len(OMITTED) for start, end, sign in decided)
     lines = _lines(text, terms.lines, part.start if part else len(text))
     sentences = _sentences(text, lines, weights)
     chosen = _chosen(text, sentences, weights, room, max(1, SENTENCES - len(decided)))
     return _joined(text, sorted([*chosen, *decided]))
-
-
-def _operative_part(text: str) -> Operative | None:
-    """Find the operative part, near the end first: the last one counts, and most stand there."""
-    for length in ENDS:
-        if length < len(text) and (part := operative_part(text[-length:])):
-            skipped = len(text) - length
-            return part._replace(start=part.start + skipped, end=part.end + skipped)
-    return operative_part(text)
 
 
 def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
