@@ -59,7 +59,7 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert (report.documents, report.bad, report.missing_ids) == (3, [], [])
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
-    assert set(report.seconds) == {"read", "chunk", "encode", "write_plaid", "total"}
+    assert set(report.seconds) == {"read", "chunk", "encode", "write_plaid", "corpus_index", "total"}
 
 
 def test_an_index_finds_a_passage_by_its_own_words(tiny_library, tiny_encoder):
@@ -133,9 +133,10 @@ def test_the_checksums_are_those_of_the_shards_files(tiny_library):
     assert "0.codes.npy" in shard["checksums"]
 
 
-def test_a_library_holds_nothing_but_its_store_mapping_manifest_and_shard(tiny_library):
+def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
     assert names_in(tiny_library.path) == [
         "corpus.sqlite",
+        "corpus_index.sqlite",
         "doc_mapping.json",
         "fast_plaid_index",
         "lexical",

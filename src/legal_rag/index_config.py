@@ -62,7 +62,7 @@ class IndexReport:
     replaced: int = 0  # documents that were there with another content, when adding
     bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
     missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent or not readable
-    # By stage, which overlap: read, chunk, encode, write_plaid; and total.
+    # By stage, which overlap: read, chunk, encode, write_plaid, corpus_index; and total.
     seconds: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
