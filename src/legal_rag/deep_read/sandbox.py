@@ -147,6 +147,8 @@ class Sandbox:
         except ForgedMessageError as error:
             return self._lost("killed", output, f"le programme a contrefait un message ({error})")
         except ChildGoneError:
+            if self._closed:  # by another thread
+                return self._lost("killed", output, "le bac à sable a été fermé")
             ended = child.exit_code()
             return self._lost("timeout" if ended == -signal.SIGXCPU else "killed", output, end_in_french(ended))
 
@@ -193,7 +195,7 @@ class Sandbox:
 
     def _lost(self, status: Status, output: Output, reason: str) -> SandboxResult:
         self._end_child()
-        return SandboxResult(status, output.text(), f"arrêté : {reason} ; {LOST}")
+        return SandboxResult(status, output.text(cut_off=True), f"arrêté : {reason} ; {LOST}")
 
     def _end_child(self) -> None:
         self._child = None
@@ -205,4 +207,7 @@ def _arguments(error: Exception) -> list[Any]:
     """Return what makes the same error in the child: its own arguments if they are plain, else what it says."""
     if all(isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args):
         return [one[:MOST_ERROR] if isinstance(one, str) else one for one in error.args]
-    return [str(error)[:MOST_ERROR]]
+    try:
+        return [str(error)[:MOST_ERROR]]
+    except Exception:  # an error's own __str__ may fail, such as on a number of thousands of digits
+        return []

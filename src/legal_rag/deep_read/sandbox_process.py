@@ -18,7 +18,7 @@ import legal_rag
 from legal_rag.deep_read import sandbox_scratch
 from legal_rag.deep_read.sandbox_channel import Channel, ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox_child import wire
-from legal_rag.deep_read.sandbox_filters import filters
+from legal_rag.deep_read.sandbox_filters import FIRST_KEPT, filters
 
 START_S = 30.0  # for the child to be ready, on however busy a machine
 ENDING_S = 0.5  # for a child to be gone that has closed its end
@@ -29,6 +29,7 @@ CODE = (
 )
 # Hashes alike in every child, so that a program run again walks through its sets in the same order.
 ENVIRONMENT = {"PYTHONHASHSEED": "0"}
+NEEDED = ("LD_LIBRARY_PATH",)  # without which some Pythons do not start; programs see no variable at all
 
 
 class StartError(Exception):
@@ -69,7 +70,7 @@ class Child:
         try:
             self._process = subprocess.Popen(  # noqa: S603
                 [sys.executable, *flags, "-c", code],
-                env=ENVIRONMENT,
+                env=ENVIRONMENT | {name: os.environ[name] for name in NEEDED if name in os.environ},
                 cwd=self._scratch.path,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -94,7 +95,9 @@ class Child:
             StartError: If it does not come to be ready.
         """
         try:
-            walls = self._prepared({**setup, **_filters(), "disk": disk, "user": self._scratch.user}, disk)
+            walls = self._prepared(
+                {**setup, **_filters(), "disk": disk, "user": self._scratch.user, "first_kept": FIRST_KEPT}, disk
+            )
         except (ChildGoneError, ForgedMessageError, OutOfTimeError) as error:
             raise StartError(f"le bac à sable n'a pas démarré : {self._last_words() or error}") from error
         self._close_stderr()

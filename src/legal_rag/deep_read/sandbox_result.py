@@ -6,10 +6,11 @@ In: what a child sent, or how it came to an end. Out: a `SandboxResult`, bounded
 import signal
 from typing import Literal, NamedTuple
 
+from legal_rag.deep_read.sandbox_child.wire import BROKEN, OUT_OF_MEMORY
+
 Status = Literal["ok", "error", "timeout", "killed", "refused"]
 MOST_ERROR = 10_000  # characters of what is told of an error
 MOST_BEYOND = 10**15  # characters that a child may say it did not send
-OUT_OF_MEMORY = 99  # exit code of a child that has not even the memory to tell
 
 
 class SandboxResult(NamedTuple):
@@ -35,10 +36,17 @@ class Output:
         self._count += len(kept)
         self._n_beyond += len(text) - len(kept)
 
-    def text(self) -> str:
-        """Return what there is."""
-        beyond = f"\n… [{self._n_beyond} caractères de plus]" if self._n_beyond else ""
-        return "".join(self._pieces) + beyond
+    def text(self, *, cut_off: bool = False) -> str:
+        """Return what there is.
+
+        Args:
+            cut_off: The program was stopped: had it printed more than may be kept, its child could not tell how much.
+        """
+        if self._n_beyond:
+            return f"{''.join(self._pieces)}\n… [{self._n_beyond} caractères de plus]"
+        if cut_off and self._count >= self._most:
+            return f"{''.join(self._pieces)}\n… [la suite n'a pas été conservée]"
+        return "".join(self._pieces)
 
     def result(self, error: str | None, beyond: int) -> SandboxResult:
         """Return how the program ended, as the child tells it."""
@@ -56,8 +64,12 @@ def end_in_french(code: int | None) -> str:
     """
     if code is None:
         return "le programme a fermé le canal"
-    if code == OUT_OF_MEMORY or code == -signal.SIGKILL:
+    if code == OUT_OF_MEMORY:
         return "la mémoire était épuisée"
+    if code == -signal.SIGKILL:
+        return "le système a tué le processus du programme, sans doute faute de mémoire"
+    if code == BROKEN:
+        return "le programme a endommagé son propre processus"
     if code == -signal.SIGXCPU:
         return "trop de calcul"
     if code < 0:

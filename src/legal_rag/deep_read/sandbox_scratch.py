@@ -5,11 +5,9 @@ In: nothing but this process's own rights. Out: an empty folder and whose it is;
 
 import os
 import shutil
-import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 NOBODY = 65534
 NEEDED = 0b1110_0001  # root's capabilities to chown, kill, setgid and setuid, as bits
@@ -45,13 +43,9 @@ def _may_become_others() -> bool:
 
 def delete(folder: Path) -> None:
     """Delete a folder and what is in it, whatever its names and modes; links are not followed."""
-
-    def retry(function: Any, path: str, _: Any) -> None:
-        with suppress(OSError):
-            for place in (Path(path).parent, Path(path)):
-                if stat.S_ISDIR(place.lstat().st_mode):
-                    place.chmod(0o700)
-            function(path)
-
-    shutil.rmtree(folder, onerror=retry)
-    shutil.rmtree(folder, ignore_errors=True)  # what has become readable meanwhile
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            inside = Path(parent, name)
+            if not inside.is_symlink():
+                inside.chmod(0o700)  # before `walk` looks into it
+    shutil.rmtree(folder, ignore_errors=True)

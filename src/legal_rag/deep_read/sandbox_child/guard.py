@@ -9,18 +9,14 @@ import sys
 from typing import Any
 
 # Beginnings of the names of Python's audit events.
-REFUSED = (
-    "ctypes.", "socket.", "subprocess.", "signal.", "fcntl.", "resource.", "pty.", "mmap.", "gc.", "shutil.", "syslog.",
-    "sys.addaudithook", "sys.setprofile", "sys.settrace", "sys._current_", "cpython.", "os.system", "os.chdir",
-    "os.fork", "os.exec", "os.posix_spawn", "os.spawn", "os.kill", "os.symlink", "os.link", "os.chmod", "os.chown", "os.chflags",
-    "os.lockf", "os.setxattr", "os.removexattr", "os.getxattr", "os.listxattr", "os.putenv", "os.unsetenv",
-    "os.startfile", "os.add_dll_directory", "_thread.start_new_thread",
-)  # fmt: skip
-# Events of files, and how many of the first arguments are paths.
-PATHS = {
-    "open": 1, "os.listdir": 1, "os.mkdir": 1, "os.remove": 1, "os.rename": 2, "os.rmdir": 1, "os.scandir": 1,
-    "os.truncate": 1, "os.utime": 1,
-}  # fmt: skip
+REFUSED = tuple(
+    "ctypes. socket. subprocess. signal. fcntl. resource. pty. mmap. gc. shutil. syslog. cpython. sys.addaudithook "
+    "sys.setprofile sys.settrace sys._current_ os.system os.chdir os.fork os.exec os.posix_spawn os.spawn os.kill "
+    "os.symlink os.link os.chmod os.chown os.chflags os.lockf os.setxattr os.removexattr os.getxattr os.listxattr "
+    "os.putenv os.unsetenv os.startfile os.add_dll_directory _thread.start_new_thread".split()
+)
+# Events of files: of all these the first argument is a path, of a renaming the second too.
+PATHS = frozenset("open os.listdir os.mkdir os.remove os.rename os.rmdir os.scandir os.truncate os.utime".split())
 # Loaded to put up the walls. A program that names them shall be told that there are no such modules.
 FORGOTTEN = ("ctypes", "_ctypes", "fcntl", "resource", "_socket", "signal", "_signal", "legal_rag", "atexit")
 
@@ -41,14 +37,12 @@ def shut(scratch: str) -> None:
 
 def _guard(scratch: str) -> Any:
     """Return the audit hook; all that it needs is bound here, where a program cannot replace it by name."""
-    join, normal, decode, as_path, refused, paths = (
-        os.path.join, os.path.normpath, os.fsdecode, os.fspath, REFUSED, PATHS,
-    )  # fmt: skip
-    inside = scratch.rstrip(os.sep) + os.sep
+    join, normal, decode, as_path = os.path.join, os.path.normpath, os.fsdecode, os.fspath
+    refused, paths, inside = REFUSED, PATHS, scratch.rstrip(os.sep) + os.sep
 
     def guard(event: str, arguments: tuple[Any, ...]) -> None:
         if event in paths:
-            for path in arguments[: paths[event]]:
+            for path in arguments[: 2 if event == "os.rename" else 1]:
                 if isinstance(path, int):
                     raise PermissionError(f"interdit dans le bac à sable : {event} avec un descripteur")
                 if path is not None and not (normal(join(scratch, decode(as_path(path)))) + "/").startswith(inside):

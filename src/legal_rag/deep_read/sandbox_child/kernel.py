@@ -9,7 +9,6 @@ import ctypes
 import fcntl
 import os
 import resource
-import signal
 
 NAMESPACES = {
     "user": 0x1000_0000,
@@ -27,6 +26,7 @@ LANDLOCK_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 # In the scratch folder: write_file, read_file, read_dir, remove_dir, remove_file, make_dir, make_reg, refer, truncate.
 SCRATCH_RIGHTS = sum(1 << bit for bit in (1, 2, 3, 4, 5, 7, 8, 13, 14))
 LANDLOCK_NETWORK, LANDLOCK_SCOPES = 0b11, 0b11  # bind and connect TCP; abstract Unix sockets and signals
+SIGKILL = 9  # importing signal would take longer than all of this
 CAPABILITY_VERSION_3 = 0x2008_0522
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -118,20 +118,20 @@ def filter_calls(number: int, program: bytes, *, listen: bool = False) -> int:
     return _done(_system_call(number, SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(filtered)))
 
 
-def die_with(lifeline: int, own: int) -> None:
+def die_with(lifeline: int, lowest: int) -> None:
     """Have the kernel kill this process when the other end of a pipe is closed.
 
     PR_SET_PDEATHSIG would do so already when the thread that started this process ends.
 
     Args:
         lifeline: Descriptor of the pipe.
-        own: Descriptor that it gets instead.
+        lowest: Where descriptors begin that programs cannot close; it gets the first that is free.
     """
-    os.dup2(lifeline, own, inheritable=False)
+    kept = fcntl.fcntl(lifeline, fcntl.F_DUPFD_CLOEXEC, lowest)
     os.close(lifeline)
-    fcntl.fcntl(own, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
-    fcntl.fcntl(own, fcntl.F_SETFL, fcntl.fcntl(own, fcntl.F_GETFL) | os.O_ASYNC)
+    fcntl.fcntl(kept, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(kept, fcntl.F_SETSIG, SIGKILL)
+    fcntl.fcntl(kept, fcntl.F_SETFL, fcntl.fcntl(kept, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def limit_resources(memory: int, file_size: int, descriptors: int) -> None:
@@ -164,7 +164,7 @@ def address_space() -> int:
     try:
         with open("/proc/self/statm") as file:  # noqa: PTH123
             return int(file.read().split()[0]) * resource.getpagesize()
-    except FileNotFoundError:
+    except OSError:
         return 1 << 30
 
 

@@ -7,23 +7,24 @@ functions they call, how they ended. Whatever this process says, the other side 
 import _socket
 import builtins
 import io
-import linecache
 import os
-import random
 import sys
-import traceback
 from array import array
 from collections.abc import Callable
+from time import monotonic
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from legal_rag.deep_read.sandbox_child import guard, kernel, modules, wire
 
-LIFELINE = 300  # above the descriptors that a program may close
+if TYPE_CHECKING:
+    from traceback import TracebackException
+
 DESCRIPTORS = 64
-OUT_OF_MEMORY = 99  # exit code
+SOURCE = "<bloc "  # begins the name that a program goes by in tracebacks
 MOST_TRACEBACK = 4_000  # characters
-BUFFERED = 1_000  # characters printed without a line's end
+BUFFERED = 1_000  # characters printed without an end of line
+DELAY_S = 0.05  # for which they are held back at most, as long as more come
 
 
 class Channel:
@@ -61,6 +62,7 @@ class Printed(io.TextIOBase):
         self._channel, self._most = channel, most
         self._held: list[str] = []
         self._n_held = self._n_sent = self.n_beyond = 0
+        self._next_flush = 0.0
 
     def writable(self) -> bool:
         """Say that it can be written to."""
@@ -75,7 +77,8 @@ class Printed(io.TextIOBase):
         if piece:
             self._held.append(piece)
             self._n_held += len(piece)
-            if self._n_held >= BUFFERED or "\n" in piece:
+            full = self._n_held >= BUFFERED or self._n_sent + self._n_held >= self._most
+            if full or "\n" in piece or monotonic() >= self._next_flush:
                 self.flush()
         return len(text)
 
@@ -85,6 +88,7 @@ class Printed(io.TextIOBase):
             text, count = "".join(self._held), self._n_held
             self._held, self._n_held = [], 0
             self._n_sent += count
+            self._next_flush = monotonic() + DELAY_S
             self._channel.send(kind="printed", text=text)
 
     def begin(self) -> None:
@@ -97,7 +101,8 @@ class Runner:
     """Runs programs, one after the other, in one namespace."""
 
     def __init__(self, channel: Channel, setup: dict[str, Any]) -> None:
-        self._channel, self._count = channel, 0
+        self._channel = channel
+        self._sources: dict[str, str] = {}
         self._printed = Printed(channel, setup["output_chars"])
         module = ModuleType("__main__")
         sys.modules["__main__"] = module
@@ -109,9 +114,8 @@ class Runner:
 
     def run(self, code: str) -> None:
         """Run a program and tell how it ended."""
-        self._count += 1
-        name = f"<bloc {self._count}>"
-        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+        name = f"{SOURCE}{len(self._sources) + 1}>"
+        self._sources[name] = code
         self._printed.begin()
         sys.stdout = sys.stderr = self._printed
         sys.stdin = io.StringIO()
@@ -119,7 +123,7 @@ class Runner:
         try:
             exec(compile(code, name, "exec", dont_inherit=True), self._names)  # noqa: S102
         except BaseException as raised:  # also SystemExit: a program ends, the process does not
-            error = _told(raised)
+            error = _told(raised, self._sources)
         self._printed.flush()
         self._channel.send(kind="done", error=error, beyond=self._printed.n_beyond)
 
@@ -153,14 +157,15 @@ def main(descriptor: int, lifeline: int) -> None:
     setup = channel.receive()
     walls = _walls(connection, lifeline, setup)
     guard.shut(os.getcwd())  # noqa: PTH109 (pathlib would cost a program's start 5 ms)
-    random.seed(0)
     runner = Runner(channel, setup)
     channel.send(kind="ready", walls=walls)
     try:
         while True:
             runner.run(channel.receive()["code"])
     except MemoryError:  # not even enough to tell
-        os._exit(OUT_OF_MEMORY)
+        os._exit(wire.OUT_OF_MEMORY)
+    except BaseException:  # a program has changed what runs here
+        os._exit(wire.BROKEN)
 
 
 def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> dict[str, Any]:
@@ -174,7 +179,7 @@ def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> 
             walls[name], walls[f"no {name}"] = False, str(error)
 
     scratch = os.open(".", os.O_RDONLY)
-    put_up("lifeline", kernel.die_with, lifeline, LIFELINE)
+    put_up("lifeline", kernel.die_with, lifeline, setup["first_kept"])
     if setup["user"] is not None:
         put_up("user", kernel.become, setup["user"])
     address_space = kernel.address_space()
@@ -214,9 +219,14 @@ def _error(name: str, arguments: list[Any]) -> Exception:
     return RuntimeError(*arguments)
 
 
-def _told(raised: BaseException) -> str:
-    """Return an error as Python tells it, with the program's own lines only."""
+def _told(raised: BaseException, sources: dict[str, str]) -> str:
+    """Return an error as Python tells it, with the programs' own lines only."""
     try:
+        import linecache
+        import traceback
+
+        for name, code in sources.items():
+            linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         whole = traceback.TracebackException.from_exception(raised)
         _without_others(whole, set())
         text = "".join(whole.format()).rstrip("\n")
@@ -228,10 +238,10 @@ def _told(raised: BaseException) -> str:
     return f"{text[:half]}\n… [{len(text) - MOST_TRACEBACK} caractères de moins]\n{text[-half:]}"
 
 
-def _without_others(told: traceback.TracebackException | None, seen: set[int]) -> None:
+def _without_others(told: "TracebackException | None", seen: set[int]) -> None:
     if told is None or id(told) in seen:
         return
     seen.add(id(told))
-    told.stack[:] = [frame for frame in told.stack if frame.filename.startswith("<bloc ")]
+    told.stack[:] = [frame for frame in told.stack if frame.filename.startswith(SOURCE)]
     for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
         _without_others(other, seen)

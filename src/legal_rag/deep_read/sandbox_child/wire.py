@@ -15,6 +15,8 @@ MOST_ITEMS = 1_000_000  # of lists and dicts in a message from the child, all to
 DEEPEST = 64  # lists in lists
 LONG = 1_000  # characters; JSON takes eight times as long as UTF-8 alone
 HEADER = 4  # bytes of a length
+# Exit codes of a child that has not even the memory to tell, and of one that a program has changed.
+OUT_OF_MEMORY, BROKEN = 99, 98
 _TUPLE, _DICT, _ATTRIBUTES, _TEXT = "\0tuple", "\0dict", "\0attributes", "\0text"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 
@@ -115,7 +117,7 @@ class _Packing:
         attributes = vars(value) if hasattr(value, "__dict__") else {}
         if not attributes and all(type(key) is str and len(key) < LONG and key[:1] != "\0" for key in value):
             return {key: self.packed(one, depth) for key, one in value.items()}
-        pairs = [[self.packed(key, depth), self.packed(one, depth)] for key, one in value.items()]
+        pairs = [[self.packed(key, depth), self.packed(one, depth)] for key, one in dict.items(value)]
         return {_DICT: pairs, _ATTRIBUTES: {name: self.packed(one, depth) for name, one in attributes.items()}}
 
 
