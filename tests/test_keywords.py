@@ -157,6 +157,12 @@ def test_the_words_remembered_do_not_grow_without_end(monkeypatch):
     assert len(read.counts) == 29  # none of more letters than a word has
 
 
+def test_numbers_are_not_remembered_as_words():
+    WORDS.clear()
+    read_terms(" ".join(f"{number}-{number}/93" for number in range(1000, 2000)) + " 1993 52-12")
+    assert set(WORDS) == {"1993", "52-12"}
+
+
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [

@@ -6,8 +6,10 @@ Light stemming does as well in retrieval (Savoy, "Light Stemming Approaches for 
 Hungarian Languages", 2006); the rules here are of its kind, for nouns and adjectives.
 """
 
+import re
 import unicodedata
 
+_ACCENTS = re.compile(r"[\u0300-\u036f]+")
 SHORTEST_STEMMED = 4  # letters: shorter words have no ending to lose
 _IRREGULAR = {
     "travaux": "travail", "baux": "bail", "vitraux": "vitrail", "aulx": "ail", "yeux": "oeil", "cieux": "ciel",
@@ -54,4 +56,4 @@ def fold_accents(word: str) -> str:
     """Return a word without its accents."""
     if word.isascii():
         return word
-    return "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", word))

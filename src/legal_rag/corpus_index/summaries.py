@@ -142,7 +142,7 @@ def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
 
 
 def _words(text: str) -> set[str]:
-    return {WORDS[raw].shown for raw in raw_words(text.lower())}
+    return {WORDS[raw][1] for raw in raw_words(text.lower())}
 
 
 def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:

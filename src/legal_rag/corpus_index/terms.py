@@ -60,7 +60,7 @@ class _Found:
             if times >= PAIR_TIMES:
                 term = f"{pair[0]} {pair[1]}"
                 counts[term] = counts.get(term, 0) + times  # "procès-verbal" may be counted as a word
-                shown.setdefault(term, " ".join([word.shown for word in self.written[pair]]).replace("' ", "'"))
+                shown.setdefault(term, " ".join([word[1] for word in self.written[pair]]).replace("' ", "'"))
                 if pair in self.noun_pairs:
                     nouns.add(term)
         return TextTerms(counts, shown, nouns, lines)

@@ -6,13 +6,13 @@ holds a figure ("52-12", "2e") are no terms.
 
 import re
 import unicodedata
-from typing import NamedTuple
 
 from legal_rag.corpus_index.stems import fold_accents, stem
 from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS, PREFIXES, STOP_WORDS
 from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 
 LONGEST_RAW = 60  # characters: what is longer is no word
+LONGEST_FIGURE = 5  # characters: longer words that hold figures are too many to be remembered, and no terms
 SHORTEST, LONGEST = 3, 32  # letters of a word that can be a term
 CACHED = 200_000  # words that are remembered: some 60 MB
 OPENS, CLOSES = 1, 2  # a sign stands before the word, behind it
@@ -21,19 +21,16 @@ CAPITAL, UPPER = 16, 32  # its first letter is a capital, which makes it no term
 
 _ADVERB = re.compile(r"(?:[^cv]elle|aire|ive|euse|able|ible|ique|iere|am|em)ment$")  # no nouns, as "licenciement" is
 _UNACCENTED = re.compile(r"e(e?s?)\b")  # where a word may want the accent that changes its stem: "salarie", "annulees"
+_FIGURE = re.compile(r"\d")
 _SIGNS = {**LETTERS, **dict.fromkeys(DASHES, "-"), **dict.fromkeys(INVISIBLE, "")}
 
 
-class Word(NamedTuple):
-    """What one word of a text counts for."""
-
-    stem: str  # empty if the word is no term; of "procès-verbal" two stems with a blank between them
-    shown: str  # the word in lower case, without the signs around it but for the apostrophe it is elided with
-    signs: int  # a sum of the constants above
-    acronym: str = ""  # of a word all in capitals: the stem that it is where it is no name
-
-
-_NOTHING = Word("", "", OPENS | CLOSES)
+# What one word of a text counts for; a plain tuple, for a corpus has billions:
+# its stem, empty if it is no term, and two stems with a blank between them of a word such as "procès-verbal";
+# how it is shown: in lower case, without the signs around it but for the apostrophe it is elided with;
+# its signs, a sum of the constants above; and, of a word all in capitals, the stem that it is where it is no name.
+Word = tuple[str, str, int, str]
+_NOTHING: Word = ("", "", OPENS | CLOSES, "")
 
 
 class Words(dict[str, Word]):
@@ -41,7 +38,7 @@ class Words(dict[str, Word]):
 
     def __missing__(self, raw: str) -> Word:
         """Read a word."""
-        if len(raw) > LONGEST_RAW:
+        if len(raw) > LONGEST_RAW or (len(raw) > LONGEST_FIGURE and _FIGURE.search(raw)):
             return _NOTHING
         if len(self) >= CACHED:
             self.clear()
@@ -82,9 +79,9 @@ def asked_terms(text: str) -> list[tuple[str, ...]]:
 
 
 def _possible(raw: str) -> tuple[str, ...]:
-    stems = [WORDS[raw].stem]
+    stems = [WORDS[raw][0]]
     if raw.isascii():
-        stems.append(WORDS[_UNACCENTED.sub("é\\1", raw)].stem)
+        stems.append(WORDS[_UNACCENTED.sub("é\\1", raw)][0])
     return tuple(dict.fromkeys(one for one in stems if one))
 
 
@@ -95,9 +92,9 @@ def _word(raw: str) -> Word:
     while end > start and not raw[end - 1].isalnum():
         end -= 1
     core, behind = raw[start:end], raw[end:]
-    shown = "".join(_SIGNS.get(letter, letter) for letter in core.lower())
+    shown = core.lower() if core.isascii() else "".join([_SIGNS.get(letter, letter) for letter in core.lower()])
     folded = fold_accents(shown)
-    if not folded.replace("-", "").isalpha():
+    if not (folded.isalpha() or folded.replace("-", "").isalpha()):
         return _NOTHING
     signs = OPENS * (start > 0) | CLOSES * (behind not in ("", "'"))
     upper = len(core) > 1 and core.isupper()
@@ -105,12 +102,11 @@ def _word(raw: str) -> Word:
     if folded + elided in DETERMINERS and not upper:
         signs |= DETERMINER
     if core[0].isupper():
-        return Word(
-            "", core if upper else shown, signs | CAPITAL | UPPER * upper, _stem(shown, folded) if upper else ""
-        )
+        acronym = _stem(shown, folded) if upper else ""  # none of "LA" and "MM"
+        return "", core if upper else shown, signs | CAPITAL | UPPER * upper, acronym
     if folded + elided in LINKS and not signs & OPENS:
         signs |= LINK
-    return Word(_stem(shown, folded), shown.replace("rudh", "rud'h") + elided, signs)
+    return _stem(shown, folded), shown.replace("rudh", "rud'h") + elided, signs, ""
 
 
 def _stem(shown: str, folded: str) -> str:
