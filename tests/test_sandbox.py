@@ -14,6 +14,7 @@ import pytest
 from legal_rag.deep_read.sandbox import Limits, Sandbox, walls
 
 pytestmark = pytest.mark.skipif(bool(walls().missing), reason=f"walls are missing here: {walls().missing}")
+writes = pytest.mark.skipif(not walls().quota, reason="nobody can count what is written here, so nothing can be")
 
 
 def children() -> set[int]:
@@ -102,9 +103,29 @@ def test_too_much_code_is_refused():
 
 
 @pytest.mark.parametrize("name", ["memory_mb", "cpu_s", "wall_s", "output_chars", "disk_mb"])
-def test_limits_must_be_above_nothing(name):
-    with pytest.raises(ValueError, match=f"a sandbox's {name} must be above 0, got 0"):
-        Limits(**{name: 0})
+def test_limits_must_be_above_nothing_and_finite(name):
+    for value in (0, -1, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=f"a sandbox's {name} must be above 0 and finite, got {value}"):
+            Limits(**{name: value})
+
+
+def test_large_limits_limit_all_the_same():
+    with Sandbox({}, Limits(memory_mb=10**6, cpu_s=1e9, wall_s=1e9, output_chars=10**9, disk_mb=10**6)) as sandbox:
+        assert sandbox.run("print('x' * 100_000)") == ("ok", "x" * 100_000 + "\n", None)
+
+
+def test_a_child_holds_nothing_that_it_was_not_given():
+    with Sandbox({}) as sandbox:
+        pid = sandbox.run("import os\nprint(os.getpid())").output.strip()
+        status = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+        assert {status[name].strip("0") for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {""}
+        try:
+            held = [str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()]
+        except PermissionError:  # only root may look into a process that lets nobody
+            return
+    kinds = sorted(one.split(":")[0] for one in held)
+    assert kinds == ["/dev/null", "/dev/null", "/dev/null", "pipe", "socket"]
 
 
 @pytest.mark.parametrize("name", ["", "a b", "1x", "a.b"])
@@ -121,6 +142,7 @@ def test_a_value_that_is_not_plain_is_refused():
 # --- what is left when it ends
 
 
+@writes
 def test_closing_leaves_no_process_and_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Sandbox({}) as sandbox:
@@ -169,6 +191,7 @@ def test_sandboxes_leave_no_descriptors_open():
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
+@writes
 @pytest.mark.slow
 def test_fifty_sandboxes_one_killed_in_two_leave_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -181,6 +204,7 @@ def test_fifty_sandboxes_one_killed_in_two_leave_nothing(tmp_path, monkeypatch):
     assert not children()
 
 
+@writes
 @pytest.mark.parametrize("n_open", [249, 250, 251, 252, 300])
 def test_a_sandbox_works_whatever_the_numbers_of_its_descriptors(n_open):
     held = []
@@ -237,6 +261,7 @@ def test_a_sandbox_outlives_the_thread_that_made_it():
         assert sandbox.run("print(x, add('a', 'b'))").output == "3 ab\n"
 
 
+@writes
 def test_sandboxes_in_several_threads_do_not_meet():
     outputs = {}
 

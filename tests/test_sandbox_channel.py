@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from legal_rag.deep_read.sandbox_channel import Channel, ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox_child import wire
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-KEYS = st.none() | st.booleans() | st.integers() | st.text() | st.tuples(st.integers(), st.text())
+WHOLE = st.integers(-(2**63) + 1, 2**63 - 1)
+SCALARS = st.none() | st.booleans() | WHOLE | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+KEYS = st.none() | st.booleans() | WHOLE | st.text()
 VALUES = st.recursive(
     SCALARS,
     lambda inner: (

@@ -270,6 +270,8 @@ def sandbox():
 
 @pytest.mark.parametrize(("code", "printed"), [row[1:] for row in PROGRAMS], ids=[row[0] for row in PROGRAMS])
 def test_an_ordinary_program_runs(sandbox, code, printed):
+    if ("w'" in code or "mkdir" in code) and not walls().quota:
+        pytest.skip("nobody can count what is written here, so nothing can be")
     assert sandbox.run(dedent(code)) == ("ok", printed + "\n", None)
 
 

@@ -50,8 +50,8 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0:
-                raise ValueError(f"a sandbox's {field.name} must be above 0, got {value}")
+            if not 0 < value < float("inf"):
+                raise ValueError(f"a sandbox's {field.name} must be above 0 and finite, got {value}")
 
 
 class Sandbox:

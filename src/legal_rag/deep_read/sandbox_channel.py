@@ -13,6 +13,7 @@ from typing import Any
 from legal_rag.deep_read.sandbox_child import wire
 
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # where a broken pipe would end this process
+LONGEST_WAIT_S = 3_600.0  # before the clock is looked at again
 PIECE = 1 << 18  # bytes read at once
 KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "ready": {"walls": dict},
@@ -165,7 +166,7 @@ class Channel:
 
 
 def _milliseconds(clock: Clock) -> int:
-    return int(clock.left() * 1000) + 1
+    return int(min(clock.left(), LONGEST_WAIT_S) * 1000) + 1
 
 
 def _of_its_kind(content: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -173,7 +173,12 @@ class Child:
         try:
             _, hard = resource.prlimit(self._pid, resource.RLIMIT_CPU)
             resource.prlimit(self._pid, resource.RLIMIT_CPU, (int(self._seconds_computed() + cpu_s) + 2, hard))
-        except (AttributeError, OSError, ValueError):  # not on this system, not allowed, more than may be asked for
+        except (
+            AttributeError,
+            OSError,
+            ValueError,
+            OverflowError,
+        ):  # not on this system, not allowed, more than may be asked for
             return False
         return True
 

@@ -10,7 +10,6 @@ from legal_rag.deep_read.sandbox_child.wire import BROKEN, OUT_OF_MEMORY
 
 Status = Literal["ok", "error", "timeout", "killed", "refused"]
 MOST_ERROR = 10_000  # characters of what is told of an error
-MOST_BEYOND = 10**15  # characters that a child may say it did not send
 
 
 class SandboxResult(NamedTuple):
@@ -50,7 +49,7 @@ class Output:
 
     def result(self, error: str | None, beyond: int) -> SandboxResult:
         """Return how the program ended, as the child tells it."""
-        self._n_beyond += min(max(0, beyond), MOST_BEYOND)
+        self._n_beyond += max(0, beyond)
         if error is None:
             return SandboxResult("ok", self.text())
         return SandboxResult("error", self.text(), error[:MOST_ERROR])

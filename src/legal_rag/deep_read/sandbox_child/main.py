@@ -175,7 +175,12 @@ def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> 
     def put_up(name: str, wall: Callable[..., Any], *arguments: Any) -> Any:
         try:
             walls[name] = wall(*arguments) or True
-        except (OSError, AttributeError, ValueError) as error:  # unknown to this system, or refused by it
+        except (
+            OSError,
+            AttributeError,
+            ValueError,
+            OverflowError,
+        ) as error:  # unknown to this system, or refused by it
             walls[name], walls[f"no {name}"] = False, str(error)
 
     scratch = os.open(".", os.O_RDONLY)

@@ -13,6 +13,7 @@ MOST_BYTES = 64_000_000  # of a message to the child
 MOST_BYTES_BACK = 16_000_000  # of a message from the child
 MOST_ITEMS = 1_000_000  # of lists and dicts in a message from the child, all told
 DEEPEST = 64  # lists in lists
+MOST_BITS = 63  # of a whole number from the child, its sign apart
 LONG = 1_000  # characters; JSON takes eight times as long as UTF-8 alone
 HEADER = 4  # bytes of a length
 # Exit codes of a child that has not even the memory to tell, and of one that a program has changed.
@@ -35,7 +36,7 @@ def message(content: Mapping[str, Any], most: int = MOST_BYTES) -> bytes:
     Raises:
         WireError: If a value is not plain, is nested deeper than `DEEPEST`, or the whole is over `most` bytes.
     """
-    packing = _Packing()
+    packing = _Packing(strict=most == MOST_BYTES_BACK)
     text = _ENCODER.encode({name: packing.packed(value, 0) for name, value in content.items()})
     head = text.encode("utf-8", "replace")  # half a surrogate pair becomes "?"
     length = HEADER + len(head) + sum(map(len, packing.texts))
@@ -86,12 +87,20 @@ def checked(data: bytes) -> dict[str, Any]:
 class _Packing:
     """Makes JSON of values, and puts long texts aside."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, strict: bool) -> None:
+        """Begin.
+
+        Args:
+            strict: Refuse what the other side will, because it must not trust this one.
+        """
         self.texts: list[bytes] = []
+        self._strict = strict
 
     def packed(self, value: Any, depth: int) -> Any:
-        if value is None or isinstance(value, int):
+        if value is None or isinstance(value, bool):
             return value
+        if isinstance(value, int):
+            return _in_bits(value) if self._strict else value
         if isinstance(value, str):
             return value if len(value) < LONG else self._aside(value)
         if isinstance(value, float):
@@ -117,6 +126,8 @@ class _Packing:
         attributes = vars(value) if hasattr(value, "__dict__") else {}
         if not attributes and all(type(key) is str and len(key) < LONG and key[:1] != "\0" for key in value):
             return {key: self.packed(one, depth) for key, one in value.items()}
+        if self._strict:
+            _check_keys(value)
         pairs = [[self.packed(key, depth), self.packed(one, depth)] for key, one in dict.items(value)]
         return {_DICT: pairs, _ATTRIBUTES: {name: self.packed(one, depth) for name, one in attributes.items()}}
 
@@ -139,7 +150,7 @@ class _Unpacking:
         if isinstance(value, float) and not math.isfinite(value):  # 1e999 is read as infinite
             return _refuse(str(value))
         if not isinstance(value, dict | list):
-            return value
+            return _in_bits(value) if type(value) is int and not self._carrier else value
         if depth > DEEPEST:
             raise WireError(f"plus de {DEEPEST} niveaux")
         if isinstance(value, list):
@@ -164,6 +175,8 @@ class _Unpacking:
             result = dict(pairs)
         except (TypeError, ValueError) as error:
             raise WireError("un dictionnaire n'en est pas un") from error
+        if not self._carrier:
+            _check_keys(result)
         if self._carrier and value.get(_ATTRIBUTES):
             result = self._carrier(result)
             vars(result).update(self.unpacked(value[_ATTRIBUTES], depth + 1))
@@ -183,6 +196,20 @@ def _parts(data: bytes) -> tuple[bytes, bytes]:
     if sum(head.count(sign) for sign in (b",", b"[", b"{")) > MOST_ITEMS:  # each item comes with at least one of them
         raise WireError(f"plus de {MOST_ITEMS:,} éléments")
     return head, data[length:]
+
+
+def _in_bits(number: int) -> int:
+    """Return a whole number of at most 64 bits: larger ones could be chosen to have all the same hash."""
+    if number.bit_length() > MOST_BITS:
+        raise WireError(f"un nombre entier de plus de {MOST_BITS + 1} bits")
+    return number
+
+
+def _check_keys(value: dict[Any, Any]) -> None:
+    """Refuse keys whose hashes a program could choose to be alike, which would take a dict for ever."""
+    for key in value:
+        if not isinstance(key, str | int | None):
+            raise WireError(f"une clé de type {type(key).__name__}")
 
 
 def _length(length: int) -> bytes:
