@@ -13,7 +13,7 @@ _HOMES = {
     "DocumentIndex": "records",
     "DocumentMeta": "records",
     "IncrementalIndexer": "updating",
-    "has_corpus_index": "reading",
+    "has_corpus_index": "index_file",
 }
 __all__ = sorted(_HOMES)
 

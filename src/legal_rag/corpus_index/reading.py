@@ -5,46 +5,24 @@ whatever it holds. It shows the Library's commit; any number of threads may shar
 """
 
 import json
-import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from typing import Any
 
 from legal_rag.corpus_index.entity_names import EntityNames
+from legal_rag.corpus_index.entries import SELECT_ENTRIES, Entry, meta_of
+from legal_rag.corpus_index.index_file import IndexFile
 from legal_rag.corpus_index.mappings import LookUp
 from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
-from legal_rag.corpus_index.tables import BUILD_COMMAND, checked_meta, connect_to_read, present_at, storable
+from legal_rag.corpus_index.tables import present_at, storable
 from legal_rag.corpus_index.words import asked_terms
 from legal_rag.filters import Filters
-from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
+from legal_rag.library import Library
 
 BATCH = 500  # documents read at once
 MOST_WORDS = 50  # asked for at once: no document has as many keywords
-META = """
-    SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
-           d.juridiction, d.formation, d.solution, d.extra, i.cluster,
-           EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key)
-    FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
-"""
 
 
-def has_corpus_index(corpus: Any) -> bool:
-    """Tell whether a corpus is a Library with a corpus index that holds for it."""
-    if not isinstance(corpus, Library):
-        return False
-    path = corpus.path / CORPUS_INDEX
-    if not path.is_file():
-        return False
-    try:
-        with closing(connect_to_read(path)) as connection:
-            checked_meta(connection, path, corpus.manifest["lineage"], corpus.commit)
-    except (ValueError, sqlite3.DatabaseError):
-        return False
-    return True
-
-
-class CorpusIndex:
+class CorpusIndex(IndexFile):
     """The index of one Library at one commit.
 
     Args:
@@ -56,15 +34,7 @@ class CorpusIndex:
     """
 
     def __init__(self, library: Library) -> None:
-        self.library = library
-        self.path = library.path / CORPUS_INDEX
-        if not self.path.is_file():
-            raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
-        self._entities = library.path / ENTITIES
-        self._present = present_at(library.commit)
-        self._local = threading.local()
-        self.meta: Mapping[str, Any] = {}
-        _ = self._connection  # from now on what is wrong with it is told
+        super().__init__(library)
         self._names = EntityNames(library, self._column, self._present)
 
     @classmethod
@@ -178,7 +148,7 @@ class CorpusIndex:
             return
         last = -1
         while rows := self._rows(
-            f"{META} WHERE i.document_key > ? AND {self._present} ORDER BY i.document_key LIMIT {BATCH}", last
+            f"{SELECT_ENTRIES} WHERE i.document_key > ? AND {self._present} ORDER BY i.document_key LIMIT {BATCH}", last
         ):
             last = rows[-1][0]
             yield from self._as_metas(rows, entities)
@@ -276,7 +246,7 @@ class CorpusIndex:
 
     def _metas_of(self, doc_ids: Sequence[str], entities: bool) -> Iterator[DocumentMeta]:
         condition = f"i.id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
-        return self._as_metas(self._rows(f"{META} WHERE {condition}", json.dumps(list(doc_ids))), entities)
+        return self._as_metas(self._rows(f"{SELECT_ENTRIES} WHERE {condition}", json.dumps(list(doc_ids))), entities)
 
     def _as_metas(self, rows: Sequence[tuple[Any, ...]], entities: bool) -> Iterator[DocumentMeta]:
         keywords: dict[int, list[str]] = {}
@@ -286,43 +256,9 @@ class CorpusIndex:
         """
         for key, shown in self._rows(query, json.dumps([row[0] for row in rows])):
             keywords.setdefault(key, []).append(shown)
-        for (
-            key,
-            doc_id,
-            size,
-            chars,
-            title,
-            summary,
-            kind,
-            date,
-            court,
-            formation,
-            solution,
-            extra,
-            cluster,
-            kept,
-        ) in rows:
-            further = json.loads(extra)
-            yield DocumentMeta(
-                doc_id=doc_id,
-                file_path=str(further.get("file_path") or ""),
-                file_size=size,
-                char_count=chars,
-                title=title,
-                summary=summary,
-                keywords=tuple(keywords.get(key, ())),
-                entities=self._names.shown_of(doc_id) if entities else (),
-                doc_type=kind,
-                date=date,
-                author=str(further.get("author") or court),
-                juridiction=court,
-                formation=formation,
-                solution=solution,
-                number=str(further.get("number") or ""),
-                cluster=cluster,
-                has_detailed_index=bool(kept),
-                detailed_index_path=str(self.path) if kept else "",
-            )
+        for entry in map(Entry._make, rows):
+            names = self._names.shown_of(entry.doc_id) if entities else ()
+            yield meta_of(entry, tuple(keywords.get(entry.document_key, ())), names, self.path)
 
     def _in_cluster(self, cluster: Any) -> list[str] | None:
         if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
@@ -358,38 +294,6 @@ class CorpusIndex:
 
     def _ids(self) -> Iterator[str]:
         return self._column(f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key")  # noqa: S608
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        # One connection a thread: SQLite's own rule, and it lets threads read at once; it is closed with its thread.
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and not self._local.with_entities and self._entities.is_file():
-            connection = None  # they were extracted since
-        if connection is None:
-            self._local.with_entities = self._entities.is_file()
-            connection, self.meta = self._opened()
-            self._local.connection = connection
-        return connection
-
-    def _opened(self) -> tuple[sqlite3.Connection, dict[str, Any]]:
-        library = self.library
-        try:
-            connection = connect_to_read(self.path, corpus=library.path / STORE, entities=self._entities)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
-        return connection, checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
-
-    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        return self._connection.execute(query, [storable(value) for value in values])
-
-    def _one(self, query: str, *values: Any) -> Any:
-        return self._execute(query, *values).fetchone()
-
-    def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._execute(query, *values).fetchall()
-
-    def _column(self, query: str, *values: Any) -> Iterator[Any]:
-        return (row[0] for row in self._execute(query, *values))
 
 
 def _in_batches(doc_ids: Iterable[str]) -> Iterator[list[str]]:
