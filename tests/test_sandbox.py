@@ -85,7 +85,9 @@ def test_computing_too_long_is_told_from_waiting_too_long():
 
 
 def test_a_new_child_has_the_values_again():
-    with Sandbox({}, Limits(wall_s=0.3), values={"ids": ["a", "b"]}) as sandbox:
+    ids = ["a", "b"]
+    with Sandbox({}, Limits(wall_s=0.3), values={"ids": ids}) as sandbox:
+        ids.append("c")
         assert sandbox.run("ids.clear()\nimport time\ntime.sleep(60)").status == "timeout"
         assert sandbox.run("print(ids)").output == "['a', 'b']\n"
 

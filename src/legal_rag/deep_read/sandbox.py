@@ -81,13 +81,13 @@ class Sandbox:
                 raise ValueError(f"not a name that a program can use: {name!r}")
         self._functions, self._limits = dict(functions), limits or Limits()
         self._accept_no_walls = accept_no_walls
-        self._setup = {
+        setup = {
             "functions": {name: inspect.getdoc(function) or "" for name, function in functions.items()},
             "values": dict(values or {}),
             "output_chars": self._limits.output_chars,
             "memory": self._limits.memory_mb << 20,
         }
-        wire.message(self._setup)
+        self._setup = wire.read(wire.message(setup)[wire.HEADER :])  # a copy: every new child begins with the same
         self._lock, self._closed = threading.Lock(), False
         self._child: Child | None = None
         self._ready = False

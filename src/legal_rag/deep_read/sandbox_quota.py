@@ -31,13 +31,28 @@ class Quota:
         """Decide on the call that is waiting."""
         request = bytearray(REQUEST.size)
         try:
-            fcntl.ioctl(self.listener, RECEIVE, request)
+            self._ask(RECEIVE, request)
             number, _, _, call, _, _, *arguments = REQUEST.unpack(request)
-            allowed = self._takes(call, arguments)
-            verdict = (0, 0, CONTINUE) if allowed else (0, -errno.ENOSPC, 0)
-            fcntl.ioctl(self.listener, SEND, RESPONSE.pack(number, *verdict))
+            refusal = RESPONSE.pack(number, 0, -errno.ENOSPC, 0)
+            if not self._takes(call, arguments):
+                self._ask(SEND, refusal)
+                return
+            try:
+                self._ask(SEND, RESPONSE.pack(number, 0, 0, CONTINUE))
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # kernels before 5.5 let no call continue
+                    raise
+                self._ask(SEND, refusal)
         except FileNotFoundError:  # the child is gone meanwhile
             pass
+
+    def _ask(self, what: int, about: bytes | bytearray) -> None:
+        while True:
+            try:
+                fcntl.ioctl(self.listener, what, about)
+            except InterruptedError:  # by a signal to this process
+                continue
+            return
 
     def close(self) -> None:
         """Let go of the descriptor; whoever waits for a decision is refused."""

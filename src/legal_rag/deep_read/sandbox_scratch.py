@@ -29,7 +29,10 @@ def make() -> Scratch:
     path = Path(tempfile.mkdtemp(prefix="legal-rag-"))
     if not _may_become_others():
         return Scratch(path, None)
-    os.chown(path, NOBODY, NOBODY)
+    try:
+        os.chown(path, NOBODY, NOBODY)
+    except OSError:  # a disk of another machine, where root is nobody special
+        return Scratch(path, None)
     return Scratch(path, NOBODY)
 
 
