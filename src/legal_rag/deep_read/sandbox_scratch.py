@@ -26,7 +26,7 @@ def make() -> Scratch:
     Raises:
         OSError: If there is no place for it.
     """
-    path = Path(tempfile.mkdtemp(prefix="legal-rag-"))
+    path = Path(tempfile.mkdtemp(prefix="legal-rag-sandbox-"))
     if not _may_become_others():
         return Scratch(path, None)
     try:
