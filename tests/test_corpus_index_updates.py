@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from legal_rag.compaction import compact_index
+from legal_rag.corpus import Document
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer, building, has_corpus_index
 from legal_rag.corpus_index.frozen import read_centres, read_statistics, write_statistics
 from legal_rag.doctor import examine
@@ -285,9 +286,11 @@ def test_documents_come_and_go_one_by_one(library, tmp_path, tiny_model_folder):
     indexer = IncrementalIndexer(tmp_path / "legal_french_index")
     indexer.add_document(file)
     indexer.add_document(row("d0", "brevet"))
+    indexer.add_document(Document(id="lettre", content="Le bail est rompu.", extra={"nature": "courriel"}))
     indexer.remove_document("d1")
     index = CorpusIndex.open(Library.open(tmp_path))
-    assert index.document_ids() == ["d2", "courrier.txt", "d0"]
+    assert index.document_ids() == ["d2", "courrier.txt", "d0", "lettre"]
+    assert index.documents["lettre"].doc_type == "courriel"
     assert index.keyword("brevets") == ["courrier.txt", "d0"]
     with pytest.raises(LookupError, match="no document 'd1'"):
         indexer.remove_document("d1")

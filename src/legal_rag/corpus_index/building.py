@@ -4,13 +4,11 @@ In: a Library. Out: `corpus_index.sqlite` in its folder, put in place when it is
 taken up where it stopped, and gives the same index; so does one on several cores.
 """
 
-import multiprocessing
 import os
 import sqlite3
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from legal_rag.corpus import Document
@@ -18,6 +16,7 @@ from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.frequencies import TermCounter, TermStatistics, is_counted
 from legal_rag.corpus_index.frozen import is_counted_already, read_statistics, write_centres, write_statistics
+from legal_rag.corpus_index.in_processes import Workers
 from legal_rag.corpus_index.level_two import make_sections, sections_to_json
 from legal_rag.corpus_index.model_summaries import take_over_replies, write_model_summaries
 from legal_rag.corpus_index.reading import CorpusIndex
@@ -110,9 +109,10 @@ def fill_index(
     target, unfinished = folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
     key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
     with closing(_begun(unfinished, key)) as connection:
-        work = _Filling(connection, folder / STORE, unfinished, commit)
-        statistics = work.counted()
-        work.described(statistics, workers, batch_size)
+        work = _Filling(connection, folder / STORE, unfinished, commit, batch_size)
+        with Workers(workers) as work.workers:
+            statistics = work.counted()
+            work.described(statistics)
         if earlier is not None and earlier.is_file():
             take_over_replies(connection, earlier)
         if sub_llm is not None:
@@ -158,8 +158,10 @@ def _meta_or_nothing(connection: sqlite3.Connection) -> dict[str, object]:
 class _Filling:
     """One build: what is done of it is in the file."""
 
-    def __init__(self, connection: sqlite3.Connection, store: Path, path: Path, commit: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, store: Path, path: Path, commit: int, batch_size: int) -> None:
         self._connection, self._store, self._path, self._commit = connection, store, path, commit
+        self._batch_size = batch_size
+        self.workers = Workers(1)
         with closing(connect_to_read(store)) as documents:
             query = f"SELECT COUNT(*), COALESCE(MAX(document_key), 0) FROM documents WHERE {present_at(commit)}"  # noqa: S608
             self.n_documents, self.last_key = documents.execute(query).fetchone()
@@ -168,24 +170,31 @@ class _Filling:
         """Count the terms of the corpus, unless that was done."""
         if not is_counted_already(self._connection):
             counter = TermCounter()
-            with closing(connect_to_read(self._store)) as documents:
-                query = f"SELECT id, content FROM documents WHERE {present_at(self._commit)} ORDER BY document_key"  # noqa: S608
-                rows = progress("Counting", iterable=documents.execute(query), total=self.n_documents, unit=" docs")
-                for doc_id, content in rows:
-                    if is_counted(doc_id, self.n_documents):
-                        counter.add(read_terms(content))
+            count = partial(_count_range, self._store, self._commit, self.n_documents)
+            with progress("Counting", total=self.n_documents, unit=" docs") as bar:
+                for n_documents, counted in self.workers.map(count, self._ranges(0)):
+                    counter.merge(counted)
+                    bar.update(n_documents)
             write_statistics(self._connection, counter.freeze())
         return read_statistics(self._connection)
 
-    def described(self, statistics: TermStatistics, workers: int, batch_size: int) -> None:
+    def described(self, statistics: TermStatistics) -> None:
         """Describe the documents that are not yet."""
         (last,) = self._connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()
-        ranges = [(start, start + batch_size) for start in range(last + 1, self.last_key + 1, batch_size)]
+        ranges = self._ranges(last)
+        # Other processes read the statistics for themselves: they are too many to be sent with every range.
+        known = self._path if self.workers.are_others_for(ranges) else statistics
+        describe_range = partial(_describe_range, self._store, self._commit, known)
         with progress("Describing", total=self.n_documents, unit=" docs") as bar:
-            for rows in _described(self._store, self._path, self._commit, ranges, statistics, workers):
+            for rows in self.workers.map(describe_range, ranges):
                 with _transaction(self._connection):
                     put_rows(self._connection, rows)
                 bar.update(len(rows))
+
+    def _ranges(self, last: int) -> list[KeyRange]:
+        """Divide the keys behind one."""
+        size = self._batch_size
+        return [(start, start + size) for start in range(last + 1, self.last_key + 1, size)]
 
     def clustered(self, statistics: TermStatistics) -> None:
         """Find clusters and topics; each document goes into its nearest one."""
@@ -205,29 +214,30 @@ class _Filling:
         self._connection.execute("PRAGMA journal_mode=DELETE")
 
 
-def _described(
-    store: Path, index: Path, commit: int, ranges: list[KeyRange], statistics: TermStatistics, workers: int
-) -> Iterator[list[Row]]:
-    """Describe documents by ranges of keys, in order."""
-    if workers == 1 or len(ranges) < 2:
-        yield from map(partial(_describe_range, store, commit, statistics), ranges)
-        return
-    # A fresh interpreter each: this one may have threads of torch, which no copy of a process survives.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_open_statistics, initargs=(index,)) as pool:
-        yield from pool.map(partial(_describe_range, store, commit, None), ranges)
+def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> tuple[int, TermCounter]:
+    """Return how many documents there are in a range, and the terms of those that are counted."""
+    counter, found = TermCounter(), 0
+    query = (
+        f"SELECT document_key, id FROM documents WHERE document_key >= ? AND document_key < ? AND {present_at(commit)}"  # noqa: S608
+    )
+    with closing(connect_to_read(store)) as documents:
+        for key, doc_id in documents.execute(query, keys):
+            found += 1
+            if is_counted(doc_id, n_documents):
+                text = documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,))
+                counter.add(read_terms(text.fetchone()[0]))
+    return found, counter
 
 
-_STATISTICS: list[TermStatistics] = []  # of a worker process
-
-
-def _open_statistics(index: Path) -> None:
+@lru_cache(1)
+def _statistics_in(index: Path) -> TermStatistics:
+    """Read the statistics of an index, once in each process that works for this one."""
     with closing(sqlite3.connect(index)) as connection:
-        _STATISTICS[:] = [read_statistics(connection)]
+        return read_statistics(connection)
 
 
-def _describe_range(store: Path, commit: int, statistics: TermStatistics | None, keys: KeyRange) -> list[Row]:
-    known = _STATISTICS[0] if statistics is None else statistics
+def _describe_range(store: Path, commit: int, statistics: TermStatistics | Path, keys: KeyRange) -> list[Row]:
+    known = _statistics_in(statistics) if isinstance(statistics, Path) else statistics
     with closing(connect_to_read(store)) as documents:
         return [
             Row(key, one.id, added, describe(one, known)) for key, added, one in _documents(documents, commit, keys)

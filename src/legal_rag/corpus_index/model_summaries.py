@@ -6,7 +6,6 @@ or writes what is no summary, the extractive one stays. A build that was killed 
 
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -41,23 +40,30 @@ logger = logging.getLogger(__name__)
 def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: SubModel) -> None:
     """Ask a model about each document whose summary is extractive, some at once, and keep what it writes."""
     last = int(read_meta(connection).get(ASKED_TO, 0))
-    query = "SELECT document_key FROM documents WHERE summary_source = ? AND document_key > ? ORDER BY document_key"
-    keys = [key for (key,) in connection.execute(query, (EXTRACTIVE, last))]
+    wanted = "FROM documents WHERE summary_source = ? AND document_key > ?"
+    (total,) = connection.execute(f"SELECT COUNT(*) {wanted}", (EXTRACTIVE, last)).fetchone()
+    next_ones = f"SELECT document_key {wanted} ORDER BY document_key LIMIT {AT_ONCE}"
     failed = 0
     name = str(getattr(sub_llm, "name", "model"))
-    with closing(connect_to_read(store)) as documents, ThreadPoolExecutor(AT_ONCE) as pool:
-        for some in _in_groups(progress("Summing up", iterable=keys, unit=" docs")):
+    with (
+        closing(connect_to_read(store)) as documents,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+        progress("Summing up", total=total, unit=" docs") as bar,
+    ):
+        while some := [key for (key,) in connection.execute(next_ones, (EXTRACTIVE, last))]:
+            last = some[-1]
             texts = [documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,)) for key in some]
             replies = list(pool.map(lambda text: summary_by(sub_llm, text), [row.fetchone()[0] for row in texts]))
             rows = [(reply, name, key) for key, reply in zip(some, replies, strict=True) if reply]
             failed += len(some) - len(rows)
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("UPDATE documents SET summary = ?, summary_source = ? WHERE document_key = ?", rows)
-            write_meta(connection, {ASKED_TO: some[-1]})
+            write_meta(connection, {ASKED_TO: last})
             connection.execute("COMMIT")
+            bar.update(len(some))
     connection.execute("DELETE FROM meta WHERE name = ?", (ASKED_TO,))
     if failed:
-        logger.warning("%d of %d summaries were not to be had of the model: sentences stand in", failed, len(keys))
+        logger.warning("%d of %d summaries were not to be had of the model: sentences stand in", failed, total)
 
 
 def take_over_replies(connection: sqlite3.Connection, earlier: Path) -> None:
@@ -106,14 +112,3 @@ def _asked(sub_llm: SubModel, prompt: str) -> str:
         logger.debug("no summary", exc_info=True)
         return ""
     return reply if SHORTEST <= len(reply) <= LONGEST and is_french(reply) else ""
-
-
-def _in_groups(keys: Iterable[int]) -> Iterator[list[int]]:
-    group: list[int] = []
-    for key in keys:
-        group.append(key)
-        if len(group) == AT_ONCE:
-            yield group
-            group = []
-    if group:
-        yield group

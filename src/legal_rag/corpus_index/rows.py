@@ -5,11 +5,14 @@ In: described documents. Out: the tables `documents`, `keywords` and `postings`.
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.describing import Described
 from legal_rag.corpus_index.tables import KEYED_TABLES
+
+ASSIGNED = 1000  # documents put into clusters at once
 
 
 class Row(NamedTuple):
@@ -57,8 +60,9 @@ def posted(connection: sqlite3.Connection) -> Iterator[tuple[int, str, dict[str,
 def assign_all(connection: sqlite3.Connection, centres: Centres) -> None:
     """Put every document into its nearest cluster; the caller has begun a transaction."""
     reading = posted(connection)
-    rows = [(centres.assign(weights), key) for key, _, weights in reading]
-    connection.executemany("UPDATE documents SET cluster = ? WHERE document_key = ?", rows)
+    while some := list(islice(reading, ASSIGNED)):
+        rows = [(centres.assign(weights), key) for key, _, weights in some]
+        connection.executemany("UPDATE documents SET cluster = ? WHERE document_key = ?", rows)
 
 
 def forget_after(connection: sqlite3.Connection, document_key: int) -> None:

@@ -1,0 +1,78 @@
+"""Work done by several processes: results in order, few at once, and no process that outlives its parent."""
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import islice
+
+import pytest
+
+from legal_rag.corpus_index.in_processes import AHEAD, Workers
+
+
+@pytest.fixture(scope="module")
+def two():
+    with Workers(2) as workers:
+        yield workers
+
+
+class Things(list):
+    """Tells how many of it were taken."""
+
+    taken = 0
+
+    def __iter__(self):
+        for one in super().__iter__():
+            self.taken += 1
+            yield one
+
+
+def test_results_come_in_the_order_of_the_things(two):
+    assert list(two.map(abs, range(-20, 0))) == list(range(20, 0, -1))
+    assert list(two.map(abs, [])) == []
+
+
+def test_things_are_taken_only_as_results_are(two):
+    things = Things(range(100))
+    assert list(islice(two.map(abs, things), 3)) == [0, 1, 2]
+    assert things.taken <= 3 + 2 * AHEAD
+
+
+def test_an_error_of_the_work_is_raised_in_its_turn(two):
+    results = two.map(len, ["a", "bb", 3, "dddd"])
+    assert [next(results), next(results)] == [1, 2]
+    with pytest.raises(TypeError, match=r"object of type 'int' has no len\(\)"):
+        next(results)
+
+
+@pytest.mark.parametrize(("n", "things", "others"), [(1, "abc", False), (2, "a", False), (2, "ab", True)])
+def test_other_processes_work_only_where_there_is_work_for_two(n, things, others):
+    with Workers(n) as workers:
+        assert workers.are_others_for(things) is others
+        assert (os.getpid() in set(workers.map(_process_of, things))) is not others
+
+
+def _process_of(_):
+    return os.getpid()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX systems do")
+def test_processes_end_with_the_one_that_was_killed(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import sys
+from legal_rag.corpus_index.in_processes import Workers
+if __name__ == "__main__":
+    with Workers(2) as workers:
+        print(next(workers.map(abs, range(10))), flush=True)
+        sys.stdin.read()
+""",
+        encoding="utf-8",
+    )
+    process = subprocess.Popen([sys.executable, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"0\n"
+    process.send_signal(signal.SIGKILL)
+    # Its processes write where it did: the end is read when the last of them has ended.
+    assert process.communicate(timeout=60) == (b"", None)
