@@ -189,8 +189,12 @@ def killed(*_, **__):
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("documents_at_once", [1, 100])
 @pytest.mark.parametrize("killed_at", ["_count", "_add", "_remove"])
-def test_what_a_commit_that_never_came_left_is_forgotten(library, add, built_anew, monkeypatch, killed_at):
+def test_what_a_commit_that_never_came_left_is_forgotten(
+    library, add, built_anew, monkeypatch, killed_at, documents_at_once
+):
+    monkeypatch.setattr("legal_rag.corpus_index.following.COMMIT_DOCUMENTS", documents_at_once)
     before = present_rows(library)
     with monkeypatch.context() as patch:
         patch.setattr(f"legal_rag.corpus_index.following.{killed_at}", killed)

@@ -45,9 +45,9 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
             connection.execute("BEGIN IMMEDIATE")
             _forget_uncommitted(connection, commit)
             _remove(connection, commit)
-            connection.execute("COMMIT")
             _add(connection, commit)
             _count(connection, commit)
+            connection.execute("COMMIT")
     except sqlite3.OperationalError:  # how SQLite says that the disk is full, or the file locked
         raise
     except (sqlite3.DatabaseError, ValueError) as error:  # no reader takes it for right, no commit waits for it
@@ -74,7 +74,10 @@ def _remove(connection: sqlite3.Connection, commit: int) -> None:
 
 
 def _add(connection: sqlite3.Connection, commit: int) -> None:
-    """Describe what the store holds behind the last document that is here."""
+    """Describe what the store holds behind the last document that is here, in transactions of some documents each.
+
+    The caller has begun the first one, and commits the last.
+    """
     query = f"""
         SELECT document_key, {COLUMNS} FROM corpus.documents WHERE document_key > ? AND added = ?
         ORDER BY document_key LIMIT ?
@@ -87,9 +90,10 @@ def _add(connection: sqlite3.Connection, commit: int) -> None:
             return
         centres = centres or read_centres(connection)
         rows = [_row(connection, key, values, commit, centres) for key, *values in found]
-        connection.execute("BEGIN IMMEDIATE")
         put_rows(connection, rows)
-        connection.execute("COMMIT")
+        if len(found) == COMMIT_DOCUMENTS:
+            connection.execute("COMMIT")
+            connection.execute("BEGIN IMMEDIATE")
 
 
 def _row(connection: sqlite3.Connection, key: int, values: list[Any], commit: int, centres: Centres) -> Row:
