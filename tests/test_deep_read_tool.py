@@ -15,7 +15,7 @@ found = grep_corpus("compte de campagne", max_docs=5)
 doc_id, places = next(iter(found.items()))
 start, end = places[0]["start"], places[0]["end"]
 quote = read_document_chunk(doc_id, start, end)
-FINAL(f"Il y en a {len(found)}. On y lit « {quote} » [Source: {doc_id}, chars {start}-{end}].")
+FINAL(f"On y lit « {quote} » [Source: {doc_id}, chars {start}-{end}].")
 """
 
 

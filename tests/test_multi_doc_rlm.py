@@ -8,9 +8,7 @@ from scripted_server import ScriptedServer
 
 from legal_rag.deep_read import MultiDocRLM
 
-CONTRACT = "Contrat entre la société Alpha et la société Bêta.\n\nArticle 1 - Objet\nLe prestataire conseille le client"
-    "Contrat entre la société Alpha et la société Bêta.\n\nArticle 1 - Objet\nLe prestataire conseille le client."
-)
+CONTRACT = "Contrat entre la société Alpha et la société Bêta.\n\nArticle 1 - Objet\nLe prestataire conseille."
 LETTER = "De : Mme Durand\nObjet : mise en demeure\n\nVous êtes mis en demeure de payer 1 200 euros sous huit jours."
 
 
