@@ -8,7 +8,7 @@ import ast
 import re
 
 FENCE = re.compile(
-    r"^[ \t]*```[ \t]*(?P<kind>[\w+-]*)[^\n`]*\n(?P<code>.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE
+    r"^[ \t]*+```[ \t]*+(?P<kind>[\w+-]*+)[^\n`]*+\n(?P<code>.*?)(?:^[ \t]*+```|\Z)", re.DOTALL | re.MULTILINE
 )
 OWN, USUAL = frozenset({"repl"}), frozenset({"python", "py", "python3", "tool_code", ""})
 FINAL_LINE = re.compile(r"^[ \t]*(?P<name>FINAL(?:_VAR)?)\((?P<inner>.*)\)[ \t]*;?[ \t]*\Z", re.DOTALL | re.MULTILINE)
@@ -33,14 +33,21 @@ def prose_of(reply: str) -> str:
     """Return what a reply says beside its code, without a final FINAL(…)."""
     if not FENCE.search(reply) and _is_program(reply.strip()):
         return ""
-    return FINAL_LINE.sub("", FENCE.sub("\n", reply).rstrip()).strip()
+    prose = FENCE.sub("\n", reply).rstrip()
+    match = _final_of(prose)
+    return prose[: match.start()].strip() if match else prose.strip()
 
 
 def _final_after(reply: str) -> list[str]:
     """Return a FINAL(…) that ends a reply, outside of any fence, as code."""
-    prose = FENCE.sub("\n", reply).rstrip()
-    match = FINAL_LINE.search(prose)
+    match = _final_of(FENCE.sub("\n", reply).rstrip())
     return [_as_code(match["name"], match["inner"])] if match else []
+
+
+def _final_of(prose: str) -> re.Match[str] | None:
+    """Find a FINAL(…) that ends a text; one that does not end in a bracket is not searched, which would take long."""
+    ends = prose.removesuffix(";").rstrip(" \t").endswith(")")
+    return FINAL_LINE.search(prose) if ends else None
 
 
 def _as_code(name: str, inner: str) -> str:
