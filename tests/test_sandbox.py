@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from processes import children
 
 from legal_rag.deep_read.sandbox import Limits, Sandbox, walls
 
@@ -17,10 +18,11 @@ pytestmark = pytest.mark.skipif(bool(walls().missing), reason=f"walls are missin
 writes = pytest.mark.skipif(not walls().quota, reason="nobody can count what is written here, so nothing can be")
 
 
-def children() -> set[int]:
-    """Return the processes that this one has started and not buried, stopped and dead ones too."""
-    tasks = Path("/proc/self/task").glob("*/children")
-    return {int(pid) for task in tasks for pid in task.read_text().split()}
+@pytest.fixture
+def started():
+    """Tell which processes the test has started that are not buried, whatever those before it left."""
+    before = children()
+    return lambda: children() - before
 
 
 def test_output_beyond_the_limit_is_counted_not_kept():
@@ -43,12 +45,12 @@ def test_an_error_that_is_no_exception_ends_the_child_and_comes_out():
         assert "NameError" in sandbox.run("print(x)").error
 
 
-def test_an_interruption_while_a_program_runs_ends_it_and_comes_out():
+def test_an_interruption_while_a_program_runs_ends_it_and_comes_out(started):
     with Sandbox({"ready": lambda: signal.raise_signal(signal.SIGINT)}) as sandbox:
         with pytest.raises(KeyboardInterrupt):
             sandbox.run("ready()\nwhile True: pass")
         assert sandbox.run("print(1)").output == "1\n"
-    assert not children()
+    assert not started()
 
 
 def test_a_function_cannot_run_a_program_in_the_sandbox_that_called_it():
@@ -145,13 +147,13 @@ def test_a_value_that_is_not_plain_is_refused():
 
 
 @writes
-def test_closing_leaves_no_process_and_no_folder(tmp_path, monkeypatch):
+def test_closing_leaves_no_process_and_no_folder(tmp_path, monkeypatch, started):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with Sandbox({}) as sandbox:
         sandbox.run("import os\nopen('a', 'w').write('x')\nos.mkdir('d')\nopen('d/\\udcff é\\n', 'w')")
-        assert len(list(tmp_path.iterdir())) == len(children()) == 1
+        assert len(list(tmp_path.iterdir())) == len(started()) == 1
     assert not list(tmp_path.iterdir())
-    assert not children()
+    assert not started()
     sandbox.close()
 
 
@@ -162,23 +164,23 @@ def test_a_closed_sandbox_runs_nothing():
         sandbox.run("print(1)")
 
 
-def test_an_error_inside_the_with_block_closes_the_sandbox(tmp_path, monkeypatch):
+def test_an_error_inside_the_with_block_closes_the_sandbox(tmp_path, monkeypatch, started):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(RuntimeError, match="dehors"), Sandbox({}) as sandbox:
         sandbox.run("x = 1")
         raise RuntimeError("dehors")
     assert not list(tmp_path.iterdir())
-    assert not children()
+    assert not started()
 
 
-def test_a_sandbox_that_nobody_closes_goes_with_its_last_name(tmp_path, monkeypatch):
+def test_a_sandbox_that_nobody_closes_goes_with_its_last_name(tmp_path, monkeypatch, started):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     sandbox = Sandbox({})
     sandbox.run("x = 1")
     del sandbox
     gc.collect()
     assert not list(tmp_path.iterdir())
-    assert not children()
+    assert not started()
 
 
 def test_sandboxes_leave_no_descriptors_open():
@@ -195,7 +197,7 @@ def test_sandboxes_leave_no_descriptors_open():
 
 @writes
 @pytest.mark.slow
-def test_fifty_sandboxes_one_killed_in_two_leave_nothing(tmp_path, monkeypatch):
+def test_fifty_sandboxes_one_killed_in_two_leave_nothing(tmp_path, monkeypatch, started):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = sorted(Path("/proc/self/fd").iterdir())
     for n in range(50):
@@ -203,7 +205,7 @@ def test_fifty_sandboxes_one_killed_in_two_leave_nothing(tmp_path, monkeypatch):
             sandbox.run("import os\nos._exit(1)" if n % 2 else "open('x', 'w')")
     assert sorted(Path("/proc/self/fd").iterdir()) == before
     assert not list(tmp_path.iterdir())
-    assert not children()
+    assert not started()
 
 
 @writes
@@ -280,7 +282,7 @@ def test_sandboxes_in_several_threads_do_not_meet():
     assert outputs == {n: f"{200 * n} {n}\n" for n in range(4)}
 
 
-def test_closing_from_another_thread_ends_a_program_under_way():
+def test_closing_from_another_thread_ends_a_program_under_way(started):
     running = threading.Event()
     sandbox = Sandbox({"ready": running.set})
     results = []
@@ -292,7 +294,7 @@ def test_closing_from_another_thread_ends_a_program_under_way():
     assert [(result.status, result.error.split(" ; ")[0]) for result in results] == [
         ("killed", "arrêté : le bac à sable a été fermé")
     ]
-    assert not children()
+    assert not started()
 
 
 # --- the same every time

@@ -15,6 +15,7 @@ from textwrap import dedent
 
 import pytest
 import sandbox_attacks as attacks
+from processes import children
 
 import legal_rag
 from legal_rag.deep_read import sandbox_process
@@ -52,6 +53,7 @@ class Arena:
             "UNIX": str(folder / "socket"),
             "ABSTRACT": f"\0legal-rag-{os.getpid()}",
         }
+        self.before = children()
         self._sandboxes: dict[object, Sandbox] = {}
 
     def run(self, code: str, limits: Limits = LONG, kind: str = "") -> SandboxResult:
@@ -72,8 +74,7 @@ class Arena:
                 listener.accept()
         assert self.canary.read_text() == SECRET
         assert [one.name for one in self.outside.iterdir()] == ["canary.txt"]
-        children = {pid for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()}
-        assert len(children) <= len(self._sandboxes)
+        assert len(children() - self.before) <= len(self._sandboxes)
 
     def close(self) -> None:
         """End all."""
