@@ -57,6 +57,8 @@ def conclude(
     answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, reason_in_french(EmptyAnswerError())
+    if answer and not plain and (answer.citations or answer.removed):  # a text that means to rest on passages must
+        computed = False
     if answer and not (_holds(answer) or answer.abstained or computed):  # a model's words that rest on nothing
         answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
     if answer and answer.abstained and not _holds(answer) and not computed:
