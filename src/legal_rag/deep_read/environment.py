@@ -4,6 +4,7 @@ In: the functions, the values, the sub-model. Out: what each block of code print
 answer, given by FINAL(…) or by rlms' own `answer`. It is apart because importing rlms takes a quarter of a second.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 from rlm.core.types import ModelUsageSummary, REPLResult, RLMChatCompletion, UsageSummary
 
 from legal_rag.budget import BudgetExceededError, Usage
+from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.deep_read.models import Meter
-from legal_rag.deep_read.sandbox import Limits, Sandbox
+from legal_rag.deep_read.sandbox import Limits, Sandbox, SandboxResult
 from legal_rag.deep_read.sub_calls import RecordingModel
 from legal_rag.deep_read.trace_values import SubCall
 from legal_rag.deep_read.work import SandboxRefusedError
 
 MOST_SHOWN_VARIABLES = 40
+MOST_ANSWER = 200_000  # characters
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, and FINAL for any value.
 PRELUDE = """
 answer = {"content": "", "ready": False}
@@ -97,15 +100,15 @@ class SandboxEnvironment:
         self.partial: Any = ""  # what `answer` holds that is not ready
         self.is_final = False
         self._names: Sequence[str] = ()
-        own: dict[str, Callable[..., Any]] = {
-            "_take_final": self._take_final,
-            "_take_state": self._take_state,
+        asking: dict[str, Callable[..., Any]] = {
             "rlm_query": lambda prompt, model=None: self._each(recurse, [prompt])[0],
             "rlm_query_batched": lambda prompts, model=None: self._each(recurse, list(prompts)),
         }
         self._ask = functions["llm_query_batched"]
-        guarded = {name: self._guarded(function) for name, function in {**functions, **own}.items()}
-        self._sandbox = Sandbox(guarded, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
+        guarded = {name: self._guarded(function) for name, function in {**functions, **asking}.items()}
+        given: dict[str, Callable[..., Any]] = {"_take_final": self._take_final, "_take_state": self._take_state}
+        given |= guarded  # those above are no calls: an answer is taken at any time
+        self._sandbox = Sandbox(given, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
         self._begun = False
 
     def execute_code(self, code: str) -> REPLResult:
@@ -116,21 +119,42 @@ class SandboxEnvironment:
             SandboxRefusedError: If the system cannot contain programs.
         """
         started = time.perf_counter()
+        alarm = threading.Timer(max(0.0, self._seconds_left), self._sandbox.close)
+        alarm.daemon = True
         try:
-            if not self._begun:
-                begun = self._sandbox.run(PRELUDE)
-                if begun.status == "refused":
-                    raise SandboxRefusedError(begun.error)
-                self._begun = True
-            result = self._sandbox.run(code)
-            if result.status in ("ok", "error"):
-                self._sandbox.run(AFTER)
-            elif result.status != "refused":  # the next block meets a new child
-                self._begun, self._names = False, ()
+            self._check_seconds()
+            alarm.start()
+            result = self._run(code)
+            if not self.is_final:
+                self._check_seconds()
         except _RunStopped as stop:
-            self._begun = False
-            raise stop.error from None
+            if not self.is_final:
+                raise stop.error from None
+            return self._result("", str(stop.error), time.perf_counter() - started)
+        finally:
+            alarm.cancel()
         return self._result(result.output, result.error or "", time.perf_counter() - started)
+
+    def _run(self, code: str) -> SandboxResult:
+        if not self._begun:
+            begun = self._sandbox.run(PRELUDE)
+            if begun.status == "refused":
+                raise SandboxRefusedError(begun.error)
+            self._begun = begun.status == "ok"
+        result = self._sandbox.run(code)
+        after = self._sandbox.run(AFTER) if result.status in ("ok", "error") else result
+        if after.status in ("timeout", "killed"):  # the next block meets a new child
+            self._begun, self._names = False, ()
+            return result if after is result else result._replace(error=after.error)
+        return result
+
+    @property
+    def _seconds_left(self) -> float:
+        return self._meter.budget.seconds - self._meter.seconds
+
+    def _check_seconds(self) -> None:
+        if self._seconds_left <= 0:
+            raise BudgetExceededError("seconds", self._meter.budget)
 
     def interrupted(self, reason: str, seconds: float) -> REPLResult:
         """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""
@@ -153,8 +177,7 @@ class SandboxEnvironment:
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any, **named: Any) -> Any:
             try:
-                if self._meter.seconds >= self._meter.budget.seconds:
-                    raise BudgetExceededError("seconds", self._meter.budget)
+                self._check_seconds()
                 return function(*arguments, **named)
             except BudgetExceededError as error:
                 raise _RunStopped(error) from None
@@ -162,6 +185,8 @@ class SandboxEnvironment:
         return guarded
 
     def _take_final(self, value: Any) -> None:
+        if (length := len(answer_text(value))) > MOST_ANSWER:
+            raise ValueError(f"réponse trop longue : {length} caractères, au plus {MOST_ANSWER}")
         if not self.is_final:
             self.final, self.is_final = "" if value is None else value, True
 

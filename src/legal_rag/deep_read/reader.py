@@ -92,8 +92,11 @@ class MultiDocRLM:
 
         Raises:
             FileNotFoundError: If there is no such source.
-            ValueError: If no document is left, or `save_path` is given for a Library, which keeps its place.
+            ValueError: If no document is left, `batch_size` is below 1, or `save_path` is given for a Library, which
+                keeps its place.
         """
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.budget import Budget
+from legal_rag.cleaning import storable
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read.by_documents import read_by_documents
 from legal_rag.deep_read.by_programs import NO_PROGRAM, read_by_programs
 from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.replay import OtherRunError
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.deep_read.work import SandboxRefusedError, Work, journal_of
 from legal_rag.prediction import Event, Prediction
@@ -68,7 +70,7 @@ def deep_read(
         raise ValueError("the question is empty (expected one in French)")
     meter = Meter(budget or Budget())
     work = Work(
-        question=question.strip(),
+        question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
         index=CorpusIndex.open(library),
         root=MeteredModel(lm, meter),
@@ -82,7 +84,13 @@ def deep_read(
     file = trace or (work.unfinished_file(unfinished) if unfinished else None)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-    prediction = _read(work, file)
+    try:
+        prediction = _read(work, file)
+    except OtherRunError:
+        if file is None or trace is not None:
+            raise
+        file.unlink()  # the prompt has changed since: the attempt that nobody named cannot be gone on with
+        prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "abstained"):
         file.unlink(missing_ok=True)
         journal_of(file).unlink(missing_ok=True)

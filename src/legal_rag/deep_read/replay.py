@@ -21,6 +21,10 @@ FIRST_MESSAGES = ("the system prompt", "the question or the size of its context"
 SHOWN_CHARS = 60  # of a value in an error
 
 
+class OtherRunError(ValueError):
+    """A record is of another run than the one that is to go on with it."""
+
+
 class Replay:
     """The replies of an earlier attempt at a run, each given once."""
 
@@ -61,7 +65,7 @@ class Replay:
             messages: The whole conversation.
 
         Raises:
-            ValueError: If it begins otherwise than the recorded one: it is not the same run.
+            OtherRunError: If it begins otherwise than the recorded one: it is not the same run.
         """
         said = tuple(Message(storable(one["role"]), storable(one["content"])) for one in messages)
         if self._turns and not self._is_root(said):
@@ -83,7 +87,7 @@ class Replay:
             if _comparable(known.messages) == _comparable(said):
                 return known.response
             if turn == 1:
-                raise ValueError(f"not the same run: {_difference(known.messages, said)} in {self.trace.path}")
+                raise OtherRunError(f"not the same run: {_difference(known.messages, said)} in {self.trace.path}")
         return self._left(said)
 
     def _left(self, said: Sequence[Message]) -> str | None:

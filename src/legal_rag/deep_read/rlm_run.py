@@ -5,28 +5,29 @@ rlms gives the turns, the prompts and the trace; the model calls are metered, th
 apart because importing rlms takes a quarter of a second.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from rlm import RLM
-from rlm.clients.base_lm import BaseLM
-from rlm.core.lm_handler import LMHandler
-from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMIteration, UsageSummary
-from rlm.environments import get_environment
+from rlm.core.types import CodeBlock, REPLResult, RLMIteration
 from rlm.logger import RLMLogger
-from rlm.utils.exceptions import ErrorThresholdExceededError
+from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
 from legal_rag.budget import BudgetExceededError, Usage
+from legal_rag.deep_read.answer_texts import answer_text
+from legal_rag.deep_read.asking_texts import error_text
 from legal_rag.deep_read.code_reading import code_blocks, prose_of
-from legal_rag.deep_read.environment import SandboxEnvironment, usage_of
+from legal_rag.deep_read.environment import SandboxEnvironment
 from legal_rag.deep_read.models import Message, Meter, ModelReply
+from legal_rag.deep_read.replay import OtherRunError
+from legal_rag.deep_read.rlm_places import ChatModel, ModelClient, elsewhere
 from legal_rag.deep_read.sandbox import Limits
 from legal_rag.deep_read.sub_calls import RecordingModel
+from legal_rag.model_failures import reason_in_french
 
 SANDBOX = "sandbox"
 CONTAINERS = ("docker", "modal", "prime", "daytona", "e2b")  # rlms' own; programs there have the context, no functions
@@ -47,17 +48,6 @@ class RootModelError(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
         self.error = error
-
-
-class ChatModel(Protocol):
-    """What is asked for each turn."""
-
-    @property
-    def name(self) -> str:
-        """The model's id."""
-
-    def chat(self, messages: Sequence[Message]) -> ModelReply:
-        """Return the reply to a conversation, or raise what the model's client raises, or BudgetExceededError."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +90,7 @@ class Outcome:
     out_of_turns: bool = False
     turns: int = 0
     codes: list[str] = field(default_factory=list)  # that were run
-    replies: list[str] = field(default_factory=list)  # of the sub-model
+    replies: list[str] = field(default_factory=list)  # of the sub-model, and of runs within the run
     error: Exception | None = None  # that ended it: BudgetExceededError, ErrorThresholdExceededError, the model's own
     gave_up: bool = False  # the model wrote no program that runs, several times in a row
     cut_off: bool = False  # the last reply ended where the model ran out of tokens
@@ -116,6 +106,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> Outcome:
 
     Raises:
         SandboxRefusedError: If the system cannot contain programs.
+        OtherRunError: If the record of an earlier attempt is of another conversation.
     """
     outcome = Outcome()
     rlm = SandboxedRLM(setup, outcome)
@@ -128,6 +119,8 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> Outcome:
         outcome.error = error
     except RootModelError as error:
         outcome.error = error.error
+    except CancellationError:  # rlms' word for it
+        raise KeyboardInterrupt from None
     finally:
         rlm.close()
     if not outcome.is_final and not outcome.value:
@@ -166,10 +159,10 @@ class SandboxedRLM(RLM):
 
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
-        setup, client = self._setup, _Client(self._setup.root, self._setup.meter)
+        setup, client = self._setup, ModelClient(self._setup.root, self._setup.meter)
         if setup.environment != SANDBOX:
-            with _elsewhere(setup, client, prompt) as place:
-                yield place
+            with elsewhere(setup.environment, client, setup.sub, setup.meter, prompt) as place:
+                yield client, place
             return
         self._place = SandboxEnvironment(
             setup.functions,
@@ -207,7 +200,7 @@ class SandboxedRLM(RLM):
     def _chat(self, messages: Sequence[Message]) -> ModelReply:
         try:
             return self._setup.root.chat(messages)
-        except BudgetExceededError:
+        except (BudgetExceededError, OtherRunError):
             raise
         except Exception as error:  # a model fails in as many ways as there are providers
             logger.debug("the root model failed", exc_info=True)
@@ -248,55 +241,24 @@ class SandboxedRLM(RLM):
             self.logger.log(RLMIteration(messages, reply.text, [], reply.text))
         return prose_of(reply.text) or reply.text.strip()
 
+    def _check_iteration_limits(self, iteration: RLMIteration, iteration_num: int, lm_handler: Any) -> None:
+        """Count the turns that fail, but for one that gave the answer."""
+        if all(block.result.final_answer is None for block in iteration.code_blocks):
+            super()._check_iteration_limits(iteration, iteration_num, lm_handler)
+
     def _recurse(self, prompt: str) -> str:
-        """Answer a prompt by a run of its own, within the same budget."""
+        """Answer a prompt by a run of its own, within the same budget; "Erreur : …" where the model fails."""
         outcome = Outcome()
         child = SandboxedRLM(self._setup, outcome, self._level + 1)
         try:
-            return str(child.completion(prompt, root_prompt=None).response)
+            answer = answer_text(child.completion(prompt, root_prompt=None).response)
         except ErrorThresholdExceededError:
-            return str(child.partial[0])
+            held, outcome.is_prose = child.partial
+            answer = answer_text(held)
+        except RootModelError as error:
+            return error_text(reason_in_french(error.error))
         finally:
             child.close()
-
-
-@contextmanager
-def _elsewhere(setup: RunSetup, client: "_Client", prompt: Any) -> Iterator[tuple[Any, Any]]:
-    """Give one of rlms' own environments, which reaches the models through rlms' handler."""
-    handler = LMHandler(client, other_backend_client=_Client(setup.sub, setup.meter))
-    handler.start()
-    try:
-        environment = get_environment(
-            setup.environment,
-            {"lm_handler_address": (handler.host, handler.port), "context_payload": prompt, "depth": 1},
-        )
-        try:
-            yield client, environment
-        finally:
-            if hasattr(environment, "cleanup"):
-                environment.cleanup()
-    finally:
-        handler.stop()
-
-
-class _Client(BaseLM):
-    """A metered model as rlms calls one."""
-
-    def __init__(self, model: ChatModel | RecordingModel, meter: Meter) -> None:
-        super().__init__(model_name=model.name)
-        self._model, self._meter = model, meter
-
-    def completion(self, prompt: Any) -> str:
-        if isinstance(self._model, RecordingModel):
-            return self._model.query(prompt if isinstance(prompt, str) else str(prompt))
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        return self._model.chat(messages).text
-
-    async def acompletion(self, prompt: Any) -> str:
-        return await asyncio.to_thread(self.completion, prompt)
-
-    def get_usage_summary(self) -> UsageSummary:
-        return usage_of(self._meter.usage, self.model_name)
-
-    def get_last_usage(self) -> ModelUsageSummary:
-        return self.get_usage_summary().model_usage_summaries[self.model_name]
+        self._outcome.codes += outcome.codes
+        self._outcome.replies += [*outcome.replies, *([answer] if outcome.is_prose else [])]
+        return answer
