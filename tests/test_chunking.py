@@ -91,6 +91,7 @@ def test_chunks_of_a_hostile_text_are_sound(encoder, content, config):
         assert_sound(chunks, content, config, count)
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_chunks_of_real_decisions_are_sound(shared_data, encoder):
     assert_sound_on_decisions(islice(read_documents(shared_data / "decisions.jsonl.gz"), 150), encoder)

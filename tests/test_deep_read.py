@@ -8,6 +8,7 @@ from scripted_server import Reply, ScriptedServer
 
 from legal_rag.budget import Budget
 from legal_rag.deep_read.reading import deep_read
+from legal_rag.deep_read.sandbox import Limits
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.deep_read.trace_reading import read_trace
 from legal_rag.language_model import build_language_model
@@ -177,10 +178,7 @@ FAILURES = {
 @pytest.mark.parametrize("name", FAILURES)
 def test_whatever_the_root_model_does_there_is_a_status_and_a_text(ask, name):
     programs, said = FAILURES[name]
-    limits = {"wall_s": 1.0, "cpu_s": 1.0}
-    from legal_rag.deep_read.sandbox import Limits
-
-    settings = DeepReadSettings(plan="rlm", limits=Limits(**limits))
+    settings = DeepReadSettings(plan="rlm", limits=Limits(wall_s=0.4))
     prediction = ask(root_model(programs, last=PROSE), settings=settings, budget=Budget(seconds=60.0))
     assert prediction.status == "model_failed"
     assert said in prediction.notice

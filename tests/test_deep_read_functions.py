@@ -201,7 +201,7 @@ def test_a_condition_that_is_not_understood_is_named(repl, filters, reason):
 
 def test_topics_hold_documents_and_are_found_by_their_names(repl):
     topics = repl.get_topics()
-    assert sum(topics.values()) >= 60
+    assert 50 <= sum(topics.values()) <= 60  # what shares no term with another is in no topic
     name, size = next(iter(topics.items()))
     assert size == max(topics.values())
     assert len(repl.documents_in_topic(name)) == size

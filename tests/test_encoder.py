@@ -147,6 +147,7 @@ def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, content):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
     wide, narrow = (build_encoder(EncoderConfig(name=name, backend="torch")) for name in PROJECTIONS)
     assert (wide.identity.dim, narrow.identity.dim) == (384, 128)

@@ -71,6 +71,7 @@ def test_int8_vectors_are_near_those_of_torch_in_full_precision(tiny_encoder, in
     assert found.min() > 0.98
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["encode_documents", "encode_queries"])
 def test_the_bundled_encoder_in_int8_is_near_torch_in_full_precision(bundled, monkeypatch, sample_rows, kind):
     texts = [row["content"][2500:2700] for row in sample_rows[40:50]]
@@ -123,6 +124,7 @@ def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_fold
     assert (root.level, list(root.handlers)) == before
 
 
+@pytest.mark.slow
 def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
     first = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
     shutil.rmtree(own_cache)

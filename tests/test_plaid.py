@@ -39,7 +39,7 @@ def exact(passages, queries):
     return np.array([[max_sim(query, passage) for passage in passages] for query in queries])
 
 
-@pytest.fixture(scope="session", params=[1, 2, 4])
+@pytest.fixture(scope="session", params=[1, pytest.param(2, marks=pytest.mark.slow), 4])
 def pair(request, passages, tmp_path_factory):
     """Write the passages twice, with our writer and with fast-plaid's, at each number of bits."""
     folder = tmp_path_factory.mktemp("pair")

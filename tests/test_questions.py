@@ -96,6 +96,7 @@ def check_rows(rows, library):
 # --- against a scripted server --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_five_hundred_decisions_give_rows_that_hold_whatever_the_model_does(library, tmp_path, capsys):
     with ScriptedServer(author(slow_seconds=0.05)) as server:
         report = generate_questions(library, model_at(server), workers=8, output=tmp_path / "set")
@@ -412,6 +413,7 @@ def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_
         assert not pace.stopped
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_nobody_is_given_some_time():
     with ScriptedServer(lambda _, attempt: Reply("oui") if attempt > 4 else Reply(status=500, raw_body="{}")) as server:
         assert ask(server, Pace(1, attempts=1))[0] == ["oui"]
