@@ -25,7 +25,7 @@ def row(name, kind, times=2):
     return {"id": name, "content": f"{text}Le juge de {name} a rejeté la demande.", "juridiction": "Cour de cassation"}
 
 
-ROWS = [row(f"d{n}", KINDS[n % 4], 1 + n % 3) for n in range(22)]
+ROWS = [row(f"d{n}", KINDS[n % 4], 1 + n % 3) | {"decision_date": f"1993-05-{1 + n % 9:02}"} for n in range(22)]
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +177,21 @@ def test_a_reader_opened_before_sees_its_commit_also_from_new_threads(library, a
     assert {"new", "d0"} <= set(reader.reload().documents)
 
 
+@pytest.mark.parametrize(
+    "name", ["documents", "keyword_index", "date_index", "clusters", "topics", "metas", "summaries"]
+)
+def test_who_has_read_half_of_an_index_keeps_no_commit_waiting(library, add, monkeypatch, name):
+    monkeypatch.setattr("legal_rag.corpus_index.index_file.PAGE", 1)
+    monkeypatch.setattr("legal_rag.corpus_index.tables.PATIENCE_SECONDS", 0.1)
+    index = CorpusIndex.open(library)
+    streamed = getattr(index, name)
+    everything = list(streamed()) if callable(streamed) else list(streamed)
+    reading = iter(streamed() if callable(streamed) else streamed)
+    first = next(reading)
+    add(library, row("new", "bail"))
+    assert [first, *reading] == everything
+
+
 def test_a_reader_older_than_a_new_build_is_told_so_where_it_must_open_it_again(library, add):
     newer = remove(library, "d4")
     CorpusIndexer(newer).build_corpus_index()
@@ -260,6 +275,17 @@ def test_a_damaged_index_does_not_block_a_commit(library, add, caplog, content):
     assert ("new" in library, "d1" in library) == (True, False)
     with pytest.raises(ValueError, match=r"corpus_index\.sqlite .*corpus-index'"):
         CorpusIndex.open(library)
+    assert CorpusIndexer(library).build_corpus_index().keyword("bail")[-1] == "new"
+
+
+@pytest.mark.parametrize("table", ["meta", "documents", "keywords", "postings", "terms", "clusters", "totals"])
+def test_an_index_without_one_of_its_tables_does_not_block_a_commit(library, add, caplog, table):
+    with closing(sqlite3.connect(library.path / INDEX, isolation_level=None)) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    library = add(library, row("new", "bail"))
+    assert "the corpus index is left as it is: " in caplog.text
+    assert "new" in library
+    assert not has_corpus_index(library)
     assert CorpusIndexer(library).build_corpus_index().keyword("bail")[-1] == "new"
 
 

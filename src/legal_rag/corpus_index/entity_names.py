@@ -37,12 +37,19 @@ class EntityNames:
 
     Args:
         library: The Library.
-        column: Runs a query over the index, its store (`corpus`) and its `entities`, and streams the first column.
+        column: Runs a query over the index, its store (`corpus`) and its `entities`, and returns the first column.
+        pages: Runs such a query page by page, and streams the rows; see `IndexFile`.
         present: SQL that tells the documents of the commit, which the query calls `i`.
     """
 
-    def __init__(self, library: Library, column: Callable[..., Iterator[Any]], present: str) -> None:
-        self._library, self._column, self._present = library, column, present
+    def __init__(
+        self,
+        library: Library,
+        column: Callable[..., list[Any]],
+        pages: Callable[..., Iterator[Any]],
+        present: str,
+    ) -> None:
+        self._library, self._column, self._pages, self._present = library, column, pages, present
 
     def find(self, text: str) -> list[str]:
         """Return the ids of the documents of which an entity was extracted, in the order they were indexed.
@@ -70,7 +77,7 @@ class EntityNames:
             SELECT i.id FROM main.documents AS i CROSS JOIN entities.held AS h ON h.doc_id = i.id
             WHERE i.id IN ({doc_ids}) AND {self._present} AND h.content_hash = i.content_hash ORDER BY i.document_key
         """  # noqa: S608
-        return list(self._column(query, *values))
+        return self._column(query, *values)
 
     def shown_of(self, doc_id: str) -> tuple[str, ...]:
         """Return the names in a document as its text writes them, each once, people and bodies first."""
@@ -85,16 +92,24 @@ class EntityNames:
 
     def terms(self) -> Iterator[str]:
         """Stream the terms of the documents' entities, each once, in order."""
-        return iter(()) if self._library.entities is None else self._column(f"SELECT term {self._held} ORDER BY term")
+        if self._library.entities is None:
+            return iter(())
+        query = f"""
+            SELECT DISTINCT term FROM entities.terms AS one WHERE {self._held} AND term > ? ORDER BY term LIMIT ?
+        """  # noqa: S608
+        return (term for (term,) in self._pages(query, ""))
 
     def count(self) -> int:
         """Count the terms of the documents' entities, each once."""
-        return 0 if self._library.entities is None else int(next(self._column(f"SELECT COUNT(*) {self._held}")))
+        if self._library.entities is None:
+            return 0
+        query = f"SELECT COUNT(*) FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE {self._held}"  # noqa: S608
+        return int(self._column(query)[0])
 
     @property
     def _held(self) -> str:
         return f"""
-            FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE EXISTS (
+            EXISTS (
                 SELECT 1 FROM entities.terms AS t CROSS JOIN main.documents AS i ON i.id = t.doc_id
                 CROSS JOIN entities.held AS h ON h.doc_id = i.id
                 WHERE t.term = one.term AND {self._present} AND h.content_hash = i.content_hash)

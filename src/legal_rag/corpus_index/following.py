@@ -48,10 +48,16 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
             _add(connection, commit)
             _count(connection, commit)
             connection.execute("COMMIT")
-    except sqlite3.OperationalError:  # how SQLite says that the disk is full, or the file locked
-        raise
-    except (sqlite3.DatabaseError, ValueError) as error:  # no reader takes it for right, no commit waits for it
+    except (sqlite3.DatabaseError, ValueError) as error:
+        if _is_of_the_moment(error):
+            raise
+        # No reader takes it for right, no commit waits for it.
         logger.warning("the corpus index is left as it is: %s", error)
+
+
+def _is_of_the_moment(error: Exception) -> bool:
+    """Tell whether the disk is full or the file locked; a table that is not there, is damage."""
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
 
 
 def _forget_uncommitted(connection: sqlite3.Connection, commit: int) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from legal_rag.corpus_index.tables import BUILD_COMMAND, checked_meta, connect_to_read, present_at, storable
 from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
 
+PAGE = 500  # rows read at once
+
 
 def has_corpus_index(corpus: Any) -> bool:
     """Tell whether a corpus is a Library with a corpus index that holds for it."""
@@ -79,5 +81,18 @@ class IndexFile:
     def _rows(self, query: str, *values: Any) -> list[Any]:
         return self._execute(query, *values).fetchall()
 
-    def _column(self, query: str, *values: Any) -> Iterator[Any]:
-        return (row[0] for row in self._execute(query, *values))
+    def _column(self, query: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self._execute(query, *values)]
+
+    def _pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
+        """Stream rows page by page; no query stays open between two, so that no commit waits for who reads slowly.
+
+        Args:
+            query: Its first column rises from row to row; its last two parameters are the value of that column behind
+                which rows are wanted, and how many.
+            first: What lies before all values of the first column.
+            values: The query's other parameters.
+        """
+        while rows := self._rows(query, *values, first, PAGE):
+            yield from rows
+            first = rows[-1][0]

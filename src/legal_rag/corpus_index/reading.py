@@ -6,11 +6,12 @@ whatever it holds. It shows the Library's commit; any number of threads may shar
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 
 from legal_rag.corpus_index.entity_names import EntityNames
 from legal_rag.corpus_index.entries import SELECT_ENTRIES, Entry, meta_of
-from legal_rag.corpus_index.index_file import IndexFile
+from legal_rag.corpus_index.index_file import PAGE, IndexFile
 from legal_rag.corpus_index.mappings import LookUp
 from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
 from legal_rag.corpus_index.tables import present_at, storable
@@ -18,8 +19,9 @@ from legal_rag.corpus_index.words import asked_terms
 from legal_rag.filters import Filters
 from legal_rag.library import Library
 
-BATCH = 500  # documents read at once
 MOST_WORDS = 50  # asked for at once: no document has as many keywords
+
+One = TypeVar("One")
 
 
 class CorpusIndex(IndexFile):
@@ -35,7 +37,7 @@ class CorpusIndex(IndexFile):
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)
-        self._names = EntityNames(library, self._column, self._present)
+        self._names = EntityNames(library, self._column, self._pages, self._present)
 
     @classmethod
     def open(cls, library: Library) -> "CorpusIndex":
@@ -73,12 +75,13 @@ class CorpusIndex(IndexFile):
             EXISTS (SELECT 1 FROM keywords AS k CROSS JOIN main.documents AS i USING (document_key)
                     WHERE k.shown = one.shown AND {self._present})
         """  # noqa: S608
-        keys = f"FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {there}"  # noqa: S608
+        keys = f"SELECT DISTINCT shown FROM keywords AS one WHERE shown > ? AND {there} ORDER BY shown LIMIT ?"  # noqa: S608
+        count = f"SELECT COUNT(*) FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {there}"  # noqa: S608
         return LookUp(
             "keyword",
             lambda text: self.keyword(text) or None,
-            lambda: self._column(f"SELECT shown {keys} ORDER BY shown"),
-            lambda: int(self._one(f"SELECT COUNT(*) {keys}")[0]),
+            lambda: (shown for (shown,) in self._pages(keys, "")),
+            lambda: int(self._one(count)[0]),
         )
 
     @property
@@ -93,14 +96,15 @@ class CorpusIndex(IndexFile):
     @property
     def date_index(self) -> Mapping[str, list[str]]:
         """The ids of the documents by their date, as the source writes it, rising."""
-        condition = f"decision_date <> '' AND {present_at(self.library.commit, 'd')}"
-        keys = f"SELECT DISTINCT decision_date FROM corpus.documents AS d WHERE {condition} ORDER BY decision_date"  # noqa: S608
-        count = f"SELECT COUNT(DISTINCT decision_date) FROM corpus.documents AS d WHERE {condition}"  # noqa: S608
-        found = f"SELECT id FROM corpus.documents AS d WHERE decision_date = ? AND {condition} ORDER BY document_key"  # noqa: S608
+        there = present_at(self.library.commit, "d")
+        of = f"FROM corpus.documents AS d WHERE {there}"
+        keys = f"SELECT DISTINCT decision_date {of} AND decision_date > ? ORDER BY decision_date LIMIT ?"
+        count = f"SELECT COUNT(DISTINCT decision_date) {of} AND decision_date <> ''"
+        found = f"SELECT id {of} AND decision_date = ? AND decision_date <> '' ORDER BY document_key"
         return LookUp(
             "date",
-            lambda date: list(self._column(found, str(date))) or None,
-            lambda: self._column(keys),
+            lambda date: self._column(found, str(date)) or None,
+            lambda: (date for (date,) in self._pages(keys, "")),
             lambda: int(self._one(count)[0]),
         )
 
@@ -110,7 +114,7 @@ class CorpusIndex(IndexFile):
         return LookUp(
             "cluster",
             self._in_cluster,
-            lambda: self._column("SELECT cluster FROM clusters ORDER BY cluster"),
+            lambda: iter(self._column("SELECT cluster FROM clusters ORDER BY cluster")),
             lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
         )
 
@@ -120,7 +124,7 @@ class CorpusIndex(IndexFile):
         return LookUp(
             "topic",
             self._in_topic,
-            lambda: self._column("SELECT topic FROM clusters ORDER BY cluster"),
+            lambda: iter(self._column("SELECT topic FROM clusters ORDER BY cluster")),
             lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
         )
 
@@ -132,7 +136,7 @@ class CorpusIndex(IndexFile):
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Return ids in the order they were indexed, from a place on."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
-        return list(self._column(query, -1 if limit is None else limit, offset))
+        return self._column(query, -1 if limit is None else limit, offset)
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
         """Stream what is known of documents, hundreds with each query.
@@ -146,11 +150,8 @@ class CorpusIndex(IndexFile):
                 found = {meta.doc_id: meta for meta in self._metas_of(some, entities)}
                 yield from (found[doc_id] for doc_id in some if doc_id in found)
             return
-        last = -1
-        while rows := self._rows(
-            f"{SELECT_ENTRIES} WHERE i.document_key > ? AND {self._present} ORDER BY i.document_key LIMIT {BATCH}", last
-        ):
-            last = rows[-1][0]
+        query = f"{SELECT_ENTRIES} WHERE {self._present} AND i.document_key > ? ORDER BY i.document_key LIMIT ?"
+        for rows in _in_batches(self._pages(query, -1)):
             yield from self._as_metas(rows, entities)
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
@@ -159,9 +160,11 @@ class CorpusIndex(IndexFile):
         if doc_ids is not None:
             wanted, values = "i.id IN (SELECT value FROM json_each(?))", [json.dumps(list(doc_ids))]
         query = f"""
-            SELECT id, summary FROM main.documents AS i WHERE {wanted} AND {self._present} ORDER BY document_key LIMIT ?
+            SELECT document_key, id, summary FROM main.documents AS i
+            WHERE {wanted} AND {self._present} AND document_key > ? ORDER BY document_key LIMIT ?
         """  # noqa: S608
-        yield from self._execute(query, *values, -1 if limit is None else limit)
+        for _, doc_id, summary in islice(self._pages(query, -1, *values), limit):
+            yield doc_id, summary
 
     def summary_sources(self) -> dict[str, int]:
         """Return of how many documents the summary is official, of sentences, or a model's, by its id."""
@@ -186,7 +189,7 @@ class CorpusIndex(IndexFile):
             WHERE document_key IN ({" INTERSECT ".join([of_word] * len(words))}) AND {self._present}
             ORDER BY document_key
         """  # noqa: S608
-        return list(self._column(query, *map(json.dumps, words)))
+        return self._column(query, *map(json.dumps, words))
 
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents of which an entity was extracted, in order.
@@ -216,7 +219,7 @@ class CorpusIndex(IndexFile):
         key = self._key(doc_id)
         terms = "SELECT term FROM corpus.names WHERE document_key = ? AND own"
         query = f"SELECT DISTINCT document_key FROM corpus.names WHERE own = 0 AND term IN ({terms})"  # noqa: S608
-        citing = list(self._column(query, key))
+        citing = self._column(query, key)
         links = self.library.citation_links().links_from(citing)
         return self._ids_of(sorted({link.citing for link in links if link.cited == key}))
 
@@ -264,7 +267,7 @@ class CorpusIndex(IndexFile):
         if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
             return None
         query = f"SELECT id FROM main.documents AS i WHERE cluster = ? AND {self._present} ORDER BY document_key"  # noqa: S608
-        return list(self._column(query, cluster))
+        return self._column(query, cluster)
 
     def _in_topic(self, topic: Any) -> list[str] | None:
         row = self._one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
@@ -281,7 +284,7 @@ class CorpusIndex(IndexFile):
             SELECT id FROM main.documents AS i
             WHERE document_key IN (SELECT value FROM json_each(?)) AND {self._present} ORDER BY document_key
         """  # noqa: S608
-        return list(self._column(query, json.dumps(list(keys))))
+        return self._column(query, json.dumps(list(keys)))
 
     def _key(self, doc_id: str) -> int:
         row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", doc_id)  # noqa: S608
@@ -293,9 +296,14 @@ class CorpusIndex(IndexFile):
         return self.library.nearest_id(str(storable(doc_id)))
 
     def _ids(self) -> Iterator[str]:
-        return self._column(f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key")  # noqa: S608
+        query = f"""
+            SELECT document_key, id FROM main.documents AS i WHERE {self._present} AND document_key > ?
+            ORDER BY document_key LIMIT ?
+        """  # noqa: S608
+        return (doc_id for _, doc_id in self._pages(query, -1))
 
 
-def _in_batches(doc_ids: Iterable[str]) -> Iterator[list[str]]:
-    ids = list(doc_ids)
-    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
+def _in_batches(things: Iterable[One]) -> Iterator[list[One]]:
+    rest = iter(things)
+    while some := list(islice(rest, PAGE)):
+        yield some
