@@ -124,6 +124,30 @@ def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_fold
     assert (root.level, list(root.handlers)) == before
 
 
+INTERRUPTED = """
+import gc, signal, sys
+from legal_rag.encoder import build_encoder
+first, second = build_encoder(sys.argv[1]), build_encoder(sys.argv[1])
+assert first.backend == "openvino"
+del first
+gc.collect()
+del second
+gc.collect()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@needs_no_gpu
+def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_encoder, tiny_model_folder):
+    command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n")
+
+
 @pytest.mark.slow
 def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
     first = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)

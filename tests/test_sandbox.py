@@ -25,6 +25,14 @@ def started():
     return lambda: children() - before
 
 
+@pytest.fixture
+def interruptible():
+    """Let SIGINT interrupt also where it was being ignored when the tests were started."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_output_beyond_the_limit_is_counted_not_kept():
     with Sandbox({}, Limits(output_chars=10)) as sandbox:
         assert sandbox.run("print('é' * 6)\nprint('b' * 100)") == ("ok", "éééééé\nbbb\n… [98 caractères de plus]", None)
@@ -45,7 +53,7 @@ def test_an_error_that_is_no_exception_ends_the_child_and_comes_out():
         assert "NameError" in sandbox.run("print(x)").error
 
 
-def test_an_interruption_while_a_program_runs_ends_it_and_comes_out(started):
+def test_an_interruption_while_a_program_runs_ends_it_and_comes_out(started, interruptible):
     with Sandbox({"ready": lambda: signal.raise_signal(signal.SIGINT)}) as sandbox:
         with pytest.raises(KeyboardInterrupt):
             sandbox.run("ready()\nwhile True: pass")

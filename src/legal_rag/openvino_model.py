@@ -16,6 +16,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,7 @@ def compile_model(path: Path) -> Any:
     rest = "bf16" if PRECISION == "int8" and product_dtype() == torch.bfloat16 else "f32"
     settings = {"NUM_STREAMS": n_lanes(), "INFERENCE_NUM_THREADS": n_lanes(), "INFERENCE_PRECISION_HINT": rest}
     try:
-        return _openvino().Core().compile_model(path, "CPU", settings)
+        return _core().compile_model(path, "CPU", settings)
     except (ImportError, RuntimeError) as error:
         raise OpenVinoError(f"OpenVINO does not run {path}: {_first_line(error)}") from error
 
@@ -181,6 +182,13 @@ def _calibration_inputs(model: "ColBERT") -> Iterator[dict[str, np.ndarray]]:
         for text in texts:
             found = model.tokenize([prompt + text[characters]], is_query=kind == "query")
             yield {name: found[name].numpy() for name in ("input_ids", "attention_mask")}
+
+
+@cache
+def _core() -> Any:
+    # One, which is never let go: on Linux each gives the main thread a stack for signals of its own, and those let go
+    # leave one that is no longer there. The next interruption would then end the process.
+    return _openvino().Core()
 
 
 def _openvino() -> Any:
