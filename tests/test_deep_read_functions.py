@@ -190,7 +190,10 @@ def test_documents_are_found_by_all_the_conditions_given(repl, rows):
         ({"date_from": "un jour"}, "date_from n'est pas compris : « un jour »"),
         ({"article": "rien"}, "article n'est pas compris"),
         ({"entites": "Lever"}, "entites n'est pas compris"),
-        ({"entites": "chose=bleue"}, "recherche impossible"),
+        (
+            {"entites": "chose=bleue"},
+            "aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : .*partie",
+        ),
     ],
 )
 def test_a_condition_that_is_not_understood_is_named(repl, filters, reason):

@@ -55,7 +55,9 @@ def corpus_index_command(
 def _model(name: str, api_key: str | None, api_base: str | None) -> "MeteredModel":
     from legal_rag.budget import Budget
     from legal_rag.deep_read.models import Meter, MeteredModel
-    from legal_rag.language_model import build_language_model
+    from legal_rag.language_model import build_language_model, has_endpoint
 
+    if not has_endpoint(api_key, api_base, name):
+        raise click.ClickException(f"no endpoint to ask {name!r} at (expected --api-base, or GENERATOR_API_KEY)")
     budget = Budget(model_calls=MOST_CALLS, tokens=10**15, seconds=MOST_SECONDS)
     return MeteredModel(build_language_model(name, api_key, api_base), Meter(budget))

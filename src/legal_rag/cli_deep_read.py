@@ -87,7 +87,7 @@ def deep_read_command(
     page = page_to_write(html)
     models = _models(options)
     if models is None:
-        prediction = _passages(library, question, trust_remote_code=options["trust_remote_code"])
+        prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
         prediction = _read(library, question, doc_ids, models, budget, settings, trace, options, stream=stream)
     tell(prediction, as_json=as_json)
@@ -175,11 +175,14 @@ def _tell_line(event: "Event") -> None:
     click.echo(line_of(event), err=True)
 
 
-def _passages(library: "Library", question: str, *, trust_remote_code: bool) -> "Prediction":
+def _passages(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
     """Answer by passages alone, and say why."""
     from legal_rag.evidence import EvidenceAgent
+    from legal_rag.filters import Filters
     from legal_rag.retriever import build_retriever
 
+    named = tuple(library.document(doc_id).id for doc_id in doc_ids)
     retriever = build_retriever(library, trust_remote_code=trust_remote_code)
-    prediction = EvidenceAgent(retriever, match_words=False)(question)
+    filters = Filters(doc_ids=named) if named else None
+    prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
     return dataclasses.replace(prediction, notice=NO_MODEL)

@@ -15,6 +15,7 @@ from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Usage
 from legal_rag.citations import Citation, EnrichedResponse, format_marker
 from legal_rag.encoded_texts import EncodedTexts
+from legal_rag.filters import Filters
 from legal_rag.prediction import Event, Mode, Prediction, Status
 from legal_rag.relevance import Signs, is_relevant, measure_signs
 from legal_rag.retriever import Retriever, SearchHit
@@ -45,20 +46,24 @@ class Findings(NamedTuple):
 class EvidenceAgent:
     """Answers with the best passages of a corpus, or abstains."""
 
-    def __init__(self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True) -> None:
+    def __init__(
+        self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True, filters: Filters | None = None
+    ) -> None:
         """Wire an agent.
 
         Args:
             retriever: What it searches with, and where.
             n_passages: How many it quotes at most, each of another document.
             match_words: Fill in the passages' `matches`.
+            filters: Which documents it searches; None means all.
 
         Raises:
             ValueError: If `n_passages` is below 1.
         """
         if n_passages < 1:
             raise ValueError(f"n_passages must be at least 1, got {n_passages}")
-        self._retriever, self._n_passages, self._match_words = retriever, n_passages, match_words
+        self._retriever, self._filters = retriever, filters
+        self._n_passages, self._match_words = n_passages, match_words
 
     def __call__(self, question: str) -> Prediction:
         """Answer a question.
@@ -145,7 +150,7 @@ class EvidenceAgent:
         encoded = encoded or EncodedTexts(self._retriever.encoder)
         encoded.encoder.check_query(question)
         query, query_offsets = encoded.question(question)
-        hits = self._retriever.search(question, self._n_passages, by_document=True)
+        hits = self._retriever.search(question, self._n_passages, by_document=True, filters=self._filters)
         tokens = encoded.passages([hit.text for hit in hits])
         readings = [Reading(hit, query @ one.vectors.T, one.offsets) for hit, one in zip(hits, tokens, strict=True)]
         own_words = query_offsets[:, 0] < query_offsets[:, 1]

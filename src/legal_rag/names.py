@@ -4,11 +4,16 @@ In: text, or a document. Out: terms. A decision of the Conseil constitutionnel h
 without, since texts often leave the series out; an article has one with its code and one without, likewise.
 """
 
+import re
+
 from legal_rag.corpus import Document
 from legal_rag.legal_patterns import SERIES, Identifier, decision_identifiers, find_dates, find_identifiers
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel, whatever its series
 NO_CODE = "?"  # of an article that goes by its number alone
+ARTICLE = "article "
+# What follows an article's number where "article" is left out: nothing, a part of it, another one, a code or a law.
+AFTER_NUMBER = re.compile(r"\s*(?:$|§|[.,;](?!\d)|al\.|d['’]|(?:alinéa|et|ou|à|de|du|des)\b)", re.IGNORECASE)
 
 
 def names_in(text: str) -> list[str]:
@@ -20,10 +25,16 @@ def names_in(text: str) -> list[str]:
 def all_names_in(text: str) -> list[str]:
     """Return all terms of the decisions and articles that a text names, of each the narrowest first, then the loosest.
 
-    A text that is but an article's number names that article.
+    A text that begins with an article's number, and goes on as one may, names that article; "3 000 €" does not.
     """
-    found = find_identifiers(text) or find_identifiers(f"article {text}")
+    found = find_identifiers(text) or _bare_articles(text)
     return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
+
+
+def _bare_articles(text: str) -> list[Identifier]:
+    named = ARTICLE + text
+    found = find_identifiers(named)
+    return found if found and AFTER_NUMBER.match(named, found[0].end) else []
 
 
 def cited_by(document: Document) -> list[str]:

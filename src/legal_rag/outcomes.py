@@ -105,6 +105,12 @@ def kinds_of(words: str) -> frozenset[str]:
     return frozenset(kinds.difference(*(_BESIDES.get(kind, set()) for kind in kinds)))
 
 
+def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
+    """Return those of some solutions that are of all the kinds that a text says ("rejetées"); none if it says none."""
+    kinds = kinds_of(wanted)
+    return [one for one in solutions if kinds and kinds <= kinds_of(one)]
+
+
 def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
     """Return those of some outcomes, as sources write them, that are opposite to kinds of outcome."""
     outcome = Outcome(kinds, "")

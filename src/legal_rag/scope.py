@@ -43,7 +43,7 @@ def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) 
         if wanted is not None:
             yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
     if filters.solution is not None:
-        yield _one_of(("solution",), fitting(filters.solution, distinct(connection, ("solution",))))
+        yield _one_of(("solution",), _outcomes(filters.solution, distinct(connection, ("solution",))))
     if filters.date_from is not None:
         first = str(filters.date_from).removesuffix("-01-01")  # a column may hold a year alone
         yield Condition(f"{IS_DATE} AND decision_date >= ?", (first,))
@@ -55,6 +55,13 @@ def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) 
         yield _named(article_terms(filters.article), own=False)
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
+
+
+def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the outcomes that have all the words of the one wanted; failing that, those of its kind."""
+    from legal_rag.outcomes import of_its_kinds
+
+    return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
 
 
 def own_name_condition(query: str, connection: sqlite3.Connection, present: str) -> Condition | None:

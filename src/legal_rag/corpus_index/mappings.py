@@ -4,8 +4,10 @@ In: queries. Out: a `Mapping` that knows its keys, in their order, without readi
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
+MOST_OFFERED = 1000  # keys, to a notebook
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -46,6 +48,10 @@ class LookUp(Mapping[Key, Value], Generic[Key, Value]):
 
     def __len__(self) -> int:
         return self._count()
+
+    def _ipython_key_completions_(self) -> list[Key]:
+        # What a notebook offers after the opening bracket; see IPython's guide to tab completion.
+        return list(islice(self, MOST_OFFERED))
 
     def __repr__(self) -> str:
         return f"<{len(self)} by {self._name}>"

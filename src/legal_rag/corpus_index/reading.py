@@ -7,6 +7,7 @@ whatever it holds. It shows the Library's commit; any number of threads may shar
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from legal_rag.corpus_index.entity_names import EntityNames
@@ -40,9 +41,12 @@ class CorpusIndex(IndexFile):
         self._names = EntityNames(library, self._column, self._pages, self._present)
 
     @classmethod
-    def open(cls, library: Library) -> "CorpusIndex":
-        """Open the index of a Library; see the class."""
-        return cls(library)
+    def open(cls, library: Library | str | Path) -> "CorpusIndex":
+        """Open the index of a Library, or of one in a folder; see the class."""
+        return cls(library if isinstance(library, Library) else Library(Path(library).expanduser()))
+
+    def __repr__(self) -> str:
+        return f"<CorpusIndex of {self.library.path}: {self.total_docs} documents>"
 
     def reload(self) -> "CorpusIndex":
         """Open the index at the Library's last commit; this one stays as it is."""

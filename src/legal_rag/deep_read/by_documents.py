@@ -8,7 +8,7 @@ from pathlib import Path
 
 from legal_rag.citations import EnrichedResponse
 from legal_rag.deep_read.conclusion import conclude
-from legal_rag.deep_read.functions import MultiDocREPL
+from legal_rag.deep_read.nearest import nearest_ids, search_nearest
 from legal_rag.deep_read.plan import FindingsJournal, run_plan
 from legal_rag.deep_read.work import Work, journal_of
 from legal_rag.prediction import Prediction
@@ -28,7 +28,7 @@ def read_by_documents(work: Work, trace: Path | None, why: str = "") -> Predicti
     with nullcontext() if trace is None else FindingsJournal(journal_of(trace)) as journal:
         result = run_plan(
             work.question,
-            work.doc_ids or _nearest(work),
+            work.doc_ids or nearest_ids(work),
             library=work.library,
             root=work.root,
             sub=work.sub,
@@ -40,7 +40,7 @@ def read_by_documents(work: Work, trace: Path | None, why: str = "") -> Predicti
     for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
         work.log.read(work.library.document(doc_id))
     quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
-    chosen = "" if work.doc_ids else NEAREST.format(len(result.read))
+    chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
     is_cut = bool(result.exhausted or result.failure)
     return conclude(
         work.question,
@@ -51,11 +51,6 @@ def read_by_documents(work: Work, trace: Path | None, why: str = "") -> Predicti
         stopped=result.notice if is_cut else "",
         failed=result.exhausted is None,
         said=[f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice],
+        nearest=lambda: search_nearest(work),
         on_event=work.on_event,
     )
-
-
-def _nearest(work: Work) -> list[str]:
-    """Return the ids of the documents that rank first for the question."""
-    repl = MultiDocREPL(work.index, None)
-    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]

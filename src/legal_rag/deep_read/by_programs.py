@@ -10,6 +10,7 @@ from legal_rag.agent_tools import entities_of
 from legal_rag.budget import BudgetExceededError
 from legal_rag.deep_read.conclusion import conclude
 from legal_rag.deep_read.functions import create_multi_doc_env
+from legal_rag.deep_read.nearest import search_nearest
 from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
     MOST_CONTEXT_CHARS,
@@ -112,6 +113,7 @@ def _concluded(work: Work, outcome: "Outcome") -> Prediction:
         stopped=stopped,
         failed=failed,
         computed=not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies),
+        nearest=lambda: search_nearest(work),
         on_event=work.on_event,
     )
 

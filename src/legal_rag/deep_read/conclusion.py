@@ -20,7 +20,7 @@ from legal_rag.run_log import RunLog
 MOST_READ = 40  # documents in which uncited facts of an answer are looked for
 MOST_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
-COMPUTED = "Réponse calculée par programme, sans citation : le programme est dans la trace"
+COMPUTED = "Réponse calculée par programme, sans citation ; une trace (--trace) garde le programme"
 NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
 SO_FAR = "Passages trouvés :"
 
@@ -36,6 +36,7 @@ def conclude(
     failed: bool = False,
     computed: bool = False,
     said: Sequence[str] = (),
+    nearest: Callable[[], None] = lambda: None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
     """Check an answer and put the run together.
@@ -50,6 +51,7 @@ def conclude(
         failed: It ended because a model failed, not at a limit.
         computed: A program gave the answer: it may stand without citing a passage.
         said: What else the reader is to know, in French without full stops.
+        nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
         on_event: Told what was checked and answered.
     """
     started = time.perf_counter()
@@ -63,6 +65,8 @@ def conclude(
         answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
     if answer and answer.abstained and not _holds(answer) and not computed:
         answer = abstention(answer.removed)  # a model's own words beside it cite nothing
+    if answer is None and not log.passages:
+        nearest()
     given = answer or _found_so_far(log)
     log.checked(given, time.perf_counter() - started)
     log.answered("deep_read", question, given, 0.0)

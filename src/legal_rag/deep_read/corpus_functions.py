@@ -14,7 +14,7 @@ from legal_rag.folding import fold_text
 from legal_rag.tool_inputs import SHOWN_CHARS, question_of, shown, text_of
 
 MOST_LISTED = 100_000  # ids or summaries that one call gives
-NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres ; sans doute aucune entité n'en a été extraite"
+NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres"
 ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
 ANY_WORDS = frozenset({"any", "un", "une", "au moins un", "ou", "or", ""})
 
@@ -167,7 +167,7 @@ class CorpusFunctions(FunctionBase):
             return self.corpus.entity(entity)
 
     def _found(self, filters: Filters) -> list[str]:
-        with said_in_french(NOT_FOUND):
+        with said_in_french(self._why_not(filters) or NOT_FOUND):
             return self.corpus.find(filters)
 
     def _citing(self, text: str) -> list[str]:

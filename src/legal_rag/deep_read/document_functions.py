@@ -200,7 +200,7 @@ class DocumentFunctions(FunctionBase):
         return document.content[start:end]
 
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
-        with said_in_french(NO_SEARCH):
+        with said_in_french(self._why_not(filters) or NO_SEARCH):
             if self.retriever is None:
                 return self._words.search(query, k, filters or None)
             return self.retriever.search(query, k, filters=filters or None)

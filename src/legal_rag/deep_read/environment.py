@@ -119,7 +119,7 @@ class SandboxEnvironment:
             SandboxRefusedError: If the system cannot contain programs.
         """
         started = time.perf_counter()
-        alarm = threading.Timer(max(0.0, self._seconds_left), self._sandbox.close)
+        alarm = threading.Timer(min(max(0.0, self._seconds_left), threading.TIMEOUT_MAX), self._sandbox.close)
         alarm.daemon = True
         try:
             self._check_seconds()
@@ -127,10 +127,13 @@ class SandboxEnvironment:
             result = self._run(code)
             if not self.is_final:
                 self._check_seconds()
-        except _RunStopped as stop:
+        except (_RunStopped, ValueError) as stop:  # ValueError: the alarm closed the sandbox between two programs
             if not self.is_final:
-                raise stop.error from None
-            return self._result("", str(stop.error), time.perf_counter() - started)
+                self._check_seconds()
+                if isinstance(stop, _RunStopped):
+                    raise stop.error from None
+                raise
+            return self._result("", str(stop), time.perf_counter() - started)
         finally:
             alarm.cancel()
         return self._result(result.output, result.error or "", time.perf_counter() - started)

@@ -127,6 +127,12 @@ class MultiDocEnv:
     def __len__(self) -> int:
         return len(self._names)
 
+    def __repr__(self) -> str:
+        return f"<MultiDocEnv: {', '.join(self._names)}>"
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._names)
+
     def keys(self) -> KeysView[str]:
         """Return all names."""
         return self._names.keys()

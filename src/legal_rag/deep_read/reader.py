@@ -119,9 +119,15 @@ class MultiDocRLM:
         return CorpusIndex.open(self._library)
 
     def query(
-        self, question: str, doc_ids: Sequence[str] | None = None, *, trace: str | Path | None = None
+        self, question: str, doc_ids: Sequence[str] | str | None = None, *, trace: str | Path | None = None
     ) -> Prediction:
-        """Answer a question; see `legal_rag.deep_read.reading.deep_read`."""
+        """Answer a question; see `legal_rag.deep_read.reading.deep_read`.
+
+        Raises:
+            ValueError: If no model can be asked, or as there.
+        """
+        if not self._has_models():
+            raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
         root, sub = self._described()
         return deep_read(
             question,
@@ -132,13 +138,16 @@ class MultiDocRLM:
             budget=self._budget,
             settings=self._settings,
             retriever=cast("Retriever", LazyRetriever(self.library)),
-            trace=Path(trace).expanduser() if trace else None,
+            trace=trace,
         )
 
     def environment(self) -> dict[str, Any]:
-        """Return the functions and values that programs find, to be called by hand; models are asked as they ask."""
-        _, lm = self._described()
-        sub, retriever = MeteredModel(lm, Meter(self._budget)), cast("Retriever", LazyRetriever(self.library))
+        """Return the functions and values that programs find, to be called by hand.
+
+        Those that ask a model ask the sub-model, as programs do, and say so where there is none.
+        """
+        sub = MeteredModel(self._described()[1], Meter(self._budget)) if self._has_models() else None
+        retriever = cast("Retriever", LazyRetriever(self.library))
         return create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever).namespace()
 
     def repl(self) -> None:
@@ -148,9 +157,17 @@ class MultiDocRLM:
         code.interact(banner=BANNER.format(functions=shown), local=names, exitmsg="")
 
     def add_document(self, source: str | Path | Mapping[str, Any]) -> CorpusIndex:
-        """Add a document: a file, or a row; one of the same id is replaced."""
+        """Add a document: a file, or a row; one of the same id is replaced.
+
+        Its entities are extracted where those of the others were, by rules; where a model extracted them, the command
+        `legal-rag extract` goes on with it.
+        """
+        by_rules = _extracted_by_rules(self.library)
         IncrementalIndexer(self.library).add_document(source)
-        return self._reopened()
+        index = self._reopened()
+        if by_rules:
+            _extract(index.library, index.document_ids(1, index.total_docs - 1))
+        return index
 
     def remove_document(self, doc_id: str) -> CorpusIndex:
         """Remove a document.
@@ -182,6 +199,13 @@ class MultiDocRLM:
         self._library = self.library.reload()
         return CorpusIndex.open(self._library)
 
+    def _has_models(self) -> bool:
+        from legal_rag.language_model import has_endpoint
+
+        key, base = self._endpoint
+        model = self._models[0]
+        return not (model is None or isinstance(model, str)) or has_endpoint(key, base, model)
+
     def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
         from legal_rag.language_model import build_language_model
 
@@ -205,8 +229,21 @@ def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
     return Library(target)
 
 
-def _extract(library: Library) -> None:
-    from legal_rag.extraction.run import extract_library
+def _extract(library: Library, doc_ids: Sequence[str] | None = None) -> None:
+    """Extract the entities of all documents, or of some, by rules."""
+    from legal_rag.extraction.run import complete_documents, extract_library
     from legal_rag.extraction.settings import RULES, ExtractionSettings
 
-    extract_library(library, ExtractionSettings(model_id=RULES))
+    settings = ExtractionSettings(model_id=RULES)
+    extract_library(library, settings) if doc_ids is None else complete_documents(library, doc_ids, settings)
+
+
+def _extracted_by_rules(library: Library) -> bool:
+    """Tell by the first document whether a Library's entities were extracted by rules."""
+    from legal_rag.extraction.settings import RULES
+
+    first = next(iter(library), None)
+    if library.entities is None or first is None:
+        return False
+    recipe = library.entities.held_recipe(first, library.document(first).content_hash)
+    return recipe is not None and recipe.model_id == RULES

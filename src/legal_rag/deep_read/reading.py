@@ -32,7 +32,7 @@ CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
 
 def deep_read(
     question: str,
-    doc_ids: Sequence[str] | None = None,
+    doc_ids: Sequence[str] | str | None = None,
     *,
     library: "Library",
     lm: "dspy.BaseLM",
@@ -40,7 +40,7 @@ def deep_read(
     budget: Budget | None = None,
     settings: DeepReadSettings = DEFAULT_SETTINGS,
     retriever: "Retriever | None" = None,
-    trace: Path | None = None,
+    trace: str | Path | None = None,
     unfinished: Path | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
@@ -48,7 +48,7 @@ def deep_read(
 
     Args:
         question: In French.
-        doc_ids: Of the documents that it is about; None means the whole corpus.
+        doc_ids: Of the documents that it is about, or of one; None means the whole corpus.
         library: With a corpus index.
         lm: The root model, which writes the programs.
         sub_lm: The sub-model, which reads parts; None takes the root model.
@@ -61,6 +61,7 @@ def deep_read(
         on_event: Told what happens while it happens.
 
     Raises:
+        TypeError: If what should be a language model is none.
         ValueError: If the question is empty, the trace is of another run, the corpus index is stale, or programs are
             asked for where the system cannot contain them.
         LookupError: If a document is unknown.
@@ -68,6 +69,11 @@ def deep_read(
     """
     if not question.strip():
         raise ValueError("the question is empty (expected one in French)")
+    for model in (lm, sub_lm or lm):
+        if not callable(model):
+            raise TypeError(f"not a language model: {model!r} (expected a dspy.LM, as build_language_model gives)")
+    doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
+    trace = None if trace is None else Path(trace).expanduser()
     meter = Meter(budget or Budget())
     work = Work(
         question=storable(question.strip()),

@@ -125,9 +125,11 @@ def _written(read: ReadSoFar, verified: list[Finding], reducer: Reducer) -> _Wri
 def _nothing_found(read: ReadSoFar) -> _Written:
     """Abstain where documents were read; where the reading stopped before its end, nothing is known."""
     errors = [one.error for one in read.documents if one.error]
-    failure = read.failure or (errors[0] if len(errors) == len(read.documents) and errors else "")
-    text = "" if read.exhausted or failure else NO_PASSAGE
-    return _Written(text, read.exhausted, failure)
+    none_read = not any(one.is_done and not one.error for one in read.documents)
+    failure = read.failure or (errors[0] if errors and none_read else "")
+    if failure and none_read:  # also where asking in vain has used the budget up
+        return _Written("", None, failure)
+    return _Written("" if read.exhausted or failure else NO_PASSAGE, read.exhausted, failure)
 
 
 def _scope(read: ReadSoFar, verified: list[Finding]) -> Scope:
