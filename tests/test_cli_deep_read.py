@@ -54,6 +54,15 @@ def test_without_an_endpoint_passages_are_given_and_why(place, said, monkeypatch
     assert out.startswith("Sans modèle de langage, rien n'est lu en profondeur")
 
 
+def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, refused, monkeypatch, tiny_library):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    doc_id = list(tiny_library)[-1]
+    told = json.loads(said("deep-read", tiny_library.document(doc_id).title, *place, "--doc-id", doc_id, "--json"))
+    assert {citation["doc_id"] for citation in told["citations"]} <= {doc_id}
+    assert "no document 'INCONNU'" in refused("deep-read", QUESTION, *place, "--doc-id", "INCONNU")
+
+
 def test_what_happens_is_told_while_it_happens(place, model, capfd):
     program = "FINAL(len(grep_corpus('campagne', max_docs=2)))"
     assert main(["deep-read", QUESTION, *place, *model(program), "--stream"]) == 0

@@ -166,6 +166,8 @@ def test_every_keyword_shown_leads_to_the_documents_that_show_it(index):
         ("société Lever", ["B1"]),
         ("LEVER", ["B1"]),
         ("12 000 euros", ["B1", "B2"]),
+        ("1147 euros", []),  # no article 1147
+        ("article 1147", ["B1"]),
         ("25 mai 1997", ["E1"]),
         ("date:1997-06-01", ["E2"]),
         ("Dupuis", ["B1", "B2"]),

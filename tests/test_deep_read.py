@@ -185,6 +185,21 @@ def test_whatever_the_root_model_does_there_is_a_status_and_a_text(ask, name):
     assert prediction.answer
 
 
+def test_a_model_that_fails_at_once_leaves_the_nearest_passages(ask, tiny_library):
+    ids = list(tiny_library)[:2]
+    prediction = ask(root_model([Reply(status=500)]), question="Quel est le délai de recours ?", doc_ids=ids)
+    assert prediction.status == "model_failed"
+    assert prediction.answer.startswith("Passages trouvés :")
+    assert {citation.doc_id for citation in prediction.citations} <= set(ids)
+    assert {citation.status for citation in prediction.citations} == {"verified"}
+
+
+@pytest.mark.parametrize("lm", [None, "gpt"])
+def test_what_is_no_model_is_refused(tiny_library, lm):
+    with pytest.raises(TypeError, match="not a language model"):
+        deep_read(QUESTION, library=tiny_library, lm=lm)
+
+
 def test_a_failing_sub_model_is_told_to_the_program(ask):
     code = "r = llm_query('lis ceci')\nFINAL({'reçu': r[:6]})"
     prediction = ask(root_model([code], {"lis ceci": Reply(status=500)}))

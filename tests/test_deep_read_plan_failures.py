@@ -478,6 +478,12 @@ def test_a_budget_that_ends_before_anything_is_found_gives_no_answer():
     assert (result.text, result.read, result.unread, result.is_quoted) == ("", ("bail",), ("a",), False)
 
 
+def test_a_budget_used_up_by_failures_is_told_as_the_failure():
+    decisions = Decisions(bail=BAIL, a=campaign("A..."), b=campaign("B..."))
+    result, _ = served(lambda prompt, attempt: Reply(status=500), decisions, Budget(model_calls=2), workers=1)
+    assert (result.text, result.exhausted, "erreur du serveur" in result.failure) == ("", None, True)
+
+
 # --- the journal
 
 

@@ -110,6 +110,23 @@ def test_each_court_chamber_and_outcome_of_the_corpus_is_found_by_its_own_name(l
             assert expected
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [("rejetées", "Rejet"), ("REJETTE", "Rejet"), ("casse et annule", "Cassation"), ("infirmation", "Infirme")],
+)
+def test_an_outcome_in_another_form_of_the_word_is_every_one_of_its_kind(library, asked, meant):
+    documents = list(library.documents())
+    expected = {one.id for one in documents if one.solution.startswith(meant)}
+    found = passing(library, Filters(solution=asked))
+    assert expected
+    assert expected <= found
+    assert all(one.solution.startswith((meant, "Réforme")) for one in documents if one.id in found)
+
+
+def test_an_outcome_that_no_decision_has_finds_none(library):
+    assert passing(library, Filters(solution="relaxe")) == set()
+
+
 def test_days_bound_the_decision_s_own_date_both_included(library):
     documents = [one for one in library.documents() if one.decision_date]
     days = sorted(one.decision_date for one in documents)

@@ -59,7 +59,9 @@ def test_documents_come_and_go(rlm, tmp_path, tiny_encoder, monkeypatch):
     monkeypatch.setattr("legal_rag.updates.load_encoder", lambda *_, **__: tiny_encoder)
     new = tmp_path / "avenant.txt"
     new.write_text("Avenant au contrat : le prix est porté à 900 euros.", encoding="utf-8")
-    assert rlm.add_document(new).total_docs == 3
+    index = rlm.add_document(new)
+    assert index.total_docs == 3
+    assert index.entity("900 euros") == ["avenant.txt"]
     assert rlm.remove_document("avenant.txt").document_ids() == ["contrat.txt", "lettre.txt"]
     with pytest.raises(LookupError, match="no document 'avenant.txt'"):
         rlm.remove_document("avenant.txt")
@@ -71,6 +73,18 @@ def test_an_index_is_copied_where_nothing_is(rlm, tmp_path):
     assert MultiDocRLM(copy).load_index(copy).total_docs == 2
     with pytest.raises(FileExistsError, match="will not overwrite"):
         rlm.save_index(tmp_path / "copie")
+
+
+def test_without_a_model_the_functions_work_and_questions_are_refused(rlm, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    bare = MultiDocRLM(rlm.library.path)
+    functions = bare.environment()
+    assert functions["search_by_entity"]("1 200 euros") == ["lettre.txt"]
+    with pytest.raises(ValueError, match="aucun modèle n'est branché"):
+        functions["llm_query"]("lis")
+    with pytest.raises(ValueError, match=r"no model can be asked \(expected GENERATOR_API_BASE"):
+        bare.query("Quels sont les documents ?")
 
 
 def test_without_an_index_there_is_nothing_to_ask(folder):

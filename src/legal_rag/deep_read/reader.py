@@ -246,4 +246,4 @@ def _extracted_by_rules(library: Library) -> bool:
     if library.entities is None or first is None:
         return False
     recipe = library.entities.held_recipe(first, library.document(first).content_hash)
-    return recipe is not None and recipe.model_id == RULES
+    return recipe is not None and recipe.model_id.startswith(RULES)
