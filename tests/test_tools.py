@@ -331,7 +331,8 @@ def test_what_was_extracted_is_shown_instead(decided, tiny_encoder):
     assert entities("D-1", "montant") == ("Décision D-1 : aucun élément de ce genre. Classes présentes : partie.")
     assert "D-1-0" in search("paiement", entites="partie=le preneur")
     assert search("paiement", entites="partie=Lever ; partie=le preneur") == "Aucun passage trouvé avec ces filtres."
-    assert search("paiement", entites="partie") == "Recherche impossible : entites n'est pas compris : « partie »."
+    refusal = "Recherche impossible : entites n'est pas compris : « partie » (attendu par exemple : {})."
+    assert search("paiement", entites="partie") == refusal.format("« partie=Société Lever »")
 
 
 def test_a_search_by_entities_that_were_not_extracted_is_explained(library, retriever):

@@ -49,7 +49,11 @@ def budget_options(command: Any) -> Any:
         ),
         click.option("--max-calls", type=int, default=BUDGET.model_calls, show_default=True, help="Of the model."),
         click.option(
-            "--max-steps", type=int, default=BUDGET.steps, show_default=True, help="A thought and a tool call each."
+            "--max-steps",
+            type=int,
+            default=BUDGET.steps,
+            show_default=True,
+            help="Each a thought with a tool call or a program.",
         ),
     ):
         command = option(command)

@@ -99,7 +99,7 @@ def deep_read_command(
 
 @click.command("trace")
 @click.argument("file", metavar="FILE")
-@html_option
+@click.option("--html", metavar="FILE", help="Write the whole trace as one page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 def trace_command(file: str, html: str | None, as_json: bool) -> None:
     """Show how a deep read went, turn by turn: what the model thought, its programs, what they printed."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import dspy
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
+SCHEMES = ("http://", "https://")
 PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
 
@@ -49,6 +50,9 @@ def build_language_model(
         cache: Take the reply to a request that was answered before from DSPy's cache.
         seed: Asks for replies of its own, which the cache keeps apart; sent as well, so that a server that knows what
             a seed is gives the same ones again.
+
+    Raises:
+        ValueError: If the address is none.
     """
     use_local_prices()
     import dspy
@@ -57,6 +61,8 @@ def build_language_model(
     api_base = api_base or os.environ.get("GENERATOR_API_BASE") or None
     api_key = api_key or os.environ.get("GENERATOR_API_KEY") or None
     if api_base:
+        if not api_base.startswith(SCHEMES):
+            raise ValueError(f"no address of a server: {api_base!r} (expected e.g. 'http://127.0.0.1:8000/v1')")
         model = model if model.startswith("openai/") else f"openai/{model}"
         api_key = api_key or "none"  # servers of one's own mostly ask for no key, but the client wants one
     elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):

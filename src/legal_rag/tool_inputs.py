@@ -11,6 +11,13 @@ from legal_rag.filters import Filters
 from legal_rag.legal_patterns.numbers import NUMBER_IN_WORDS, words_value
 
 SHOWN_CHARS = 100  # of what was not understood; a model may send a page
+_DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
+EXAMPLES = {
+    "date_from": _DAYS,
+    "date_to": _DAYS,
+    "article": "« L. 1152-1 du code du travail »",
+    "entites": "« partie=Société Lever »",
+}
 MOST_SENT = 2000  # characters read of what is sent in place of a name or number
 NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write that they give no value
 # "40 000" is one number; so is "40000.0".
@@ -57,7 +64,8 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
         try:
             Filters(**one)
         except ValueError as error:
-            raise ValueError(f"{name} n'est pas compris : « {shown(value[:SHOWN_CHARS])} »") from error
+            expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
+            raise ValueError(f"{name} n'est pas compris : « {shown(value[:SHOWN_CHARS])} »{expected}") from error
         read |= one
     return Filters(**read)
 

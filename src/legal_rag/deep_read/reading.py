@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SETTINGS = DeepReadSettings()
 CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
+CANNOT_START = "L'environnement « {} » n'a pas pu démarrer"
 
 
 def deep_read(
@@ -74,6 +75,8 @@ def deep_read(
             raise TypeError(f"not a language model: {model!r} (expected a dspy.LM, as build_language_model gives)")
     doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
     trace = None if trace is None else Path(trace).expanduser()
+    if trace and trace.is_dir():
+        raise ValueError(f"{trace} is a folder (expected a file for the trace)")
     meter = Meter(budget or Budget())
     work = Work(
         question=storable(question.strip()),
@@ -112,5 +115,6 @@ def _read(work: Work, trace: Path | None) -> Prediction:
     except SandboxRefusedError as error:
         if plan == "rlm":
             raise ValueError(str(error)) from error
-        return read_by_documents(work, trace, CANNOT_RUN)
+        where = work.settings.environment
+        return read_by_documents(work, trace, CANNOT_RUN if where == "sandbox" else CANNOT_START.format(where))
     return prediction or read_by_documents(work, trace, NO_PROGRAM)
