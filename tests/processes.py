@@ -1,5 +1,6 @@
-"""Which processes this one has started: those of a sandbox must be gone when it is."""
+"""What this process has going: the processes that it started, its open files. A sandbox must leave none of either."""
 
+import gc
 from pathlib import Path
 
 
@@ -7,3 +8,10 @@ def children() -> set[int]:
     """Return the processes that this one has started and not buried, stopped and dead ones too."""
     tasks = Path("/proc/self/task").glob("*/children")
     return {int(pid) for task in tasks for pid in task.read_text().split()}
+
+
+def open_files() -> set[int]:
+    """Return the descriptors that are open once garbage has let go of its own; others' threads may close some more."""
+    gc.collect()
+    listed = list(Path("/proc/self/fd").iterdir())  # with that of the listing, which is closed by now
+    return {int(one.name) for one in listed if one.is_symlink()}

@@ -15,7 +15,7 @@ from textwrap import dedent
 
 import pytest
 import sandbox_attacks as attacks
-from processes import children
+from processes import children, open_files
 
 import legal_rag
 from legal_rag.deep_read import sandbox_process
@@ -115,11 +115,11 @@ def whole_arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEGAL_RAG_CANARY", SECRET)
         patch.setattr("tempfile.tempdir", str(scratch))
-        before = sorted(Path("/proc/self/fd").iterdir())
+        before = open_files()
         arena = Arena(tmp_path_factory.mktemp("arena"))
         yield arena
         arena.close()
-        assert sorted(Path("/proc/self/fd").iterdir()) == before
+        assert open_files() <= before
         assert not list(scratch.iterdir())
 
 
