@@ -11,7 +11,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.lexical import HEADER_COLUMNS, LEXICAL_FOLDER, LexicalIndex, words_of
-from legal_rag.names import cited_by, loosest_of, names_in, own_names
+from legal_rag.names import all_names_in, cited_by, loosest_of, names_in, own_names
 
 
 @pytest.fixture(scope="module")
@@ -200,3 +200,39 @@ def test_a_damaged_index_is_told_in_one_line(tiny_library, tmp_path):
         file.write_bytes(b"\xff" * (len(content) - 200) + content[-200:])
     with pytest.raises(ValueError, match="damaged|error|Failed"):
         LexicalIndex(folder, len(tiny_library.manifest["shards"]), []).search("compte de campagne", 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "article"),
+    [
+        ("700", "700"),
+        ("1er", "1"),
+        ("6, § 1", "6"),
+        ("1240 code civil", "1240"),
+        ("700 CPC", "700"),
+        ("1384 al. 1er", "1384"),
+        ("3 de la loi du 29 juillet 1881", "3"),
+        ("L. 1152-1 C. trav.", "L1152-1"),
+    ],
+)
+def test_an_article_may_be_named_by_its_number_alone(text, article):
+    assert f"article:{article}" in all_names_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 000 €",
+        "12 000",
+        "1147 euros",
+        "2,50 euros",
+        "5 %",
+        "24 mai 2019",
+        "01/03/2019",
+        "1er mars",
+        "12 mois",
+        "2 ans",
+    ],
+)
+def test_a_sum_a_day_or_a_duration_names_no_article(text):
+    assert all_names_in(text) == []

@@ -7,13 +7,24 @@ without, since texts often leave the series out; an article has one with its cod
 import re
 
 from legal_rag.corpus import Document
-from legal_rag.legal_patterns import SERIES, Identifier, decision_identifiers, find_dates, find_identifiers
+from legal_rag.legal_patterns import (
+    MONTHS,
+    SERIES,
+    Identifier,
+    decision_identifiers,
+    find_amounts,
+    find_dates,
+    find_identifiers,
+)
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel, whatever its series
 NO_CODE = "?"  # of an article that goes by its number alone
-ARTICLE = "article "
-# What follows an article's number where "article" is left out: nothing, a part of it, another one, a code or a law.
-AFTER_NUMBER = re.compile(r"\s*(?:$|§|[.,;](?!\d)|al\.|d['’]|(?:alinéa|et|ou|à|de|du|des)\b)", re.IGNORECASE)
+# Figures that count something, or are of a day: no article's number.
+MEASURE = re.compile(
+    r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d|\s*[%€/]"
+    rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|{'|'.join(MONTHS)})\b)",
+    re.IGNORECASE,
+)
 
 
 def names_in(text: str) -> list[str]:
@@ -25,16 +36,18 @@ def names_in(text: str) -> list[str]:
 def all_names_in(text: str) -> list[str]:
     """Return all terms of the decisions and articles that a text names, of each the narrowest first, then the loosest.
 
-    A text that begins with an article's number, and goes on as one may, names that article; "3 000 €" does not.
+    A text that begins with an article's number names that article; "3 000 €" and "24 mai 2019" name none.
     """
     found = find_identifiers(text) or _bare_articles(text)
     return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
 
 
 def _bare_articles(text: str) -> list[Identifier]:
-    named = ARTICLE + text
-    found = find_identifiers(named)
-    return found if found and AFTER_NUMBER.match(named, found[0].end) else []
+    text = text.strip()
+    starts = [*(day.start for day in find_dates(text)), *(amount.start for amount in find_amounts(text))]
+    if MEASURE.match(text) or 0 in starts:
+        return []
+    return find_identifiers(f"article {text}")
 
 
 def cited_by(document: Document) -> list[str]:
