@@ -289,6 +289,13 @@ def test_an_index_without_one_of_its_tables_does_not_block_a_commit(library, add
     assert CorpusIndexer(library).build_corpus_index().keyword("bail")[-1] == "new"
 
 
+def test_an_index_of_text_that_is_none_does_not_block_a_commit(library, add, caplog):
+    with closing(sqlite3.connect(library.path / INDEX, isolation_level=None)) as connection:
+        connection.execute("UPDATE meta SET value = CAST(x'ff' AS TEXT)")
+    assert "new" in add(library, row("new", "bail"))
+    assert "the corpus index is left as it is: " in caplog.text
+
+
 def test_a_stale_index_does_not_block_a_commit_and_is_not_taken_for_right_after_it(library, add, caplog):
     with closing(sqlite3.connect(library.path / INDEX, isolation_level=None)) as connection:
         connection.execute("UPDATE meta SET value = '\"another\"' WHERE name = 'lineage'")

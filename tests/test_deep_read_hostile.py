@@ -118,6 +118,13 @@ def test_programs_alone_do_not_outlast_the_budget(ask, reply, seconds):
     assert prediction.seconds < 12
 
 
+def test_a_budget_of_less_than_a_start_takes_is_exhausted_not_refused(ask):
+    script = root_model([f"FINAL({TOLD!r})"])
+    for n in range(12):
+        prediction = ask(script, budget=Budget(seconds=0.02 + 0.03 * n))
+        assert prediction.status in ("exhausted", "model_failed")
+
+
 def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
     program = "FINAL({'nombre': len(doc_ids)})\nfor n in range(9):\n    llm_query(f'lis {n}')"
     prediction = ask(root_model([program], {"lis": "lu"}), budget=Budget(model_calls=3))
@@ -138,8 +145,15 @@ def test_an_answer_that_hangs_when_it_is_read_does_not_take_final_along(ask):
 
 @pytest.mark.parametrize("give", ["FINAL('ab ' * 100_000)", "answer = {'content': 'ab ' * 100_000, 'ready': True}"])
 def test_an_answer_too_long_to_be_read_is_told_to_its_program(ask, give):
-    prediction = ask(root_model([give, "FINAL('court : ' + str(len(doc_ids)))"]))
+    told = []
+
+    def script(prompt, attempt):
+        told.append("réponse trop longue : " in prompt)
+        return Reply(in_repl("FINAL('court : ' + str(len(doc_ids)))" if told[-1] else give))
+
+    prediction = ask(script)
     assert (prediction.status, prediction.answer) == ("answered", "court : 60")
+    assert told == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +214,14 @@ def test_a_named_trace_under_other_limits_is_not_gone_on_with(ask, tmp_path):
         ask(root_model(["FINAL(9)"]), trace=trace, settings=SHORT)
 
 
-def test_an_interrupt_is_an_interrupt(ask):
+@pytest.mark.parametrize("nth", [1, 2])
+def test_an_interrupt_is_an_interrupt_also_in_a_run_within_the_run(ask, nth):
+    turns = []
+
     def interrupted(event):
-        raise KeyboardInterrupt
+        turns.append(event.type)
+        if turns.count("think") == nth:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(root_model(["FINAL(1)"]), on_event=interrupted)
+        ask(within(Reply(in_repl("FINAL(1)"))), settings=NESTED, on_event=interrupted)

@@ -123,8 +123,9 @@ def test_an_outcome_in_another_form_of_the_word_is_every_one_of_its_kind(library
     assert all(one.solution.startswith((meant, "Réforme")) for one in documents if one.id in found)
 
 
-def test_an_outcome_that_no_decision_has_finds_none(library):
-    assert passing(library, Filters(solution="relaxe")) == set()
+@pytest.mark.parametrize("asked", ["relaxe", "cassation totale", "pas de cassation", "cassation ou rejet"])
+def test_an_outcome_that_no_decision_has_finds_none(library, asked):
+    assert passing(library, Filters(solution=asked)) == set()
 
 
 def test_days_bound_the_decision_s_own_date_both_included(library):

@@ -21,8 +21,8 @@ CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel, what
 NO_CODE = "?"  # of an article that goes by its number alone
 # Figures that count something, or are of a day: no article's number.
 MEASURE = re.compile(
-    r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d|\s*[%€/]"
-    rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|{'|'.join(MONTHS)})\b)",
+    r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
+    rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|h|minutes?|{'|'.join(MONTHS)})\b)",
     re.IGNORECASE,
 )
 

@@ -14,6 +14,7 @@ import json
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -38,6 +39,8 @@ QUESTION_CHARACTERS = slice(300, 380)
 # How far the scales of activations are moved into the weights before both are rounded (SmoothQuant's alpha, Xiao
 # et al., 2023). nncf's own 0.95 gave a mean cosine with float32 of 0.993 on questions, this one 0.999.
 SMOOTHING = 0.75
+
+_one_core = threading.Lock()
 
 
 class OpenVinoError(RuntimeError):
@@ -184,8 +187,13 @@ def _calibration_inputs(model: "ColBERT") -> Iterator[dict[str, np.ndarray]]:
             yield {name: found[name].numpy() for name in ("input_ids", "attention_mask")}
 
 
-@cache
 def _core() -> Any:
+    with _one_core:
+        return _the_core()
+
+
+@cache
+def _the_core() -> Any:
     # One, which is never let go: on Linux each gives the main thread a stack for signals of its own, and those let go
     # leave one that is no longer there. The next interruption would then end the process.
     return _openvino().Core()

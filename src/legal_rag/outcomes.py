@@ -98,17 +98,23 @@ def outcome_of(solution: str, court: Court, text: str, entities: Iterable[Entity
 
 def kinds_of(words: str) -> frozenset[str]:
     """Return the kinds of outcome that some words tell: of 'Cassation partielle sans renvoi', 'cassation'."""
+    return _kinds_and_rest(words)[0]
+
+
+def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
+    """Return those of some solutions that are of the kinds that a text says, which says nothing else ("rejetées")."""
+    kinds, rest = _kinds_and_rest(wanted)
+    return [one for one in solutions if kinds and not rest and kinds <= kinds_of(one)]
+
+
+def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
+    """Return the kinds of outcome that some words tell, and the other words."""
     rest, kinds = " ".join(words_of(words)), set[str]()
     for kind, pattern in _KINDS:
         rest, n = pattern.subn("|", rest)
         kinds |= {kind} if kind and n else set()
-    return frozenset(kinds.difference(*(_BESIDES.get(kind, set()) for kind in kinds)))
-
-
-def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
-    """Return those of some solutions that are of all the kinds that a text says ("rejetées"); none if it says none."""
-    kinds = kinds_of(wanted)
-    return [one for one in solutions if kinds and kinds <= kinds_of(one)]
+    told = frozenset(kinds.difference(*(_BESIDES.get(kind, set()) for kind in kinds)))
+    return told, rest.replace("|", " ").strip()
 
 
 def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:

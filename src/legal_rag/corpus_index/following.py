@@ -57,7 +57,8 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
 
 def _is_of_the_moment(error: Exception) -> bool:
     """Tell whether the disk is full or the file locked; a table that is not there, is damage."""
-    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # text that is no UTF-8 has none
+    return isinstance(error, sqlite3.OperationalError) and code != sqlite3.SQLITE_ERROR
 
 
 def _forget_uncommitted(connection: sqlite3.Connection, commit: int) -> None:

@@ -160,14 +160,13 @@ class CorpusIndex(IndexFile):
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
         """Stream ids with their summaries, in the order they were indexed; unknown ids are left out."""
-        wanted, values = "TRUE", []
-        if doc_ids is not None:
-            wanted, values = "i.id IN (SELECT value FROM json_each(?))", [json.dumps(list(doc_ids))]
-        query = f"""
-            SELECT document_key, id, summary FROM main.documents AS i
-            WHERE {wanted} AND {self._present} AND document_key > ? ORDER BY document_key LIMIT ?
-        """  # noqa: S608
-        for _, doc_id, summary in islice(self._pages(query, -1, *values), limit):
+        select = f"SELECT document_key, id, summary FROM main.documents AS i WHERE {self._present}"  # noqa: S608
+        if doc_ids is None:
+            rows = self._pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
+        else:  # at once: each page would look up every id
+            named = f"{select} AND id IN (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
+            rows = iter(self._rows(named, json.dumps(list(doc_ids))))
+        for _, doc_id, summary in islice(rows, limit):
             yield doc_id, summary
 
     def summary_sources(self) -> dict[str, int]:

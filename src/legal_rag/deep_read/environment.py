@@ -122,14 +122,14 @@ class SandboxEnvironment:
         alarm = threading.Timer(min(max(0.0, self._seconds_left), threading.TIMEOUT_MAX), self._sandbox.close)
         alarm.daemon = True
         try:
-            self._check_seconds()
+            self._meter.check_seconds()
             alarm.start()
             result = self._run(code)
             if not self.is_final:
-                self._check_seconds()
+                self._meter.check_seconds()
         except (_RunStopped, ValueError) as stop:  # ValueError: the alarm closed the sandbox between two programs
             if not self.is_final:
-                self._check_seconds()
+                self._meter.check_seconds()
                 if isinstance(stop, _RunStopped):
                     raise stop.error from None
                 raise
@@ -142,6 +142,7 @@ class SandboxEnvironment:
         if not self._begun:
             begun = self._sandbox.run(PRELUDE)
             if begun.status == "refused":
+                self._meter.check_seconds()  # the alarm may have closed the sandbox while its child was starting
                 raise SandboxRefusedError(begun.error)
             self._begun = begun.status == "ok"
         result = self._sandbox.run(code)
@@ -149,15 +150,11 @@ class SandboxEnvironment:
         if after.status in ("timeout", "killed"):  # the next block meets a new child
             self._begun, self._names = False, ()
             return result if after is result else result._replace(error=after.error)
-        return result
+        return result._replace(error=result.error or after.error)  # an answer that cannot be taken is told, too
 
     @property
     def _seconds_left(self) -> float:
         return self._meter.budget.seconds - self._meter.seconds
-
-    def _check_seconds(self) -> None:
-        if self._seconds_left <= 0:
-            raise BudgetExceededError("seconds", self._meter.budget)
 
     def interrupted(self, reason: str, seconds: float) -> REPLResult:
         """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""
@@ -180,7 +177,7 @@ class SandboxEnvironment:
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any, **named: Any) -> Any:
             try:
-                self._check_seconds()
+                self._meter.check_seconds()
                 return function(*arguments, **named)
             except BudgetExceededError as error:
                 raise _RunStopped(error) from None

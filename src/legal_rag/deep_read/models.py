@@ -74,6 +74,15 @@ class Meter:
         with self._lock:
             self._usage = self._usage.plus(usage)
 
+    def check_seconds(self) -> None:
+        """Refuse whatever takes time, once there is none left.
+
+        Raises:
+            BudgetExceededError: If there is none.
+        """
+        if self.seconds >= self.budget.seconds:
+            raise BudgetExceededError("seconds", self.budget)
+
     def check(self, others: int | None = None) -> None:
         """Refuse another call that the budget has no room for.
 

@@ -63,9 +63,9 @@ class Place:
         """Run a block of code.
 
         Raises:
-            BudgetExceededError: If the run came to a limit.
+            BudgetExceededError: If the run has no time left.
         """
-        self._meter.check()
+        self._meter.check_seconds()  # what a model wrote with its last call is run
         try:
             result: REPLResult = self._environment.execute_code(code)
         except Exception as error:  # each environment fails in its provider's own ways

@@ -257,6 +257,8 @@ class SandboxedRLM(RLM):
             answer = answer_text(held)
         except RootModelError as error:
             return error_text(reason_in_french(error.error))
+        except CancellationError:
+            raise KeyboardInterrupt from None
         finally:
             child.close()
         self._outcome.codes += outcome.codes

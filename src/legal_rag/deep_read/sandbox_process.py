@@ -163,7 +163,7 @@ class Child:
         sandbox_scratch.delete(self._scratch.path)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.returncode is None:
+        if (process := self._process) is not None and process.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, number)
 
@@ -190,14 +190,15 @@ class Child:
 
     def _last_words(self) -> str:
         """Return the last line that it wrote to stderr, which is open until it is ready."""
-        assert self._process is not None  # noqa: S101
-        self._process.kill()
-        told = self._process.communicate()[1].decode(errors="replace").strip()
+        if (process := self._process) is None:  # another thread has closed the sandbox
+            return ""
+        process.kill()
+        told = process.communicate()[1].decode(errors="replace").strip()
         return told.splitlines()[-1][:MOST_TOLD] if told else ""
 
     def _close_stderr(self) -> None:
-        if self._process is not None and self._process.stderr is not None:
-            self._process.stderr.close()
+        if (process := self._process) is not None and process.stderr is not None:
+            process.stderr.close()
 
 
 def _filters() -> dict[str, Any]:
