@@ -223,6 +223,7 @@ def test_a_decision_that_was_removed_is_not_compared(tiny_encoder, tmp_path):
     assert others(contradictions(citing(library, "cited"), library.reload())) == ["told-in-text", "earlier"]
 
 
+@pytest.mark.slow
 def test_an_index_of_the_old_form_has_no_tables(tiny_encoder, sample_rows, tmp_path):
     import torch
     from datasets import Dataset

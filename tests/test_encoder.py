@@ -115,6 +115,7 @@ def test_a_second_call_converts_nothing(bundled):
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
+@pytest.mark.slow
 def test_a_half_converted_folder_is_not_taken_for_a_model(tmp_path):
     (tmp_path / "encoders" / ".converting-abc").mkdir(parents=True)
     (tmp_path / "encoders" / ".converting-abc" / "config.json").write_text("{}")

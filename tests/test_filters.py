@@ -180,6 +180,7 @@ def test_a_filtered_search_returns_nothing_outside_and_loses_nothing_inside(libr
         assert {hit.doc_id for hit in hits} == inside
 
 
+@pytest.mark.slow
 def test_a_library_of_many_shards_filters_each(tiny_encoder, sample_file, tmp_path):
     config = IndexConfig(source=sample_file, shard_chunks=15, index_folder=str(tmp_path))
     build_index(config, tiny_encoder)

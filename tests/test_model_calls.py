@@ -236,6 +236,7 @@ def started(path, server, *texts):
     return subprocess.Popen([sys.executable, "-c", WORKER, str(path), server.api_base, *texts])
 
 
+@pytest.mark.slow
 def test_processes_share_one_store(tmp_path):
     texts = [f"{TEXT}\nDocument {number}." for number in range(3)]
     with ScriptedServer(WELL) as server:

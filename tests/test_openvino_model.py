@@ -117,6 +117,7 @@ def test_a_converted_model_holds_no_torch_weights_of_its_transformer(own_cache, 
     assert list(encoder._model[0].parameters()) == []
 
 
+@pytest.mark.slow
 def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_folder):
     root = logging.getLogger()
     before = (root.level, list(root.handlers))
@@ -170,6 +171,7 @@ def test_another_process_gives_the_same_bits(tiny_encoder, tiny_model_folder, tm
             np.testing.assert_array_equal(found[name], expected)
 
 
+@pytest.mark.slow
 def test_a_model_whose_projection_is_drawn_at_random_loads_equal_from_the_cache(own_cache, tiny_model_folder, tmp_path):
     """A plain BERT gets a projection from PyLate, drawn anew at each load unless it is kept with the conversion."""
     plain = tmp_path / "plain"
@@ -219,6 +221,7 @@ def test_precision_and_source_decide_on_the_folder(tmp_path, monkeypatch):
     assert converted_folder(tmp_path, ["a", None, 40]) != one
 
 
+@pytest.mark.slow
 def test_what_a_killed_conversion_left_is_not_taken_for_a_model(own_cache, tiny_model_folder):
     left = own_cache / "openvino" / ".converting-abc"
     left.mkdir(parents=True)

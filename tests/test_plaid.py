@@ -39,7 +39,9 @@ def exact(passages, queries):
     return np.array([[max_sim(query, passage) for passage in passages] for query in queries])
 
 
-@pytest.fixture(scope="session", params=[1, pytest.param(2, marks=pytest.mark.slow), 4])
+@pytest.fixture(
+    scope="session", params=[pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 4]
+)
 def pair(request, passages, tmp_path_factory):
     """Write the passages twice, with our writer and with fast-plaid's, at each number of bits."""
     folder = tmp_path_factory.mktemp("pair")
@@ -114,6 +116,7 @@ def test_several_parts_rank_as_one_does(tmp_path, passages, queries, monkeypatch
         assert staged.search(query, 1).positions[0] == expected.positions[0]
 
 
+@pytest.mark.slow
 def test_fast_plaid_reads_several_parts_of_ours(tmp_path, passages, queries, monkeypatch):
     monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
     folder = write(tmp_path / "parts", passages)
@@ -172,6 +175,7 @@ def test_more_hits_asked_for_than_there_are_gives_every_passage_once(ours, queri
     assert (np.diff(hits.scores) <= 0).all()
 
 
+@pytest.mark.slow
 def test_fast_plaid_gives_the_same_subset(copy, queries):
     subset = np.array([1, 4, 11, 12, 30, 49])
     own = One(copy).search(queries[1], 6, subset)

@@ -125,6 +125,7 @@ def test_excluded_passages_are_never_hits(folder, tmp_path, queries, settings, e
     assert shard.search(queries[0], 100, np.array([5, 59])).positions.tolist() == []
 
 
+@pytest.mark.slow
 def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
     excluded = np.array([0, 5, 17, 40, 59])
     copy_shard_without(folder, tmp_path / "copy", np.array([], dtype=np.int64))
@@ -209,6 +210,7 @@ def test_a_copy_has_the_lists_of_its_own_passages(folder, tmp_path):
         assert listed.tolist() == np.unique(holders).tolist()
 
 
+@pytest.mark.slow
 def test_fast_plaid_opens_a_copy(folder, tmp_path, queries):
     copy_shard_without(folder, tmp_path / "copy", np.array([3, 4]))
     own = One(tmp_path / "copy", EXACT).search(queries[0], 5)

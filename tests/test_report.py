@@ -427,6 +427,7 @@ def test_arguments_of_any_depth_and_kind_are_told():
     assert "a : (list) · b : (set) · c : null" in page_of(prediction("Oui", events=[event])).text()
 
 
+@pytest.mark.slow
 def test_a_report_of_absurd_length_is_cut_and_says_so():
     long = prediction(
         "[Source" * 20_000 + "**" * 20_000 + "[Analyse]" * 20_000 + "« " * 20_000,

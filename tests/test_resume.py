@@ -94,6 +94,7 @@ def test_other_settings_begin_anew(config, tiny_encoder):
     assert counting.encoded == report.chunks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", ["change", "drop", "insert", "shorten"])
 def test_a_source_that_changed_since_is_indexed_as_it_is_now(config, tiny_encoder, sample_rows, tmp_path, edit):
     rows = [dict(row) for row in sample_rows[:12]]
