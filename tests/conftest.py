@@ -111,6 +111,13 @@ def sample_library(bundled: PyLateEncoder, sample_file: Path, tmp_path_factory: 
 
 
 @pytest.fixture
+def no_endpoint(monkeypatch):
+    """Leave no model to be asked, whatever the environment says."""
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
 def said(capfd):
     """Run a command that must succeed, and return what it wrote on stdout."""
 

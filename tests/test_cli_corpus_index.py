@@ -110,9 +110,7 @@ def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder
     assert main(["doctor", "--index-folder", str(folder)]) == 0
 
 
-def test_summaries_are_not_asked_of_nobody(folder, refused, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def test_summaries_are_not_asked_of_nobody(folder, refused, no_endpoint):
     assert "no endpoint to ask 'm' at" in refused("corpus-index", "--index-folder", folder, "--summaries", "m")
 
 

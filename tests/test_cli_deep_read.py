@@ -47,16 +47,12 @@ def test_json_is_one_value_with_what_the_program_gave(place, model, said):
     assert told["events"][-1]["input"]["value"] == [1, 2]
 
 
-def test_without_an_endpoint_passages_are_given_and_why(place, said, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def test_without_an_endpoint_passages_are_given_and_why(place, said, no_endpoint):
     out = said("deep-read", "Quel est le délai de dépôt du compte de campagne ?", *place)
     assert out.startswith("Sans modèle de langage, rien n'est lu en profondeur")
 
 
-def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, refused, monkeypatch, tiny_library):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, refused, no_endpoint, tiny_library):
     doc_id = list(tiny_library)[-1]
     told = json.loads(said("deep-read", tiny_library.document(doc_id).title, *place, "--doc-id", doc_id, "--json"))
     assert {citation["doc_id"] for citation in told["citations"]} <= {doc_id}

@@ -410,13 +410,13 @@ def test_the_environment_has_the_values_and_functions_of_the_corpus(corpus, rows
 
 
 def test_the_ids_of_a_large_corpus_are_read_as_they_are_asked_for():
-    asked = []
+    asked, all_ids = [], [f"d{n}" for n in range(2500)]
 
     def document_ids(limit=None, offset=0):
         asked.append((limit, offset))
-        return [f"d{n}" for n in range(offset, min(offset + limit, 2500))]
+        return all_ids[offset : offset + limit]
 
-    ids = LazyIds(SimpleNamespace(total_docs=2500, document_ids=document_ids))
+    ids = LazyIds(SimpleNamespace(total_docs=2500, document_ids=document_ids, documents=all_ids))
     assert (len(ids), ids[0], ids[-1], ids[10:13], ids[5:1:-2]) == (
         2500,
         "d0",

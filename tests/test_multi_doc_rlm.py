@@ -75,9 +75,7 @@ def test_an_index_is_copied_where_nothing_is(rlm, tmp_path):
         rlm.save_index(tmp_path / "copie")
 
 
-def test_without_a_model_the_functions_work_and_questions_are_refused(rlm, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def test_without_a_model_the_functions_work_and_questions_are_refused(rlm, no_endpoint):
     bare = MultiDocRLM(rlm.library.path)
     functions = bare.environment()
     assert functions["search_by_entity"]("1 200 euros") == ["lettre.txt"]

@@ -12,15 +12,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from legal_rag.extraction.classes import CLASSES, JURISPRUDENCE
+from legal_rag.extraction.classes import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
 from legal_rag.extraction.terms import wanted_entity
 from legal_rag.scope import Condition
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
-
-KNOWN_CLASSES = {name for names in CLASSES.values() for name in names}
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +52,7 @@ class LibraryEntities:
         if self.store is None:
             raise ValueError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
         entities = [wanted_entity(one) for one in wanted]
-        for name in {one.extraction_class for one in entities} - KNOWN_CLASSES:
+        for name in {one.extraction_class for one in entities}.difference(KNOWN_CLASSES):
             if not self.store.has_class(name):
                 raise ValueError(f"no entities of class {name!r} (expected e.g. {', '.join(JURISPRUDENCE)})")
         found = documents_with_entities(entities, self.store)

@@ -106,7 +106,9 @@ def compile_model(path: Path) -> Any:
     rest = "bf16" if PRECISION == "int8" and product_dtype() == torch.bfloat16 else "f32"
     settings = {"NUM_STREAMS": n_lanes(), "INFERENCE_NUM_THREADS": n_lanes(), "INFERENCE_PRECISION_HINT": rest}
     try:
-        return _core().compile_model(path, "CPU", settings)
+        with _one_core:
+            core = _core()
+        return core.compile_model(path, "CPU", settings)
     except (ImportError, RuntimeError) as error:
         raise OpenVinoError(f"OpenVINO does not run {path}: {_first_line(error)}") from error
 
@@ -187,13 +189,8 @@ def _calibration_inputs(model: "ColBERT") -> Iterator[dict[str, np.ndarray]]:
             yield {name: found[name].numpy() for name in ("input_ids", "attention_mask")}
 
 
-def _core() -> Any:
-    with _one_core:
-        return _the_core()
-
-
 @cache
-def _the_core() -> Any:
+def _core() -> Any:
     # One, which is never let go: on Linux each gives the main thread a stack for signals of its own, and those let go
     # leave one that is no longer there. The next interruption would then end the process.
     return _openvino().Core()

@@ -27,9 +27,7 @@ MOST_NAMES = 20  # shown of a document
 MOST_WORDS = 50  # of a name: none is longer
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts: what a list of names is made of
 _KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
-FOLDED_CLASSES = tuple(
-    name for names in classes.CLASSES.values() for name in names if name not in NAME_KINDS and name not in DATE_CLASSES
-)
+FOLDED_CLASSES = tuple(name for name in classes.KNOWN_CLASSES if name not in NAME_KINDS and name not in DATE_CLASSES)
 
 
 class EntityNames:

@@ -142,6 +142,11 @@ class CorpusIndex(IndexFile):
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
         return self._column(query, -1 if limit is None else limit, offset)
 
+    def last_id(self) -> str | None:
+        """Return the id of the document indexed last; None if there is none."""
+        query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
+        return next(iter(self._column(query)), None)
+
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
         """Stream what is known of documents, hundreds with each query.
 

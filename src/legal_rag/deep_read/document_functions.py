@@ -25,10 +25,10 @@ from legal_rag.deep_read.function_inputs import (
     yes_or_no,
 )
 from legal_rag.deep_read.grep import Grepped, GrepQuery, Match, grep_text
+from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.filters import Filters
-from legal_rag.library_entities import KNOWN_CLASSES
 from legal_rag.retriever import SearchHit
 from legal_rag.tool_inputs import question_of, text_of
 
@@ -160,7 +160,7 @@ class DocumentFunctions(FunctionBase):
         found = entities_of(document, self.library)
         wanted = {class_named(one) for one in texts_of(classes)} if classes else set()
         present = {one["extraction_class"] for one in found}
-        if unknown := sorted(wanted - present - KNOWN_CLASSES):
+        if unknown := sorted(wanted.difference(present, KNOWN_CLASSES)):
             raise ValueError(
                 f"aucune classe « {unknown[0]} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
             )

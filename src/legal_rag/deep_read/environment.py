@@ -119,7 +119,7 @@ class SandboxEnvironment:
             SandboxRefusedError: If the system cannot contain programs.
         """
         started = time.perf_counter()
-        alarm = threading.Timer(min(max(0.0, self._seconds_left), threading.TIMEOUT_MAX), self._sandbox.close)
+        alarm = threading.Timer(min(max(0.0, self._meter.seconds_left), threading.TIMEOUT_MAX), self._sandbox.close)
         alarm.daemon = True
         try:
             self._meter.check_seconds()
@@ -151,10 +151,6 @@ class SandboxEnvironment:
             self._begun, self._names = False, ()
             return result if after is result else result._replace(error=after.error)
         return result._replace(error=result.error or after.error)  # an answer that cannot be taken is told, too
-
-    @property
-    def _seconds_left(self) -> float:
-        return self._meter.budget.seconds - self._meter.seconds
 
     def interrupted(self, reason: str, seconds: float) -> REPLResult:
         """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""

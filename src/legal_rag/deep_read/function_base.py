@@ -14,7 +14,7 @@ from legal_rag.deep_read.function_inputs import document_id, document_ids
 from legal_rag.deep_read.grep import SECONDS, CorpusGrep
 from legal_rag.deep_read.models import SubModel
 from legal_rag.deep_read.word_search import WordSearch
-from legal_rag.extraction.classes import CLASSES
+from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.filters import Filters
 from legal_rag.prediction import EventType
 from legal_rag.run_log import RunLog
@@ -28,8 +28,9 @@ MOST_READ = 1000  # documents of one run that are written down as read
 MOST_IDS_TOLD = 50  # of a result, in the log
 MOST_SEEN = 20  # passages that one search leaves in the log, the best ones
 NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce corpus"
-NO_SUCH_ENTITIES = "aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : {classes}"
-CLASSES_SHOWN = ", ".join(dict.fromkeys(name for names in CLASSES.values() for name in names))
+NO_SUCH_ENTITIES = (
+    f"aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : {', '.join(KNOWN_CLASSES)}"
+)
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
@@ -109,8 +110,7 @@ class FunctionBase:
         """Return why filters by entities may find nothing here, in French; empty where they ask for none."""
         if not filters.entity:
             return ""
-        extracted = self.corpus.library.entities is not None
-        return NO_SUCH_ENTITIES.format(classes=CLASSES_SHOWN) if extracted else NO_ENTITIES
+        return NO_ENTITIES if self.corpus.library.entities is None else NO_SUCH_ENTITIES
 
     def _document(self, sent: object) -> Document:
         """Return the document that is meant, and write down that it was read."""

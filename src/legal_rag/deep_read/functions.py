@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SAMPLES = 20  # summaries that an environment shows beforehand
 MOST_IDS = 10_000  # in a list of all ids; of a larger corpus they are read as they are asked for
-PAGE = 1000  # ids read at once
 CORPUS_NAMES = (
     "list_documents",
     "get_doc_meta",
@@ -80,8 +79,7 @@ class LazyIds(Sequence[str]):
         return self._corpus.total_docs
 
     def __iter__(self) -> Iterator[str]:
-        for offset in range(0, len(self), PAGE):
-            yield from self._corpus.document_ids(PAGE, offset)
+        return iter(self._corpus.documents)
 
     @overload
     def __getitem__(self, place: int) -> str: ...

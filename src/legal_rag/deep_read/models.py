@@ -69,6 +69,11 @@ class Meter:
         """Seconds since the run began."""
         return time.monotonic() - self._started
 
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the budget's limit; below 0 behind it."""
+        return self.budget.seconds - self.seconds
+
     def add(self, usage: Usage) -> None:
         """Count what a call came to."""
         with self._lock:
@@ -80,7 +85,7 @@ class Meter:
         Raises:
             BudgetExceededError: If there is none.
         """
-        if self.seconds >= self.budget.seconds:
+        if self.seconds_left <= 0:
             raise BudgetExceededError("seconds", self.budget)
 
     def check(self, others: int | None = None) -> None:
@@ -180,7 +185,7 @@ class _SharedAccount(Account):
     @property
     def seconds_left(self) -> float:
         """Seconds until the run's limit."""
-        return self.budget.seconds - self._meter.seconds
+        return self._meter.seconds_left
 
     def check(self) -> None:
         """Refuse an attempt that the run's budget has no room for."""

@@ -165,8 +165,8 @@ class MultiDocRLM:
         by_rules = _extracted_by_rules(self.library)
         IncrementalIndexer(self.library).add_document(source)
         index = self._reopened()
-        if by_rules:
-            _extract(index.library, index.document_ids(1, index.total_docs - 1))
+        if by_rules and (added := index.last_id()):
+            _extract(index.library, [added])
         return index
 
     def remove_document(self, doc_id: str) -> CorpusIndex:
@@ -242,8 +242,8 @@ def _extracted_by_rules(library: Library) -> bool:
     """Tell by the first document whether a Library's entities were extracted by rules."""
     from legal_rag.extraction.settings import RULES
 
-    first = next(iter(library), None)
+    first = next(library.content_hashes(), None)
     if library.entities is None or first is None:
         return False
-    recipe = library.entities.held_recipe(first, library.document(first).content_hash)
+    recipe = library.entities.held_recipe(*first)
     return recipe is not None and recipe.model_id.startswith(RULES)

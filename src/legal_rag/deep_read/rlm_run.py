@@ -26,10 +26,10 @@ from legal_rag.deep_read.models import Message, Meter, ModelReply
 from legal_rag.deep_read.replay import OtherRunError
 from legal_rag.deep_read.rlm_places import ChatModel, ModelClient, elsewhere
 from legal_rag.deep_read.sandbox import Limits
+from legal_rag.deep_read.settings import SANDBOX
 from legal_rag.deep_read.sub_calls import RecordingModel
 from legal_rag.model_failures import reason_in_french
 
-SANDBOX = "sandbox"
 CONTAINERS = ("docker", "modal", "prime", "daytona", "e2b")  # rlms' own; programs there have the context, no functions
 MOST_ERRORS = 5  # turns in a row without a program that runs
 NO_CODE = "Votre réponse ne contient aucun programme. Écrivez un bloc ```repl … ``` ; finissez par FINAL(réponse)."

@@ -1,11 +1,12 @@
 """How a deep read works, as a value: by programs or by the plan without code, where programs run, how many at once."""
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from legal_rag.deep_read.sandbox import Limits
 
 PlanName = Literal["auto", "rlm", "map"]
+SANDBOX: Final = "sandbox"
 EnvironmentName = Literal["sandbox", "docker", "modal", "prime", "daytona", "e2b"]
 
 
@@ -14,7 +15,7 @@ class DeepReadSettings:
     """Everything that decides how a question is read for, its budget apart."""
 
     plan: PlanName = "auto"  # rlm: programs; map: each document answers, without code; auto: map where no program came
-    environment: EnvironmentName = "sandbox"  # where programs run; the others are rlms' own, and give no functions
+    environment: EnvironmentName = SANDBOX  # where programs run; the others are rlms' own, and give no functions
     limits: Limits = field(default_factory=Limits)  # of each program
     accept_no_walls: bool = False  # run programs where the system cannot contain them
     instructions: str = ""  # a user's own, in French

@@ -85,3 +85,4 @@ CLASSES = {
     "jurisprudence": JURISPRUDENCE,
     "regulation": REGULATION,
 }
+KNOWN_CLASSES = tuple(dict.fromkeys(name for names in CLASSES.values() for name in names))

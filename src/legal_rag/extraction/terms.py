@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.extraction import classes
-from legal_rag.extraction.classes import CLASSES
+from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.extraction.entities import Entity
 from legal_rag.folding import fold_text
 from legal_rag.legal_patterns import find_amounts, find_dates
@@ -63,7 +63,7 @@ _FORMS = re.compile(
     r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
     r"|civile (?:professionnelle|immobiliere)|civile|d exercice liberal a responsabilite limitee)(?: unipersonnelle)?\b"
 )
-_CLASS_NAMES = {name.casefold(): name for names in CLASSES.values() for name in names}
+_CLASS_NAMES = {name.casefold(): name for name in KNOWN_CLASSES}
 
 
 class WantedEntity(NamedTuple):

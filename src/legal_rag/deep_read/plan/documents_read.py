@@ -46,6 +46,11 @@ class DocumentRead:
         return len(self.parts) + len(self.errors) >= self.n_parts
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every part was read."""
+        return self.is_done and not self.error
+
+    @property
     def error(self) -> str:
         """Why a part of it could not be read, the first one; empty if none."""
         return self.errors[min(self.errors)] if self.errors else ""

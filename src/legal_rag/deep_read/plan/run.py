@@ -77,7 +77,7 @@ def run_plan(
 def _concluded(read: ReadSoFar, reducer: Reducer) -> PlanResult:
     findings = tuple(finding for one in read.documents for finding in one.findings)
     failed = {one.doc_id: one.error for one in read.documents if one.error}
-    whole = tuple(one.doc_id for one in read.documents if one.is_done and not one.error)
+    whole = tuple(one.doc_id for one in read.documents if one.is_whole)
     begun = tuple(one.doc_id for one in read.documents if not one.is_done and not one.error)
     written = _written(read, [one for one in findings if one.is_verified], reducer)
     return PlanResult(
@@ -125,15 +125,14 @@ def _written(read: ReadSoFar, verified: list[Finding], reducer: Reducer) -> _Wri
 def _nothing_found(read: ReadSoFar) -> _Written:
     """Abstain where documents were read; where the reading stopped before its end, nothing is known."""
     errors = [one.error for one in read.documents if one.error]
-    none_read = not any(one.is_done and not one.error for one in read.documents)
+    none_read = not any(one.is_whole for one in read.documents)
     failure = read.failure or (errors[0] if errors and none_read else "")
-    if failure and none_read:  # also where asking in vain has used the budget up
-        return _Written("", None, failure)
-    return _Written("" if read.exhausted or failure else NO_PASSAGE, read.exhausted, failure)
+    exhausted = None if failure and none_read else read.exhausted  # asking in vain may have used the budget up
+    return _Written("" if exhausted or failure else NO_PASSAGE, exhausted, failure)
 
 
 def _scope(read: ReadSoFar, verified: list[Finding]) -> Scope:
-    n_whole = sum(one.is_done and not one.error for one in read.documents)
+    n_whole = sum(one.is_whole for one in read.documents)
     n_all = len(read.documents) + len(read.not_begun)
     return Scope(sum(bool(one.parts) for one in read.documents), len({one.doc_id for one in verified}), n_all - n_whole)
 
