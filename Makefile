@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test slow lint notebooks clean
+.PHONY: demo test slow lint measure notebooks clean
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -26,6 +26,9 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
+	$(BIN)/python benchmarks/measure.py
 
 notebooks: $(INSTALLED)  ## write each notebook anew from its script
 	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py notebooks/*.py
