@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def measure(arguments: argparse.Namespace, folder: str) -> list[Measured]:
-    from scripted_server import ScriptedServer
+    from support.scripted_server import ScriptedServer
 
     from legal_rag.agent import build_agent
     from legal_rag.budget import Budget
@@ -90,8 +90,8 @@ def open_index(path: Path | None, folder: str):
 
 def busy(steps: int, seconds: float):
     """Search and read in turn, `steps` times with the finishing one; quote the first passage."""
-    from agent_scripts import first_passage, quotation, wants_step
-    from scripted_server import fields, step
+    from support.agent_scripts import first_passage, quotation, wants_step
+    from support.scripted_server import fields, step
 
     def script(prompt: str, attempt: int):
         done = prompt.count("[[ ## observation_")

@@ -127,8 +127,8 @@ def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]
 @contextmanager
 def end_to_end(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     """Ask `deep_read`, whose root model is a server that replays the programs."""
-    from rlm_scripts import root_models
-    from scripted_server import ScriptedServer
+    from support.rlm_scripts import root_models
+    from support.scripted_server import ScriptedServer
 
     from legal_rag.budget import Budget
     from legal_rag.deep_read import deep_read

@@ -50,8 +50,8 @@ def main() -> None:
 def scores(documents: dict[str, Any]) -> None:
     """Print precision and recall on the annotated windows."""
     sys.path.insert(0, str(TESTS))
-    from test_extraction_rules import ANNOTATIONS
-    from test_extraction_rules import scores as scored
+    from support.entity_scores import ANNOTATIONS
+    from support.entity_scores import scores as scored
 
     names = {"60 windows": "entities.jsonl", "24 held out": "held_out.jsonl"}
     tables = {label: scored(ANNOTATIONS / file, documents) for label, file in names.items()}

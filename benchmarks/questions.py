@@ -3,7 +3,7 @@
 Run: python benchmarks/questions.py --data FOLDER [--documents 500] [--seconds 0.2] [--memory 1000 --memory 4000]
 
 FOLDER holds `decisions.jsonl.gz`. The model is a program of its own on 127.0.0.1 that takes `--seconds` for each reply
-and goes wrong in the ways of `tests/scripted_author.py`. Three tables:
+and goes wrong in the ways of `tests/support/scripted_author.py`. Three tables:
 
 - strategies: requests and tokens for each pair kept, with a model that does better when asked once more ("forgetful"),
   and with one that does so only when it is told what was wrong ("stubborn");
@@ -71,8 +71,8 @@ def documents(data: Path, count: int) -> Iterator[dict[str, Any]]:
 
 def run(folder: str, model: str, seconds: float, documents: int, strategy: str) -> dict[str, Any]:
     """Serve the model, make the questions in a process of their own, and return what it took."""
-    author = [sys.executable, str(TESTS / "scripted_author.py"), str(seconds), model]
-    with subprocess.Popen(author, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
+    author = [sys.executable, "-m", "support.scripted_author", str(seconds), model]
+    with subprocess.Popen(author, cwd=TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         assert server.stdout is not None
         address = server.stdout.readline().strip()
         command = [sys.executable, __file__, "--data", ".", "--child", folder, address, str(documents), strategy]

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
-from scripted_server import Reply, ScriptedServer, fields, step
+from support.agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import (
     LegalReActAgent,

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dspy
 import pytest
-from agent_scripts import QUESTION, always, diligent, sound, wants_step
 from dspy.utils import DummyLM
-from scripted_server import Reply, ScriptedServer, fields
+from support.agent_scripts import QUESTION, always, diligent, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import LegalReActAgent, build_agent, build_language_model, default_instructions
 from legal_rag.indexer import IndexConfig, build_index, open_index

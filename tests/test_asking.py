@@ -6,7 +6,7 @@ import threading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted_server import Reply, ScriptedServer
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.corpus import Document

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from indexed_corpora import indexed, indexed_sample
+from support.indexed_corpora import indexed, indexed_sample
 
 from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.deep_read import cached as cached_module

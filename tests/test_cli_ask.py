@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripted_server import ScriptedServer, fields, step
+from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.budget import Usage
 from legal_rag.cli import main

@@ -4,8 +4,8 @@ import json
 import shutil
 
 import pytest
-from rlm_scripts import root_model
-from scripted_server import Reply, ScriptedServer
+from support.rlm_scripts import root_model
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.cli import main
 from legal_rag.library import CORPUS_INDEX, RUNS

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 from dspy.utils import DummyLM
-from scripted_server import Reply, ScriptedServer, fields
+from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.article_mentions import article_name, find_mentions
 from legal_rag.citations import Citation

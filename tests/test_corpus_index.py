@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from indexed_corpora import indexed
+from support.indexed_corpora import indexed
 
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer, has_corpus_index
 from legal_rag.extraction.run import extract_library

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from rlm_scripts import in_repl, root_model
-from scripted_server import Reply, ScriptedServer
+from support.rlm_scripts import in_repl, root_model
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.budget import Budget
 from legal_rag.deep_read.reading import deep_read

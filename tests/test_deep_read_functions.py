@@ -5,7 +5,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from indexed_corpora import indexed, indexed_sample
+from support.indexed_corpora import indexed, indexed_sample
 
 from legal_rag.deep_read.asking_texts import NO_ANSWER
 from legal_rag.deep_read.function_base import MOST_EVENTS, MOST_READ, MOST_SEEN

@@ -5,7 +5,7 @@ import threading
 from itertools import islice, pairwise
 
 import pytest
-from plan_models import (
+from support.plan_models import (
     BAIL,
     ELECTIONS,
     NONE,

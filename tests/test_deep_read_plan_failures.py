@@ -6,10 +6,10 @@ import subprocess
 import sys
 import threading
 from itertools import count
-from pathlib import Path
 
 import pytest
-from plan_models import (
+from support import TESTS
+from support.plan_models import (
     AGAIN,
     BAIL,
     ELECTIONS,
@@ -34,7 +34,7 @@ from plan_models import (
     sound,
     writing,
 )
-from scripted_server import Reply
+from support.scripted_server import Reply
 
 from legal_rag.budget import Budget
 from legal_rag.citations import CitationEnricher, format_marker
@@ -510,8 +510,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from plan_models import Model, planned, reading
-from test_deep_read_plan_failures import TEN
+from support.plan_models import Decisions, campaign, planned, reading
 from legal_rag.deep_read.plan import FindingsJournal
 
 def dying(prompt):
@@ -519,13 +518,14 @@ def dying(prompt):
         os.kill(os.getpid(), signal.SIGKILL)
     return reading(prompt)
 
-planned(sub=dying, decisions=TEN, workers=1, journal=FindingsJournal(Path(sys.argv[1])))
+ten = Decisions(**{f"d{number}": campaign(f"N{number}...") for number in range(10)})
+planned(sub=dying, decisions=ten, workers=1, journal=FindingsJournal(Path(sys.argv[1])))
 """
 
 
 def test_a_process_that_was_killed_leaves_all_that_was_answered(tmp_path):
     place = tmp_path / "j.jsonl"
-    killed = subprocess.run([sys.executable, "-c", KILLED, place, Path(__file__).parent], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, place, TESTS], check=False)
     assert killed.returncode == -signal.SIGKILL
     sub = Model()
     with FindingsJournal(place) as journal:

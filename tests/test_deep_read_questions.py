@@ -2,16 +2,16 @@
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))  # behind everything: no name there hides another
+sys.path.append(str(ROOT / "benchmarks"))  # behind everything: no name there hides another
 
 from deep_read import WAYS, end_to_end, open_or_build, plain_value, read_rows
 from deep_read_questions import QUESTIONS
 
-MODULES = sorted((Path(__file__).parent.parent / "benchmarks" / "deep_read_questions").glob("*.py"))
+MODULES = sorted((ROOT / "benchmarks" / "deep_read_questions").glob("*.py"))
 BY_ID = {one.id: one for one in QUESTIONS}
 
 

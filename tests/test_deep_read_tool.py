@@ -1,9 +1,9 @@
 """Deep reading as a tool of the agent: called by the model, paid by the run, its citations checked."""
 
 import pytest
-from agent_scripts import wants_step
-from rlm_scripts import is_root, root_model
-from scripted_server import ScriptedServer, fields, step
+from support.agent_scripts import wants_step
+from support.rlm_scripts import is_root, root_model
+from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent
 from legal_rag.budget import Budget

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlm.logger import RLMLogger
-from rlm_scripts import root_model
-from scripted_server import Reply, ScriptedServer
-from trace_cases import CONTEXT, QUESTION, RUN, block, call, metadata, run_rlm, turn, write_turns, written
+from support import TESTS
+from support.rlm_scripts import root_model
+from support.scripted_server import Reply, ScriptedServer
+from support.trace_cases import CONTEXT, QUESTION, RUN, block, call, metadata, run_rlm, turn, write_turns, written
 
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
@@ -363,7 +364,7 @@ KILLED = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
-from trace_cases import RUN, SubCall, Usage, block, metadata, turn, write_turns
+from support.trace_cases import RUN, SubCall, Usage, block, metadata, turn, write_turns
 from legal_rag.deep_read.trace import TraceLogger
 logger = TraceLogger(Path({path!r}), RUN)
 logger.log_metadata(metadata())
@@ -380,7 +381,7 @@ write_turns(logger, (turn(block(stdout="é" * 15_000)) for _ in range(100_000)))
 @pytest.mark.slow
 @pytest.mark.parametrize("turns", [1, 3, 7])
 def test_a_killed_process_leaves_a_trace_that_is_read_and_gone_on_with(path, turns):
-    code = KILLED.format(tests=str(Path(__file__).parent), path=str(path))
+    code = KILLED.format(tests=str(TESTS), path=str(path))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         for _ in range(turns):
             process.stdout.readline()

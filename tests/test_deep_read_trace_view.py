@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from headless_browser import HeadlessBrowser
-from trace_cases import QUESTION, RUN, block, call, metadata, turn, write_turns, written
+from support.headless_browser import HeadlessBrowser
+from support.trace_cases import QUESTION, RUN, block, call, metadata, turn, write_turns, written
 
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply

@@ -2,16 +2,15 @@
 
 import ast
 import re
-from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from rlm_scripts import root_model
-from scripted_server import ScriptedServer
+from support import ROOT
+from support.rlm_scripts import root_model
+from support.scripted_server import ScriptedServer
 
-ROOT = Path(__file__).parent.parent
 NOTEBOOKS = ("evaluer_la_recherche", "extraire_les_entites", "generer_des_questions", "lecture_profonde")
 SCRIPTS = ["demo.py", *(f"notebooks/{name}.py" for name in NOTEBOOKS)]
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import combinations, islice
 
 import pytest
-from headless_browser import HeadlessBrowser
+from support.headless_browser import HeadlessBrowser
 
 from legal_rag.extraction import view
 from legal_rag.extraction.classes import CLASSES

@@ -3,10 +3,10 @@
 import asyncio
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from support import ROOT
 
 from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Usage
@@ -18,7 +18,7 @@ from legal_rag.retriever import build_retriever
 from legal_rag.run_log import RunLog
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
-OFF_TOPIC = Path(__file__).parent.parent / "benchmarks" / "data" / "off_topic_questions.jsonl"
+OFF_TOPIC = ROOT / "benchmarks" / "data" / "off_topic_questions.jsonl"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from scripted_server import Reply, ScriptedServer
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.cli import main
 from legal_rag.compaction import compact_index

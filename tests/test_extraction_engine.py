@@ -3,11 +3,11 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from scripted_extractor import finding, reply_with
-from scripted_server import Reply, ScriptedServer
+from support import TESTS
+from support.scripted_extractor import finding, reply_with
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.corpus import read_documents
 from legal_rag.extraction.annotate import extract_with_langextract
@@ -309,7 +309,7 @@ def test_langextract_finds_the_rules_by_their_name(extra):
 KILLED = """
 import os, sys
 sys.path[:0] = [{tests!r}]
-from scripted_extractor import finding
+from support.scripted_extractor import finding
 from legal_rag.extraction.engine import run_extraction
 from legal_rag.extraction.store import ExtractionStore
 from pathlib import Path
@@ -330,7 +330,7 @@ run_extraction({text!r}, "a", "jurisprudence", "scripted", "k", 400, 1, 1, api_b
 def test_a_killed_run_has_kept_its_replies_and_the_next_one_asks_for_the_rest(tmp_path):
     path = tmp_path / "store.sqlite"
     with ScriptedServer(finding(WORDS)) as server:
-        code = KILLED.format(tests=str(Path(__file__).parent), store=str(path), text=TEXT, api_base=server.api_base)
+        code = KILLED.format(tests=str(TESTS), store=str(path), text=TEXT, api_base=server.api_base)
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
         assert len(server.prompts) >= 3
         server.prompts.clear()

@@ -1,17 +1,14 @@
 """The rules: what they find in short sentences, and how well they do on windows annotated by hand."""
 
-import json
 import time
-from collections import Counter
-from pathlib import Path
 
 import pytest
+from support.entity_scores import ANNOTATIONS, scores
 
 from legal_rag.corpus import read_documents
-from legal_rag.extraction.classes import ARTICLE_CITE, DATE, JURISPRUDENCE, MONTANT, NUMERO
+from legal_rag.extraction.classes import ARTICLE_CITE, DATE, MONTANT, NUMERO
 from legal_rag.extraction.rules import find_entities
 
-ANNOTATIONS = Path(__file__).parent / "annotations"
 STRICT = {DATE, MONTANT, ARTICLE_CITE, NUMERO}
 
 
@@ -173,33 +170,6 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(text):
     for one in find_entities(text):
         assert text[one["char_start"] : one["char_end"]] == one["extraction_text"]
     assert time.process_time() - started < 30
-
-
-def scores(path, documents):
-    right, wrong, missed = Counter(), Counter(), Counter()
-    for line in path.read_text("utf-8").splitlines():
-        window = json.loads(line)
-        content = documents[window["id"]].content
-        start, end = window["start"], window["end"]
-        gold = {tuple(one) for one in window["entities"]}
-        told = {
-            (one["extraction_class"], one["char_start"], one["char_end"])
-            for one in find_entities(content)
-            if start <= one["char_start"] and one["char_end"] <= end
-        }
-        # What the window's edge cuts was not annotated, as nobody could tell where it ends.
-        told = {
-            one for one in told
-            if one in gold or not ((one[1] == start and start) or (one[2] == end and end < len(content)))
-        }  # fmt: skip
-        right.update(one[0] for one in gold & told)
-        wrong.update(one[0] for one in told - gold)
-        missed.update(one[0] for one in gold - told)
-    return {
-        name: (right[name] / max(right[name] + wrong[name], 1), right[name] / max(right[name] + missed[name], 1))
-        for name in JURISPRUDENCE
-        if right[name] + missed[name]
-    }
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from functools import reduce
 from typing import NamedTuple
 
 import pytest
-from agent_scripts import (
+from support.agent_scripts import (
     QUESTION,
     SEARCHED,
     after_searching,
@@ -17,7 +17,7 @@ from agent_scripts import (
     sound,
     wants_step,
 )
-from scripted_server import Reply, Script, ScriptedServer, fields, step
+from support.scripted_server import Reply, Script, ScriptedServer, fields, step
 
 from legal_rag.agent import LegalReActAgent, build_language_model, default_instructions
 from legal_rag.answer_language import is_french_answer

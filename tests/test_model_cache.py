@@ -8,7 +8,7 @@ import warnings
 
 import dspy
 import pytest
-from scripted_server import Reply, ScriptedServer, fields, step
+from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent
 from legal_rag.cli import main

@@ -11,8 +11,8 @@ import time
 
 import pytest
 from langextract.core.exceptions import InferenceRuntimeError
-from scripted_extractor import finding, reply_with
-from scripted_server import Reply, ScriptedServer
+from support.scripted_extractor import finding, reply_with
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.extraction.engine import Extractor, run_extraction
 from legal_rag.extraction.model_failures import may_pass, status_of

@@ -3,8 +3,8 @@
 import io
 
 import pytest
-from rlm_scripts import root_model
-from scripted_server import ScriptedServer
+from support.rlm_scripts import root_model
+from support.scripted_server import ScriptedServer
 
 from legal_rag.deep_read import MultiDocRLM
 

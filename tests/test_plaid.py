@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from fast_plaid.search import FastPlaid
-from plaid_cases import One, checksums, max_sim, reference_engine, write
+from support.plaid_cases import One, checksums, max_sim, reference_engine, write
 
 from legal_rag import plaid_writer
 from legal_rag.plaid import (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plaid_cases import One, random_passages, write
+from support.plaid_cases import One, random_passages, write
 
 from legal_rag.plaid import MappedShard, SearchSettings, open_shard
 from legal_rag.plaid_writer import copy_shard_without

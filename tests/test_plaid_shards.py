@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from plaid_cases import One, checksums, max_sim, random_passages, reference_engine, write
+from support.plaid_cases import One, checksums, max_sim, random_passages, reference_engine, write
 
 from legal_rag.plaid import MappedShard, PlaidShards, SearchSettings, search_shards
 from legal_rag.plaid_format import open_files

@@ -3,11 +3,10 @@
 import ast
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "legal_rag"
 OFFLINE = [
     "chunking",

@@ -10,15 +10,15 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import dspy
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_from_disk
 from dspy.utils import DummyLM
-from scripted_author import PASSING, author, context_of, good_reply, mischief_of
-from scripted_server import Reply, ScriptedServer, fields
+from support import ROOT
+from support.scripted_author import PASSING, author, context_of, good_reply, mischief_of
+from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import build_language_model
 from legal_rag.cli import main
@@ -641,7 +641,7 @@ def test_a_run_killed_twenty_times_pays_for_no_finished_document_twice_and_gives
     texts = {library.document(doc_id).content.strip(): doc_id for doc_id in library}
     draw, kills = random.Random(0), 0
     with ScriptedServer(author(seconds=0.25)) as server:
-        command = [sys.executable, str(Path(__file__).parent.parent / "scripts" / "generate_question.py")]
+        command = [sys.executable, str(ROOT / "scripts" / "generate_question.py")]
         command += [*place(library), "--output", str(tmp_path / "set"), "--api-base", server.api_base]
         command += ["--model", "scripted"]
         while True:

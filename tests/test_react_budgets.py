@@ -4,9 +4,9 @@ import time
 
 import dspy
 import pytest
-from agent_scripts import QUESTION, SEARCHED, always, in_steps, quotation, sound, wants_step
 from dspy.utils import DummyLM
-from scripted_server import Reply, ScriptedServer, fields, step
+from support.agent_scripts import QUESTION, SEARCHED, always, in_steps, quotation, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import LegalReActAgent, build_language_model, default_instructions
 from legal_rag.budget import Budget, BudgetExceededError, Usage

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
-from headless_browser import HeadlessBrowser
+from support.headless_browser import HeadlessBrowser
 
 from legal_rag.budget import Usage
 from legal_rag.citation_markers import format_marker

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from processes import children, open_files
+from support.processes import children, open_files
 
 from legal_rag.deep_read.sandbox import Limits, Sandbox, walls
 

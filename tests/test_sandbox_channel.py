@@ -6,9 +6,9 @@ import socket
 import threading
 
 import pytest
-import sandbox_attacks as attacks
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import sandbox_attacks as attacks
 
 from legal_rag.deep_read.sandbox_channel import Channel, ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox_child import wire

@@ -14,8 +14,8 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-import sandbox_attacks as attacks
-from processes import children, open_files
+from support import sandbox_attacks as attacks
+from support.processes import children, open_files
 
 import legal_rag
 from legal_rag.deep_read import sandbox_process

@@ -4,15 +4,15 @@ import random
 import re
 import sys
 from itertools import islice
-from pathlib import Path
 
 import pytest
+from support import ROOT
 
 from legal_rag.citations import Citation, CitationEnricher, EnrichedResponse
 from legal_rag.corpus import read_documents
 from legal_rag.folding import find_folded, fold
 
-sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))  # behind everything: no name there hides another
+sys.path.append(str(ROOT / "benchmarks"))  # behind everything: no name there hides another
 
 from altered_quotations import ALTERATIONS, change_negation, delete_word, swap_words
 from answer_material import Material, Passage, find_facts, letters_of

@@ -10,13 +10,13 @@ from rlm import RLM
 from rlm.clients import get_client
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, RLMMetadata
 from rlm.core.types import UsageSummary as Summary
-from scripted_server import ScriptedServer
 
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
 from legal_rag.deep_read.replay import Replay
 from legal_rag.deep_read.trace import TraceLogger
 from legal_rag.deep_read.trace_values import SubCall
+from support.scripted_server import ScriptedServer
 
 QUESTION = "Combien de décisions annulent une élection ?"
 RUN = {"question": QUESTION, "doc_ids": ["D1", "D2"], "lineage": "abc", "commit": 3}

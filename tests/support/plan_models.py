@@ -4,13 +4,12 @@ import json
 import re
 import threading
 
-from scripted_server import Reply, ScriptedServer
-
 from legal_rag.budget import Budget
 from legal_rag.corpus import Document
 from legal_rag.deep_read.models import Meter, MeteredModel
 from legal_rag.deep_read.plan import run_plan
 from legal_rag.language_model import build_language_model
+from support.scripted_server import Reply, ScriptedServer
 
 QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
 QUOTE = "le compte de campagne est déposé dans les deux mois qui suivent le tour de scrutin"

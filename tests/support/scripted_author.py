@@ -11,7 +11,7 @@ import random
 import re
 import sys
 
-from scripted_server import Reply, ScriptedServer, fields
+from support.scripted_server import Reply, ScriptedServer, fields
 
 CONTEXT, AFTER_CONTEXT = "[[ ## context ## ]]\n", re.compile(r"\n\n(?:\[\[ ## hint_|Respond with)")
 ADVICE = fields(discussion="La réponse n'est pas dans le texte.", advice={"self": "Copie la réponse mot pour mot."})

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from scripted_server import Reply, Script
+from support.scripted_server import Reply, Script
 
 TURN = re.compile(r"^Turn (\d+)/\d+:(?:\n\nNote: [^\n]*)*\s*\Z", re.MULTILINE)
 FIRST_TURN = re.compile(r"^Turn 1/\d+:", re.MULTILINE)

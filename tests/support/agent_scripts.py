@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from scripted_server import Reply, Script, fields, step
+from support.scripted_server import Reply, Script, fields, step
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 SEARCHED = "compte de campagne dépôt délai"
