@@ -7,7 +7,7 @@ more: loading all of it would double the time that a child takes to start.
 
 import importlib
 import io
-import marshal
+import marshal  # noqa: TID251 - of Python's own library, as importing it reads it
 import os
 import sys
 import time
