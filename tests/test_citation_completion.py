@@ -93,7 +93,7 @@ def test_a_party_is_cited_where_the_document_says_most_of_the_same():
     assert cited(answer) == [("J", JUGEMENT, "supported")]
     assert enrich(answer.text, extractions=PARTIES).text == answer.text
     results = [ExtractionResult(doc_name="J", extractions=PARTIES["J"])]
-    assert enrich("La société Lever a été condamnée à verser une somme.", extractions=results).citations
+    assert enrich("La société Lever a été condamnée à verser une somme.", extractions=results) == answer
 
 
 @pytest.mark.parametrize("text", ["La société Lever possède douze navires.", "La société Lever existe."])

@@ -80,7 +80,7 @@ def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path)
     shown = said("trace", trace, "--html", page)
     assert "témoin" in shown
     assert "témoin" in page.read_text("utf-8")
-    assert json.loads(said("trace", trace, "--json"))["iterations"]
+    assert len(json.loads(said("trace", trace, "--json"))["iterations"]) == 2
     assert KEY not in trace.read_text("utf-8") + shown + page.read_text("utf-8")
 
 

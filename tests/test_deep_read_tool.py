@@ -7,6 +7,7 @@ from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent
 from legal_rag.budget import Budget
+from legal_rag.deep_read.agent_tool import NO_ROOM
 from legal_rag.language_model import build_language_model
 
 QUESTION = "Combien de décisions parlent du compte de campagne, et laquelle est la première ?"
@@ -35,12 +36,20 @@ def reading(tool_arguments, program=PROGRAM):
 
 
 @pytest.fixture
-def ask(tiny_library, tiny_encoder):
+def prompts():
+    """Return what the model was shown."""
+    return []
+
+
+@pytest.fixture
+def ask(tiny_library, tiny_encoder, prompts):
     def asking(script, **settings):
         with ScriptedServer(script) as server:
             lm = build_language_model("m", api_base=server.api_base, cache=False, num_retries=0, timeout=20)
             agent = build_agent(tiny_library, lm=lm, encoder=tiny_encoder, match_words=False, **settings)
-            return agent(QUESTION)
+            prediction = agent(QUESTION)
+            prompts.extend(server.prompts)
+            return prediction
 
     return asking
 
@@ -56,10 +65,11 @@ def test_what_the_deep_read_took_is_on_the_run_s_account(ask):
     assert ask(reading({"question": QUESTION})).usage.calls == 4  # a step, a program, another step, the answer
 
 
-def test_a_budget_too_small_for_it_is_said_and_the_run_goes_on(ask):
+def test_a_budget_too_small_for_it_is_said_and_the_run_goes_on(ask, prompts):
     prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=5))
-    assert prediction.usage.calls <= 5
-    assert prediction.answer
+    assert prediction.usage.calls == len(prompts) == 3  # a step, another step, the answer: none of a deep read
+    assert NO_ROOM in prompts[1]
+    assert not any(map(is_root, prompts))
 
 
 def test_documents_may_be_named(ask, tiny_library):
@@ -71,8 +81,16 @@ def test_documents_may_be_named(ask, tiny_library):
     assert prediction.citations[0].doc_id == doc_id
 
 
-@pytest.mark.parametrize("arguments", [{"question": ""}, {"question": QUESTION, "doc_ids": "INCONNU-7"}])
-def test_arguments_that_lead_nowhere_are_answered_in_french(ask, arguments):
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"question": ""}, "Lecture impossible : "),
+        ({"question": QUESTION, "doc_ids": "INCONNU-7"}, "INCONNU-7"),
+    ],
+)
+def test_arguments_that_lead_nowhere_are_answered_in_french(ask, prompts, arguments, told):
     prediction = ask(reading(arguments))
-    assert prediction.status in ("answered", "model_failed", "abstained")
-    assert prediction.answer
+    observation = prompts[1].split("[[ ## observation_0 ## ]]")[1].split("Respond with")[0]
+    assert told in observation
+    assert not any(map(is_root, prompts))
+    assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable. ")

@@ -82,5 +82,6 @@ def test_what_a_model_reads_behind_an_offset_is_what_stands_there():
 
 def test_marks_cost_little_beside_the_text():
     text = window_text(Document(id="D", content=SENTENCES), window_of(SENTENCES))
-    assert len("".join(MARKED.findall(text)[0])) > 0
-    assert sum(len(match.group()) for match in MARKED.finditer(text)) < 0.03 * READ_CHARS
+    marks = [match.group() for match in MARKED.finditer(text)]
+    assert len(marks) > READ_CHARS / 1000
+    assert sum(map(len, marks)) < 0.03 * READ_CHARS
