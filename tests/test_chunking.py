@@ -2,7 +2,7 @@
 
 import re
 import time
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document, chunk_id, parse_chunk_id
 from legal_rag.corpus import read_documents
-from legal_rag.encoder import bundled_encoder
 
 OVERHEAD = 3
 CONFIGS = [
@@ -31,11 +30,6 @@ LEGAL_TEXT = st.lists(
 def count_tokens(texts):
     """Count letters by fours and every other mark alone, as a small tokenizer would."""
     return [OVERHEAD + len(re.findall(r"\w{1,4}|[^\w\s]", text)) for text in texts]
-
-
-@pytest.fixture(scope="session")
-def encoder():
-    return bundled_encoder()
 
 
 def assert_sound(chunks, content, config, count=count_tokens):
@@ -65,42 +59,39 @@ def test_chunks_of_any_text_are_sound(content, title, config):
 
 @settings(deadline=None)
 @given(st.text() | LEGAL_TEXT, st.text(max_size=60) | LEGAL_TEXT, st.sampled_from(CONFIGS))
-def test_chunks_of_any_text_are_sound_for_the_bundled_encoder(encoder, content, title, config):
-    chunker = build_chunker(config, encoder.count_tokens, encoder.identity.document_length)
+def test_chunks_of_any_text_are_sound_for_the_bundled_encoder(bundled, content, title, config):
+    chunker = build_chunker(config, bundled.count_tokens, bundled.identity.document_length)
     chunks = chunk_document(content, "A", title, "2020-01-02", chunker)
-    assert_sound(chunks, content, config, encoder.count_tokens)
+    assert_sound(chunks, content, config, bundled.count_tokens)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.chunk_tokens}-{c.overlap_tokens}-{c.header_on}")
-@pytest.mark.parametrize(
-    "content",
-    [
-        "a" * 20_000,
-        "Vu " + "a" * 20_000 + " rejette",
-        "attendu que la cour " * 1_500,
-        "Attendu que M. X... conclut.\n" * 300,
-        "\u202f\n".join("é" * size for size in range(1, 150)),
-        "ﷺ\u2a0c👨‍👩‍👧" * 500,
-        "." * 5_000,
-    ],
-    ids=["word", "word between", "sentence", "lines", "growing", "symbols", "dots"],
-)
-def test_chunks_of_a_hostile_text_are_sound(encoder, content, config):
-    for count in (count_tokens, encoder.count_tokens):
+HOSTILE = {
+    "word": "a" * 5_000,
+    "word between": "Vu " + "a" * 5_000 + " rejette",
+    "sentence": "attendu que la cour " * 400,
+    "lines": "Attendu que M. X... conclut.\n" * 100,
+    "growing": "\u202f\n".join("é" * size for size in range(1, 100)),
+    "symbols": "ﷺ\u2a0c👨‍👩‍👧" * 150,
+    "dots": "." * 2_000,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_chunks_of_a_hostile_text_are_sound(bundled, content):
+    assert_sound_at_every_setting(content, CONFIGS, count_tokens)
+    assert_sound_at_every_setting(content, [ChunkConfig(), CONFIGS[-1]], bundled.count_tokens)
+
+
+def assert_sound_at_every_setting(content, configs, count):
+    for config in configs:
         chunks = chunk_document(content, "A", "Titre de la décision", "2020-01-02", build_chunker(config, count))
         assert_sound(chunks, content, config, count)
 
 
 @pytest.mark.slow
 @pytest.mark.shared
-def test_chunks_of_real_decisions_are_sound(shared_data, encoder):
-    assert_sound_on_decisions(islice(read_documents(shared_data / "decisions.jsonl.gz"), 150), encoder)
-
-
-@pytest.mark.slow
-@pytest.mark.shared
-def test_chunks_of_all_real_decisions_are_sound(shared_data, encoder):
-    assert assert_sound_on_decisions(read_documents(shared_data / "decisions.jsonl.gz"), encoder) == 4_097
+def test_chunks_of_all_real_decisions_are_sound(shared_data, bundled):
+    assert assert_sound_on_decisions(read_documents(shared_data / "decisions.jsonl.gz"), bundled) == 4_097
 
 
 def assert_sound_on_decisions(documents, encoder):
