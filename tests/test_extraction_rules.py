@@ -160,16 +160,16 @@ def test_the_articles_of_a_constitutional_decision_are_its_statements():
 
 @pytest.mark.parametrize(
     "text",
-    ["", " " * 200_000, "article " * 20_000, "1 000 " * 40_000, "L. 1-1 et " * 20_000, "cour d'appel de A " * 10_000,
-     "mille " * 30_000, "M. X... " * 20_000, "PAR CES MOTIFS " * 5_000, "premier, " * 20_000 + "moyen", "\n" * 200_000,
-     "12/" * 50_000, "chambre civile, " * 10_000, "n° " * 50_000, "loi n° 85-" * 20_000, "İ" * 50_000],
+    ["", " " * 50_000, "article " * 5_000, "1 000 " * 10_000, "L. 1-1 et " * 5_000, "cour d'appel de A " * 2_500,
+     "mille " * 7_500, "M. X... " * 5_000, "PAR CES MOTIFS " * 1_250, "premier, " * 5_000 + "moyen", "\n" * 50_000,
+     "12/" * 12_500, "chambre civile, " * 2_500, "n° " * 12_500, "loi n° 85-" * 5_000, "İ" * 12_500],
     ids=lambda text: repr(text[:16]),
 )  # fmt: skip
 def test_hostile_text_takes_time_in_proportion_to_its_length(text):
     started = time.process_time()
     for one in find_entities(text):
         assert text[one["char_start"] : one["char_end"]] == one["extraction_text"]
-    assert time.process_time() - started < 30
+    assert time.process_time() - started < 3
 
 
 @pytest.fixture(scope="module")

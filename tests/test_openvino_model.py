@@ -33,6 +33,22 @@ def build(folder, **settings):
     return build_encoder(EncoderConfig(name=str(folder), **settings))
 
 
+@pytest.fixture(scope="module")
+def converted(tiny_model_folder, tmp_path_factory):
+    """A cache that holds the small model's conversion."""
+    folder = tmp_path_factory.mktemp("converted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEGAL_RAG_CACHE", str(folder))
+        build(tiny_model_folder, backend="openvino")
+    return folder
+
+
+@pytest.fixture
+def filled_cache(own_cache, converted):
+    """A copy of it, to look into or to damage."""
+    return shutil.copytree(converted, own_cache)
+
+
 def cosines(found, expected):
     return np.concatenate([(a * b).sum(axis=1) for a, b in zip(found, expected, strict=True)])
 
@@ -92,27 +108,27 @@ def test_counts_are_the_same_in_both_backends(tiny_encoder, in_torch):
     assert tiny_encoder.count_query_tokens(TEXTS[0]) == in_torch.count_query_tokens(TEXTS[0])
 
 
-def test_conversion_is_done_once(own_cache, tiny_model_folder):
+def test_conversion_is_done_once(filled_cache, tiny_model_folder):
     first = build(tiny_model_folder, backend="openvino")
-    (folder,) = (own_cache / "openvino").glob("*/")
+    (folder,) = (filled_cache / "openvino").glob("*/")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     second = build(tiny_model_folder, backend="openvino")
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert list((own_cache / "openvino").glob("*/")) == [folder]
+    assert list((filled_cache / "openvino").glob("*/")) == [folder]
     for found, expected in zip(second.encode_documents(TEXTS), first.encode_documents(TEXTS), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
-def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(own_cache, tiny_model_folder):
+def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(filled_cache, tiny_model_folder):
     identity = build(tiny_model_folder, backend="openvino").identity
     again = build_encoder(identity.config())
     assert again.identity == identity
-    assert len(list((own_cache / "openvino").glob("*/"))) == 1
+    assert len(list((filled_cache / "openvino").glob("*/"))) == 1
 
 
-def test_a_converted_model_holds_no_torch_weights_of_its_transformer(own_cache, tiny_model_folder):
+def test_a_converted_model_holds_no_torch_weights_of_its_transformer(filled_cache, tiny_model_folder):
     encoder = build(tiny_model_folder, backend="openvino")
-    (folder,) = (own_cache / "openvino").glob("*/")
+    (folder,) = (filled_cache / "openvino").glob("*/")
     assert not list(folder.glob("*.safetensors"))
     assert list(encoder._model[0].parameters()) == []
 
@@ -185,10 +201,10 @@ def test_a_model_whose_projection_is_drawn_at_random_loads_equal_from_the_cache(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", [{"document_prefix": ""}, {"document_length": 40}, {"query_prefix": "[X] "}])
-def test_settings_that_change_the_conversion_get_one_of_their_own(own_cache, tiny_model_folder, change):
+def test_settings_that_change_the_conversion_get_one_of_their_own(filled_cache, tiny_model_folder, change):
     build(tiny_model_folder, backend="openvino")
     changed = build(tiny_model_folder, backend="openvino", **change)
-    assert len(list((own_cache / "openvino").glob("*/"))) == 2
+    assert len(list((filled_cache / "openvino").glob("*/"))) == 2
     expected = build(tiny_model_folder, backend="torch", **change)
     assert changed.identity == expected.identity
     assert cosines(changed.encode_documents(TEXTS), expected.encode_documents(TEXTS)).mean() > 0.99
@@ -244,9 +260,9 @@ def test_a_killed_conversion_leaves_no_model_and_the_next_one_makes_it(own_cache
 
 
 @pytest.mark.slow
-def test_a_second_process_that_was_faster_wins(own_cache, tiny_model_folder, tmp_path):
+def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, tmp_path):
     encoder = build(tiny_model_folder, backend="openvino")
-    (target,) = (own_cache / "openvino").glob("*/")
+    (target,) = (filled_cache / "openvino").glob("*/")
     before = (target / "openvino.xml").read_bytes()
     convert_into(target, build(tiny_model_folder, backend="torch")._model)
     assert (target / "openvino.xml").read_bytes() == before
@@ -272,9 +288,9 @@ def test_a_missing_converted_model_is_one_clear_error(tmp_path):
 
 
 @needs_no_gpu
-def test_a_model_that_cannot_be_run_falls_back_to_torch_with_a_warning(own_cache, tiny_model_folder):
+def test_a_model_that_cannot_be_run_falls_back_to_torch_with_a_warning(filled_cache, tiny_model_folder):
     build(tiny_model_folder)
-    (folder,) = (own_cache / "openvino").glob("*/")
+    (folder,) = (filled_cache / "openvino").glob("*/")
     (folder / "openvino.xml").write_text("<net")
     with pytest.warns(UserWarning, match="OpenVINO does not run .*; the encoder runs in torch, more slowly"):
         encoder = build(tiny_model_folder)

@@ -1,10 +1,8 @@
 """Datasets of questions: what a model replies, well or badly, becomes rows that anyone can check, once and for all."""
 
 import json
-import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +15,7 @@ import pytest
 from datasets import load_from_disk
 from dspy.utils import DummyLM
 from support import ROOT
+from support.killable import Killable, run_command
 from support.scripted_author import PASSING, author, context_of, good_reply, mischief_of
 from support.scripted_server import Reply, ScriptedServer, fields
 
@@ -639,32 +638,29 @@ def test_a_run_killed_twenty_times_pays_for_no_finished_document_twice_and_gives
     with ScriptedServer(author()) as server:
         generate_questions(library, model_at(server), output=tmp_path / "whole")
     texts = {library.document(doc_id).content.strip(): doc_id for doc_id in library}
-    draw, kills = random.Random(0), 0
-    with ScriptedServer(author(seconds=0.25)) as server:
-        command = [sys.executable, str(ROOT / "scripts" / "generate_question.py")]
-        command += [*place(library), "--output", str(tmp_path / "set"), "--api-base", server.api_base]
-        command += ["--model", "scripted"]
-        while True:
+    draw = random.Random(0)
+    with ScriptedServer(author(seconds=0.1)) as server:
+        arguments = [*place(library), "--output", str(tmp_path / "set"), "--api-base", server.api_base]
+        arguments += ["--model", "scripted"]
+        for _ in range(20):
             before = len(server.prompts)
             finished = finished_in(tmp_path / "set" / "progress.jsonl")
-            process = subprocess.Popen(command, env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
-            if kills < 20:
-                while len(server.prompts) == before and process.poll() is None:
-                    time.sleep(0.01)
-                try:
-                    process.wait(draw.uniform(0, 1.5))
-                except subprocess.TimeoutExpired:
-                    process.send_signal(signal.SIGKILL)
-                    kills += 1
-            status = process.wait()
-            again = {texts[context] for context in asked_about(server.prompts[before:])} & finished
-            assert not again
-            if status == 0:
-                break
-    assert kills == 20
+            run = Killable(run_command, "questions", *arguments)
+            while len(server.prompts) == before and run.is_running():
+                time.sleep(0.01)
+            assert run.killed_after(draw.uniform(0, 0.6))
+            assert not finished & asked_since(server, before, texts)
+        before, finished = len(server.prompts), finished_in(tmp_path / "set" / "progress.jsonl")
+        subprocess.run([sys.executable, str(ROOT / "scripts" / "generate_question.py"), *arguments], check=True)
+        assert not finished & asked_since(server, before, texts)
     assert rows_of(tmp_path / "set") == rows_of(tmp_path / "whole")
     for path in (tmp_path / "whole" / "data").iterdir():
         assert (tmp_path / "set" / "data" / path.name).read_bytes() == path.read_bytes()
+
+
+def asked_since(server, before, texts):
+    """Return the documents that a model was asked about after so many prompts."""
+    return {texts[context] for context in asked_about(server.prompts[before:])}
 
 
 def finished_in(path):

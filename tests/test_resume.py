@@ -4,15 +4,13 @@ import dataclasses
 import errno
 import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.killable import Killable, build_and_log
 
 from legal_rag import pipeline
 from legal_rag.corpus import read_documents
@@ -277,30 +275,6 @@ def test_stages_are_closed_when_nobody_wants_more(problem):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("stage")]
 
 
-BUILD = """
-import faulthandler
-import sys
-from pathlib import Path
-faulthandler.dump_traceback_later(240, exit=True)  # a build that stands still says where
-from legal_rag import pipeline
-from legal_rag.encoder import build_encoder
-from legal_rag.indexer import IndexConfig, build_index
-source, model, folder, shard_chunks, window, log = sys.argv[1:]
-pipeline.WINDOW_CHUNKS = int(window)
-encoder = build_encoder(model)
-encode = encoder.encode_documents
-def encode_and_log(texts):
-    with open(log, "a") as file:  # one line for each chunk that was begun
-        file.write("".join(f"{hash(text)}\\n" for text in texts))
-    return encode(texts)
-encoder.encode_documents = encode_and_log
-print("ready", flush=True)
-build_index(
-    IndexConfig(source=source, shard_chunks=int(shard_chunks), index_folder=folder, seed=3, limit=20), encoder
-)
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 def test_thirty_kills_at_random_moments_change_nothing(
@@ -308,28 +282,21 @@ def test_thirty_kills_at_random_moments_change_nothing(
 ):
     """Every build is killed at moments spread over the time an undisturbed one takes, until one gets to its end."""
     log = tmp_path / "encoded.log"
-    arguments = [str(sample_file), str(tiny_model_folder), config.index_folder, str(SHARD_CHUNKS), str(WINDOW)]
-    command = [sys.executable, "-c", BUILD, *arguments, str(log)]
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    arguments = (sample_file, tiny_model_folder, config.index_folder, SHARD_CHUNKS, WINDOW, log)
     moments = random.Random(7)
     expected = content_of(undisturbed, tiny_encoder)
     kills, seconds = 0, 0.5
     while kills < 30:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        assert process.stdout.readline() == "ready\n"
+        build = Killable(build_and_log, *arguments)
+        build.wait_until_ready()
         started = time.perf_counter()
-        try:
-            process.wait(timeout=moments.uniform(0, seconds))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        if process.wait() == -signal.SIGKILL:
+        if build.killed_after(moments.uniform(0, seconds)):
             kills += 1
             continue
-        assert process.returncode == 0
         seconds = time.perf_counter() - started  # of the last one: a slow one must not make kills rare ever after
         assert_nothing_was_encoded_twice(log, kills)
         assert content_of(open_index(config), tiny_encoder) == expected
-    assert subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment, timeout=300).returncode == 0
+    assert not Killable(build_and_log, *arguments).killed_after(300)
     assert content_of(open_index(config), tiny_encoder) == expected
 
 

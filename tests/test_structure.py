@@ -314,37 +314,37 @@ def test_a_json_section_that_does_not_fit_is_refused(key, value, problem):
 @pytest.mark.parametrize(
     "text",
     [
-        "AAA\n" * 25_000,
-        "nlA\nA" * 20_000,
-        "1. x\n" * 20_000,
-        "A. B\nC. D\n" * 10_000,
-        "I. x\nV. y\n" * 10_000,
-        "PAR CES MOTIFS\n" * 7_000,
-        ".SUR CE" * 14_000,
-        "SUR " * 25_000,
-        "A" * 100_000,
-        "ABC " * 25_000,
-        "\n" * 100_000,
-        " " * 100_000,
-        "x\n" + "\n" * 100_000,
-        "a" * 79 + "\n" * 100_000 + "b",
-        "." * 100_000,
-        ". " * 50_000,
-        "# " * 50_000,
-        "* " * 50_000,
-        "*\n" * 50_000,
-        "1.1.1.1.1." * 10_000,
-        "« " * 50_000,
-        "\u00a0" * 100_000,
-        "Article 1\n" * 10_000,
-        "1°/ " * 25_000,
+        "AAA\n" * 6_250,
+        "nlA\nA" * 5_000,
+        "1. x\n" * 5_000,
+        "A. B\nC. D\n" * 2_500,
+        "I. x\nV. y\n" * 2_500,
+        "PAR CES MOTIFS\n" * 1_750,
+        ".SUR CE" * 3_500,
+        "SUR " * 6_250,
+        "A" * 25_000,
+        "ABC " * 6_250,
+        "\n" * 25_000,
+        " " * 25_000,
+        "x\n" + "\n" * 25_000,
+        "a" * 79 + "\n" * 25_000 + "b",
+        "." * 25_000,
+        ". " * 12_500,
+        "# " * 12_500,
+        "* " * 12_500,
+        "*\n" * 12_500,
+        "1.1.1.1.1." * 2_500,
+        "« " * 12_500,
+        "\u00a0" * 25_000,
+        "Article 1\n" * 2_500,
+        "1°/ " * 6_250,
     ],
     ids=lambda text: repr(text[:6]),
 )
 def test_a_hostile_text_takes_linear_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     check(build_tree(text), text)
-    assert time.perf_counter() - started < 10  # a quadratic pattern takes minutes
+    assert time.process_time() - started < 2  # a quadratic pattern takes many
 
 
 def test_more_headings_than_a_reader_can_use_are_a_list():
