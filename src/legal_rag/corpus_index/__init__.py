@@ -4,8 +4,9 @@ In: a Library. Out: level 1, one entry a document with inverted indexes, in `cor
 sections, on demand. The main names are imported when used.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+from legal_rag.lazy import lazy_exports
 
 _HOMES = {
     "CorpusIndex": "reading",
@@ -17,8 +18,12 @@ _HOMES = {
 }
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if TYPE_CHECKING:
+    from legal_rag.corpus_index.building import CorpusIndexer as CorpusIndexer
+    from legal_rag.corpus_index.index_file import has_corpus_index as has_corpus_index
+    from legal_rag.corpus_index.reading import CorpusIndex as CorpusIndex
+    from legal_rag.corpus_index.records import DocumentIndex as DocumentIndex
+    from legal_rag.corpus_index.records import DocumentMeta as DocumentMeta
+    from legal_rag.corpus_index.updating import IncrementalIndexer as IncrementalIndexer
+else:
+    __getattr__ = lazy_exports(__name__, _HOMES)

@@ -3,8 +3,9 @@
 In: a question and a Library. Out: a `Prediction`. The main names are imported when used.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+from legal_rag.lazy import lazy_exports
 
 _HOMES = {
     "CachedCorpusREPL": "cached",
@@ -18,8 +19,14 @@ _HOMES = {
 }
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if TYPE_CHECKING:
+    from legal_rag.deep_read.cached import CachedCorpusREPL as CachedCorpusREPL
+    from legal_rag.deep_read.functions import MultiDocREPL as MultiDocREPL
+    from legal_rag.deep_read.functions import create_multi_doc_env as create_multi_doc_env
+    from legal_rag.deep_read.reader import MultiDocRLM as MultiDocRLM
+    from legal_rag.deep_read.reading import deep_read as deep_read
+    from legal_rag.deep_read.sandbox import Limits as Limits
+    from legal_rag.deep_read.sandbox import Sandbox as Sandbox
+    from legal_rag.deep_read.sandbox import SandboxResult as SandboxResult
+else:
+    __getattr__ = lazy_exports(__name__, _HOMES)

@@ -3,8 +3,9 @@
 In: text and a schema. Out: entities whose `content[start:end]` is their text. The main names are imported when used.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+from legal_rag.lazy import lazy_exports
 
 _HOMES = {
     "Entity": "entities",
@@ -22,8 +23,18 @@ _HOMES = {
 }
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if TYPE_CHECKING:
+    from legal_rag.extraction.engine import on_demand_extract as on_demand_extract
+    from legal_rag.extraction.engine import run_batch_extraction as run_batch_extraction
+    from legal_rag.extraction.engine import run_extraction as run_extraction
+    from legal_rag.extraction.entities import Entity as Entity
+    from legal_rag.extraction.entities import ExtractionResult as ExtractionResult
+    from legal_rag.extraction.outputs import build_enriched_context as build_enriched_context
+    from legal_rag.extraction.outputs import format_extraction_index as format_extraction_index
+    from legal_rag.extraction.schemas import Schema as Schema
+    from legal_rag.extraction.schemas import get_schema as get_schema
+    from legal_rag.extraction.settings import ExtractionSettings as ExtractionSettings
+    from legal_rag.extraction.store import ExtractionStore as ExtractionStore
+    from legal_rag.extraction.view import view_entities as view_entities
+else:
+    __getattr__ = lazy_exports(__name__, _HOMES)

@@ -3,8 +3,9 @@
 In: a Library. Out: a folder that `datasets` and `legal-rag evaluate` read, each answer the very text of its document.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from legal_rag.lazy import lazy_exports
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checks import QAPair, find_span, qa_reward, span_grounding_reward
 from legal_rag.questions.generate import generate_questions
@@ -21,10 +22,7 @@ __all__ = [
     "span_grounding_reward",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name == "FullQAExtraction":  # only when asked for: importing DSPy takes a second
-        from legal_rag.questions.writer import FullQAExtraction
-
-        return FullQAExtraction
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if TYPE_CHECKING:
+    from legal_rag.questions.writer import FullQAExtraction as FullQAExtraction
+else:  # importing DSPy takes a second
+    __getattr__ = lazy_exports(__name__, {"FullQAExtraction": "writer"})

@@ -4,8 +4,9 @@ It is for models too weak to drive a REPL: they read one text at a time and answ
 when used.
 """
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+from legal_rag.lazy import lazy_exports
 
 _HOMES = {
     "Finding": "findings",
@@ -16,8 +17,11 @@ _HOMES = {
 }
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+if TYPE_CHECKING:
+    from legal_rag.deep_read.plan.findings import Finding as Finding
+    from legal_rag.deep_read.plan.findings import PlanResult as PlanResult
+    from legal_rag.deep_read.plan.journal import FindingsJournal as FindingsJournal
+    from legal_rag.deep_read.plan.run import run_plan as run_plan
+    from legal_rag.deep_read.plan.settings import PlanSettings as PlanSettings
+else:
+    __getattr__ = lazy_exports(__name__, _HOMES)
