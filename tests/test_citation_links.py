@@ -13,7 +13,8 @@ from legal_rag.indexer import IndexConfig, add_documents, build_index, open_inde
 from legal_rag.library import STORE, Library
 from legal_rag.retriever import Retriever
 from legal_rag.scope import own_name_condition
-from legal_rag.store import connect_to_read, present_at
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import present_at
 
 CODE = "Code du travail, article "
 ROWS = [

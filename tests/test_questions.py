@@ -255,7 +255,7 @@ def test_a_document_that_changed_since_is_asked_about_anew(sample_rows, tiny_enc
 
 
 def test_documents_may_be_added_while_questions_are_made(sample_rows, tiny_encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr("legal_rag.store.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("legal_rag.sqlite.PATIENCE_SECONDS", 0.5)
     rows = list(made_up(sample_rows, 6))
     library = library_of(rows[:5], tmp_path, tiny_encoder)
 

@@ -52,7 +52,8 @@ from legal_rag.plaid_writer import copy_shard_without
 from legal_rag.progress import progress
 from legal_rag.runs_folder import runs_taken_along
 from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, discard_vectors, is_complete, shard_home
-from legal_rag.store import connect_to_read, copy_store
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import copy_store
 
 SOURCE_NAMES = {"dataset": "name", "split": "split", "config": "config"}  # in a mapping, and in a manifest
 

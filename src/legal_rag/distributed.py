@@ -12,7 +12,6 @@ process alone.
 
 import json
 import logging
-import sqlite3
 import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -33,6 +32,7 @@ from legal_rag.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors,
 from legal_rag.ray_workers import BuildPlan, DocumentCutter, ShardMaker
 from legal_rag.selection import open_documents
 from legal_rag.shard_draft import ATTEMPTS, discard_attempts, discard_plaid, is_complete, shard_home
+from legal_rag.sqlite import connect_to_write
 from legal_rag.store import StoreWriter
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def store_documents_on_ray(
             bar.update(len(batch))
     store.end_of_source()
     store.commit()
-    with closing(sqlite3.connect(store.path)) as connection:
+    with closing(connect_to_write(store.path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

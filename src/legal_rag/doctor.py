@@ -15,7 +15,8 @@ from legal_rag.lexical import LEXICAL_FOLDER
 from legal_rag.library import ENTITIES, STORE, Library
 from legal_rag.progress import progress
 from legal_rag.shard_draft import sha256_of
-from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import SELECT_DOCUMENTS, document_of_stored, present_at
 
 SHOWN_CHARS = 60  # of a passage in a message
 
@@ -100,9 +101,7 @@ def _entity_problems(library: Library) -> Iterator[str]:
     if not (library.path / ENTITIES).is_file():
         return
     try:
-        with closing(
-            sqlite3.connect((library.path / ENTITIES).absolute().as_uri() + "?mode=ro", uri=True)
-        ) as connection:
+        with closing(connect_to_read(library.path / ENTITIES)) as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             yield f"{ENTITIES}: {verdict}"

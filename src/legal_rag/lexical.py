@@ -21,7 +21,8 @@ import numpy as np
 from legal_rag.corpus import Document
 from legal_rag.names import loosest_of, names_in
 from legal_rag.progress import progress
-from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import SELECT_DOCUMENTS, document_of_stored
 
 if TYPE_CHECKING:
     import tantivy

@@ -7,7 +7,6 @@ In: the folder. Out: its documents and chunks by key, its shards' folders, its m
 import difflib
 import json
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,7 +23,8 @@ from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library_entities import LibraryEntities
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.scope import Condition, citing_condition, conditions_of, naming_condition, own_name_condition
-from legal_rag.store import SELECT_DOCUMENTS, connect_to_read, document_of_stored, present_at
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
+from legal_rag.store import SELECT_DOCUMENTS, document_of_stored, present_at
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -81,7 +81,7 @@ class Library:
         self.manifest = _read_manifest(self.path)
         self.commit = int(self.manifest["commit"])
         self._present = present_at(self.commit)
-        self._local = threading.local()
+        self._connections = ThreadConnections(self.path / STORE, self._connect, answers)
         self._extracted = LibraryEntities(self.path / ENTITIES)
 
     @classmethod
@@ -271,15 +271,11 @@ class Library:
 
     @property
     def _connection(self) -> sqlite3.Connection:
-        # One connection a thread: SQLite's own rule, and it lets threads read at once.
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and not _answers(connection):
-            connection.close()
-            connection = None
-        if connection is None:
-            connection = connect_to_read(self.path / STORE)
-            self.check_unchanged()
-            self._local.connection = connection
+        return self._connections.get()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect_to_read(self.path / STORE)
+        self.check_unchanged()
         return connection
 
     def check_unchanged(self) -> None:
@@ -305,15 +301,6 @@ class Library:
         """  # noqa: S608
         for shard, position, *chunk in self._connection.execute(query, values):
             yield shard, position, StoredChunk(*chunk)
-
-
-def _answers(connection: sqlite3.Connection) -> bool:
-    """Tell whether a connection can read: none can that was open when a writer was killed in the midst of a commit."""
-    try:
-        connection.execute("SELECT 1 FROM documents LIMIT 1")
-    except sqlite3.OperationalError:
-        return False
-    return True
 
 
 def _recover(path: Path) -> Path:

@@ -22,7 +22,8 @@ from legal_rag.lexical import LEXICAL_FOLDER, write_lexical
 from legal_rag.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.runs_folder import runs_taken_along
 from legal_rag.shard_draft import describe_shard, discard_vectors, shard_home
-from legal_rag.store import KEYED_TABLES, PATIENCE_SECONDS, STORED_COLUMNS, connect_to_read, holds_documents
+from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
+from legal_rag.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 
 COMMIT_DOCUMENTS = 100  # taken over in one transaction: few enough that SQLite locks nobody out before its end
 
@@ -166,10 +167,8 @@ class LibraryUpdate:
         self.path, self.manifest = library.path, library.manifest
         self.commit = library.commit + 1
         # Asked by the thread that reads a source, then written to by its caller, never by two at once.
-        self._connection = sqlite3.connect(
-            self.path / STORE, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        with self._transaction():
+        self._connection = connect_to_write(self.path / STORE)
+        with transaction(self._connection):
             self._forget_uncommitted()
 
     def holds(self, document: Document) -> bool:
@@ -195,7 +194,7 @@ class LibraryUpdate:
         if shards:
             write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
         self._connection.execute("ATTACH ? AS other", (str(store),))
-        with self._transaction():
+        with transaction(self._connection):
             self._mark_removed("id IN (SELECT id FROM other.documents)")
             removed = self._removed_now()
         added = self._take_over_rows()
@@ -211,9 +210,9 @@ class LibraryUpdate:
             LookupError: If one is not there; then none is removed.
         """
         ids = list(dict.fromkeys(doc_ids))
-        with self._transaction():
+        with transaction(self._connection):
             for doc_id in ids:
-                if not self._mark_removed("id = ?", doc_id.encode(errors="replace").decode()):
+                if not self._mark_removed("id = ?", parameter(doc_id)):
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._removed_now()
         follow_commit(self.path, self.manifest["lineage"], self.commit)
@@ -223,17 +222,6 @@ class LibraryUpdate:
     def close(self) -> None:
         """Close the store."""
         self._connection.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:  # an interruption, too, must leave nothing half-done
-            if self._connection.in_transaction:  # SQLite itself rolls back where the disk is full
-                self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
 
     def _forget_uncommitted(self) -> None:
         """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
@@ -259,7 +247,7 @@ class LibraryUpdate:
         columns, added = ", ".join(STORED_COLUMNS), Rows(0, 0)
         for start in range(0, n_others, COMMIT_DOCUMENTS):
             some = (start, start + COMMIT_DOCUMENTS)
-            with self._transaction():
+            with transaction(self._connection):
                 documents = self._connection.execute(
                     f"INSERT INTO documents (document_key, {columns}, added) SELECT document_key + ?, {columns}, ?"  # noqa: S608
                     " FROM other.documents WHERE document_key > ? AND document_key <= ?",

@@ -23,7 +23,8 @@ from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder
 from legal_rag.progress import progress
 from legal_rag.shard_draft import ShardDraft, discard_attempts, discard_plaid, is_complete, shard_home
-from legal_rag.store import SELECT_DOCUMENTS, StoreWriter, connect_to_read, document_of_stored
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
 
 WINDOW_CHUNKS = 256  # chunks encoded at a time, and lost by a kill: enough for batches of like lengths
 COMMIT_DOCUMENTS = 200  # stored before others see them, and lost by a kill

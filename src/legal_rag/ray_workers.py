@@ -8,7 +8,6 @@ import json
 import os
 import platform
 import shutil
-import sqlite3
 import tempfile
 from collections import deque
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ from legal_rag.pipeline import (
     write_shards,
 )
 from legal_rag.shard_draft import ATTEMPTS, adopt_shard, is_complete, shard_home
+from legal_rag.sqlite import connect_snapshot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
     attempt = Path(tempfile.mkdtemp(prefix=whose, dir=plan.folder / ATTEMPTS))
     try:
         with (
-            closing(_connect_to_still_store(plan.folder / STORE)) as connection,
+            closing(connect_snapshot(plan.folder / STORE)) as connection,
             prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as windows,
         ):
             deque(write_shards(attempt, windows, plan.identity.dim, plan.settings, watch), maxlen=0)
@@ -127,9 +127,3 @@ def _tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
     except (OSError, ValueError) as error:
         raise OSError(f"the encoder cannot be used on {platform.node()}: {error}") from error
     return encoder, build_chunker(plan.chunks, encoder.count_tokens, encoder.identity.document_length)
-
-
-def _connect_to_still_store(path: Path) -> sqlite3.Connection:
-    """Open a store that nobody writes to any more, without locks, which not every shared storage has."""
-    uri = path.absolute().as_uri() + "?mode=ro&immutable=1"
-    return sqlite3.connect(uri, uri=True, check_same_thread=False)

@@ -16,9 +16,7 @@ from typing import Any
 from legal_rag.chunking import Chunk
 from legal_rag.corpus import Document
 from legal_rag.names import cited_by, own_names
-
-PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
-READ_CACHE_KB = 512  # of each thread's connection: few pages are read twice, and the system keeps those as well
+from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
 SCHEMA = """
 CREATE TABLE documents (
@@ -59,9 +57,15 @@ SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noq
 JSON_COLUMNS = ("applied_laws", "extra")
 
 
-def present_at(commit: int) -> str:
-    """Return the SQL condition that a document was in the corpus at a commit."""
-    return f"(added <= {commit:d} AND (removed IS NULL OR removed > {commit:d}))"
+def present_at(commit: int, alias: str = "") -> str:
+    """Return the SQL condition that a document was in the corpus at a commit.
+
+    Args:
+        commit: The commit.
+        alias: What the query calls the table of documents, where others have such columns too.
+    """
+    table = f"{alias}." if alias else ""
+    return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
 
 
 def document_of_stored(row: Sequence[Any]) -> Document:
@@ -72,38 +76,15 @@ def document_of_stored(row: Sequence[Any]) -> Document:
     return Document(**values)
 
 
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a store for reading only.
-
-    What a commit that was killed left half-written is rolled back first; SQLite does that for a writer alone.
-    """
-    connection = _read_only(path)
-    try:
-        connection.execute("SELECT 1 FROM documents LIMIT 1")
-    except sqlite3.OperationalError:
-        connection.close()
-        with sqlite3.connect(path, timeout=PATIENCE_SECONDS) as writer:
-            writer.execute("SELECT 1 FROM documents LIMIT 1")
-        writer.close()
-        connection = _read_only(path)
-    connection.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")  # only now: it reads the store
-    return connection
-
-
 def holds_documents(path: Path) -> bool:
     """Tell whether a store is there and any document is in it."""
     if not path.is_file():
         return False
     try:
-        with closing(_read_only(path)) as connection:
+        with closing(connect_to_read(path)) as connection:
             return connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None
     except sqlite3.DatabaseError:
         return False
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    address = path.absolute().as_uri() + "?mode=ro"
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)
 
 
 class StoreWriter:
@@ -126,7 +107,7 @@ class StoreWriter:
         self._on_forget = on_forget
         self.n_documents = self.n_chunks = 0
         # Filled by one thread, finished by another, never by two at once.
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._connection = connect_to_write(path)
         try:
             self._begin()
         except BaseException:  # an interruption, too, must not leave the file open
@@ -217,10 +198,9 @@ class StoreWriter:
             return
         # First the shards: after a kill in between, the documents are still there to be forgotten again.
         self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
-        self._connection.execute("BEGIN")
-        for table in KEYED_TABLES:
-            self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
-        self.commit()
+        with transaction(self._connection):
+            for table in KEYED_TABLES:
+                self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
 
 
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:
@@ -232,7 +212,7 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
         commit: Documents that were removed by then are left out.
         moves: Shard and position before, shard and position after, of every chunk that stays.
     """
-    with closing(sqlite3.connect(target, isolation_level=None)) as connection:
+    with closing(connect_to_write(target)) as connection:
         connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA}")
         connection.execute("ATTACH ? AS source", (str(source),))
         connection.execute("BEGIN")

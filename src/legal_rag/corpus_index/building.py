@@ -7,7 +7,7 @@ taken up where it stopped, and gives the same index; so does one on several core
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -23,12 +23,13 @@ from legal_rag.corpus_index.reading import CorpusIndex
 from legal_rag.corpus_index.records import DocumentIndex
 from legal_rag.corpus_index.rows import Row, assign_all, posted, put_rows
 from legal_rag.corpus_index.section_summaries import SubModel
-from legal_rag.corpus_index.tables import FORMAT_VERSION, connect_to_write, read_meta, write_meta
+from legal_rag.corpus_index.tables import FORMAT_VERSION, open_to_write, read_meta, write_meta
 from legal_rag.corpus_index.terms import read_terms
 from legal_rag.folders import beside, locked, sync
 from legal_rag.library import CORPUS_INDEX, STORE, Library
 from legal_rag.progress import progress
-from legal_rag.store import DOCUMENT_COLUMNS, connect_to_read, document_of_stored, present_at
+from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
+from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 
 BATCH = 100  # documents described at once
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)
@@ -135,12 +136,12 @@ def _of_same_build(library: Library) -> Path | None:
 def _begun(path: Path, key: dict[str, object]) -> sqlite3.Connection:
     """Open what an earlier attempt left, if it was the same; else begin anew."""
     if path.is_file():
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(connect_to_write(path)) as connection:
             same = _meta_or_nothing(connection).get("building") == key
         if not same:
             for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
                 leftover.unlink(missing_ok=True)
-    connection = connect_to_write(path)
+    connection = open_to_write(path)
     # With a journal of its own, what was written outlives a kill, and the processes that describe can read it.
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
@@ -187,7 +188,7 @@ class _Filling:
         describe_range = partial(_describe_range, self._store, self._commit, known)
         with progress("Describing", total=self.n_documents, unit=" docs") as bar:
             for rows in self.workers.map(describe_range, ranges):
-                with _transaction(self._connection):
+                with transaction(self._connection):
                     put_rows(self._connection, rows)
                 bar.update(len(rows))
 
@@ -200,13 +201,13 @@ class _Filling:
         """Find clusters and topics; each document goes into its nearest one."""
         drawn = (weights for _, doc_id, weights in posted(self._connection) if is_counted(doc_id, self.n_documents))
         centres = fit_centres(drawn)
-        with _transaction(self._connection):
+        with transaction(self._connection):
             write_centres(self._connection, centres, centres.labels(statistics.shown))
             assign_all(self._connection, centres)
 
     def finished(self, key: dict[str, object]) -> None:
         """Say that the index is whole, and leave one file that needs no journal."""
-        with _transaction(self._connection):
+        with transaction(self._connection):
             total = "INSERT OR REPLACE INTO totals SELECT ?, COUNT(*), COALESCE(SUM(char_count), 0) FROM documents"
             self._connection.execute(total, (self._commit,))
             self._connection.execute("DELETE FROM meta WHERE name = 'building'")
@@ -232,7 +233,7 @@ def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> 
 @lru_cache(1)
 def _statistics_in(index: Path) -> TermStatistics:
     """Read the statistics of an index, once in each process that works for this one."""
-    with closing(sqlite3.connect(index)) as connection:
+    with closing(connect_to_read(index)) as connection:
         return read_statistics(connection)
 
 
@@ -251,15 +252,3 @@ def _documents(connection: sqlite3.Connection, commit: int, keys: KeyRange) -> I
     """  # noqa: S608
     for key, added, *values in connection.execute(query, keys):
         yield key, added, document_of_stored(values)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:  # an interruption, too, must leave nothing half-done
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from legal_rag.corpus_index.frozen import read_centres
-from legal_rag.corpus_index.tables import checked_meta, connect_to_read, present_at
+from legal_rag.corpus_index.tables import checked_meta
 from legal_rag.library import CORPUS_INDEX, STORE, Library
+from legal_rag.sqlite import connect_to_read
+from legal_rag.store import present_at
 
 AGAIN = "'legal-rag corpus-index' makes it anew"
 
@@ -38,7 +40,7 @@ def index_problems(library: Library) -> Iterator[str]:
 
 def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
     """Compare which documents there are with the store, and look for rows of documents that there are not."""
-    here = f"SELECT document_key, id FROM main.documents AS i WHERE {present_at(commit)}"  # noqa: S608
+    here = f"SELECT document_key, id FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
     there = f"SELECT document_key, id FROM corpus.documents AS d WHERE {present_at(commit, 'd')}"  # noqa: S608
     for what, query in (
         ("is not in it", f"{there} EXCEPT {here} LIMIT 1"),
@@ -54,7 +56,7 @@ def _document_problems(connection: sqlite3.Connection, commit: int) -> Iterator[
 
 def _total_problems(connection: sqlite3.Connection, commit: int) -> Iterator[str]:
     told = connection.execute("SELECT documents, chars FROM totals WHERE at_commit = ?", (commit,)).fetchone()
-    counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents AS i WHERE {present_at(commit)}"  # noqa: S608
+    counted = f"SELECT COUNT(*), COALESCE(SUM(char_count), 0) FROM main.documents AS i WHERE {present_at(commit, 'i')}"  # noqa: S608
     found = connection.execute(counted).fetchone()
     if told != found:
         yield f"{CORPUS_INDEX}: says {told} documents and characters, holds {found} ({AGAIN})"

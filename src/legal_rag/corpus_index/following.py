@@ -14,7 +14,7 @@ from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.describing import describe
 from legal_rag.corpus_index.frozen import read_centres, read_statistics
 from legal_rag.corpus_index.rows import Row, forget_after, put_rows
-from legal_rag.corpus_index.tables import checked_meta, connect_to_write
+from legal_rag.corpus_index.tables import checked_meta, open_to_write
 from legal_rag.corpus_index.terms import read_terms
 from legal_rag.library import CORPUS_INDEX, STORE
 from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored
@@ -39,7 +39,7 @@ def follow_commit(folder: Path, lineage: str, commit: int) -> None:
     if not path.is_file():
         return
     try:
-        with closing(connect_to_write(path)) as connection:
+        with closing(open_to_write(path)) as connection:
             checked_meta(connection, path, lineage, commit - 1)
             connection.execute("ATTACH ? AS corpus", (str(folder / STORE),))
             connection.execute("BEGIN IMMEDIATE")

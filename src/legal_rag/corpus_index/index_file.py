@@ -4,13 +4,14 @@ In: a Library. Out: rows. What is wrong with the file is told when it is opened.
 """
 
 import sqlite3
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from legal_rag.corpus_index.tables import BUILD_COMMAND, checked_meta, connect_to_read, present_at, storable
+from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta
 from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
+from legal_rag.store import present_at
 
 PAGE = 500  # rows read at once
 
@@ -47,33 +48,34 @@ class IndexFile:
         if not self.path.is_file():
             raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
         self._entities = library.path / ENTITIES
-        self._present = present_at(library.commit)
-        self._local = threading.local()
+        self._present = present_at(library.commit, "i")
+        self._connections = ThreadConnections(self.path, self._connect, self._is_usable)
         self.meta: Mapping[str, Any] = {}
         _ = self._connection  # from now on what is wrong with it is told
 
     @property
     def _connection(self) -> sqlite3.Connection:
-        # One connection a thread: SQLite's own rule, and it lets threads read at once; it is closed with its thread.
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None and not self._local.with_entities and self._entities.is_file():
-            connection = None  # they were extracted since
-        if connection is None:
-            self._local.with_entities = self._entities.is_file()
-            connection, self.meta = self._opened()
-            self._local.connection = connection
-        return connection
+        return self._connections.get()
 
-    def _opened(self) -> tuple[sqlite3.Connection, dict[str, Any]]:
+    def _connect(self) -> sqlite3.Connection:
         library = self.library
+        files = {"corpus": library.path / STORE, "entities": self._entities}
         try:
-            connection = connect_to_read(self.path, corpus=library.path / STORE, entities=self._entities)
+            connection = connect_to_read(self.path, cache_kb=CACHE_KB, **files)
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
-        return connection, checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
+        self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
+        return connection
+
+    def _is_usable(self, connection: sqlite3.Connection) -> bool:
+        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
+        if not answers(connection):
+            return False
+        attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}
+        return "entities" in attached or not self._entities.is_file()
 
     def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        return self._connection.execute(query, [storable(value) for value in values])
+        return self._connection.execute(query, [parameter(value) for value in values])
 
     def _one(self, query: str, *values: Any) -> Any:
         return self._execute(query, *values).fetchone()

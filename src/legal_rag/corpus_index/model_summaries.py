@@ -17,7 +17,7 @@ from legal_rag.languages import is_french
 from legal_rag.progress import progress
 from legal_rag.reading_window import READ_CHARS
 from legal_rag.sentences import cut_at_blanks
-from legal_rag.store import connect_to_read
+from legal_rag.sqlite import connect_to_read
 
 ASKED_TO = "asked_to"  # in `meta` of a build: the key of the last document that the model was asked about
 AT_ONCE = 8  # documents

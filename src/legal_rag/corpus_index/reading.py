@@ -15,10 +15,11 @@ from legal_rag.corpus_index.entries import SELECT_ENTRIES, Entry, meta_of
 from legal_rag.corpus_index.index_file import PAGE, IndexFile
 from legal_rag.corpus_index.mappings import LookUp
 from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
-from legal_rag.corpus_index.tables import present_at, storable
 from legal_rag.corpus_index.words import asked_terms
 from legal_rag.filters import Filters
 from legal_rag.library import Library
+from legal_rag.sqlite import parameter
+from legal_rag.store import present_at
 
 MOST_WORDS = 50  # asked for at once: no document has as many keywords
 
@@ -301,7 +302,7 @@ class CorpusIndex(IndexFile):
         return int(row[0])
 
     def _nearest(self, doc_id: Any) -> str | None:
-        return self.library.nearest_id(str(storable(doc_id)))
+        return self.library.nearest_id(str(parameter(doc_id)))
 
     def _ids(self) -> Iterator[str]:
         query = f"""

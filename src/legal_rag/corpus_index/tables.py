@@ -7,11 +7,10 @@ store's do; the numbers of a full build, by which later documents are judged, st
 import json
 import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from legal_rag.store import PATIENCE_SECONDS
+from legal_rag import sqlite
 
 FORMAT_VERSION = 1
 CACHE_KB = 4000  # of each file, for each thread: what a frequent term leads to is many pages
@@ -58,42 +57,12 @@ KEYED_TABLES = (
 )  # those with a document's key, the ones that refer to others first
 
 
-def present_at(commit: int, alias: str = "i") -> str:
-    """Return the SQL condition that a row of `documents` was in the corpus at a commit."""
-    return f"({alias}.added <= {commit:d} AND ({alias}.removed IS NULL OR {alias}.removed > {commit:d}))"
-
-
-def connect_to_read(path: Path, **others: Path) -> sqlite3.Connection:
-    """Open an index for reading only, with other files beside it by name: `corpus`, `entities`, if they are there."""
-    connection = _read_only(path)
-    try:
-        connection.execute("SELECT 1 FROM meta LIMIT 1")
-    except sqlite3.OperationalError:  # what a kill left half-written is rolled back by a writer alone
-        connection.close()
-        with closing(sqlite3.connect(path, timeout=PATIENCE_SECONDS)) as writer:
-            writer.execute("SELECT 1 FROM sqlite_master LIMIT 1")
-        connection = _read_only(path)
-    for name, file in others.items():
-        if file.is_file():
-            connection.execute(f"ATTACH ? AS {name}", (file.absolute().as_uri() + "?mode=ro",))
-            connection.execute(f"PRAGMA {name}.cache_size = -{CACHE_KB}")
-    connection.execute(f"PRAGMA main.cache_size = -{CACHE_KB}")
-    return connection
-
-
-def connect_to_write(path: Path) -> sqlite3.Connection:
+def open_to_write(path: Path) -> sqlite3.Connection:
     """Open an index for writing; its tables are made where there is none."""
-    connection = sqlite3.connect(path, timeout=PATIENCE_SECONDS, isolation_level=None)
+    connection = sqlite.connect_to_write(path)
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
     return connection
-
-
-def storable(value: Any) -> Any:
-    """Return a value as SQLite takes it: half a surrogate pair becomes a question mark, as in the store."""
-    if isinstance(value, str):
-        return value.encode(errors="replace").decode()
-    return None if isinstance(value, int) and abs(value) >= 2**63 else value
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -125,8 +94,3 @@ def checked_meta(connection: sqlite3.Connection, path: Path, lineage: str, commi
     if not counted:  # who wrote to the Library knew of no index, or found it damaged; or it was built since
         raise ValueError(f"{path} knows nothing of the Library's commit {commit} (open that again, or {BUILD_COMMAND})")
     return meta
-
-
-def _read_only(path: Path) -> sqlite3.Connection:
-    address = path.absolute().as_uri() + "?mode=ro"
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, check_same_thread=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from legal_rag.folders import sync
 from legal_rag.library import ENTITIES
-from legal_rag.store import PATIENCE_SECONDS
+from legal_rag.sqlite import connect_to_read, connect_to_write
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def entities_taken_along(old: Path, new: Path) -> Iterator[None]:
     if not source.is_file():
         yield
         return
-    with closing(sqlite3.connect(source, timeout=PATIENCE_SECONDS, isolation_level=None)) as connection:
+    with closing(connect_to_write(source)) as connection:
         _copy(connection, source, new / ENTITIES)
         yield  # the connection, and with it its lock, goes with the old file
 
@@ -56,7 +56,7 @@ def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     try:
         connection.execute("BEGIN IMMEDIATE")  # from now on nobody else writes
-        with closing(sqlite3.connect(source)) as reader:
+        with closing(connect_to_read(source)) as reader:
             reader.execute("VACUUM INTO ?", (str(target),))  # what was forgotten stays behind
     except sqlite3.OperationalError:  # such as a full disk
         raise

@@ -10,14 +10,39 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
+
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.store_connections import StoreConnections
+from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
+FORMAT_VERSION = 1
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS recipes (
+    recipe_key TEXT PRIMARY KEY, schema_name TEXT NOT NULL, schema_version TEXT NOT NULL, model_id TEXT NOT NULL,
+    passes INTEGER NOT NULL, prompt_hash TEXT NOT NULL, max_char_buffer INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS results (
+    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (text_hash, recipe_key)
+);
+CREATE TABLE IF NOT EXISTS replies (
+    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, prompt_hash TEXT NOT NULL, pass INTEGER NOT NULL,
+    reply TEXT NOT NULL, PRIMARY KEY (text_hash, recipe_key, prompt_hash, pass)
+);
+CREATE TABLE IF NOT EXISTS held (
+    doc_id TEXT PRIMARY KEY, content_hash TEXT NOT NULL, text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS held_by_text ON held (text_hash, recipe_key);
+CREATE TABLE IF NOT EXISTS terms (
+    term TEXT NOT NULL, doc_id TEXT NOT NULL, class TEXT NOT NULL, PRIMARY KEY (term, doc_id, class)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS terms_by_document ON terms (doc_id);
+"""
 
 
 class Recipe(NamedTuple):
@@ -57,7 +82,13 @@ class ExtractionStore:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = _default_path() if path is None else Path(path)
-        self._connections = StoreConnections(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._connections = ThreadConnections(self.path, self._connect)
+        try:
+            _prepare(self._connections.get(), self.path)
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> "ExtractionStore":
         return self
@@ -83,7 +114,7 @@ class ExtractionStore:
         Raises:
             ValueError: If the result has gaps.
         """
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             _put(connection, text_hash(text), recipe, result)
 
     def invalidate(self, text: str, recipe: Recipe | None = None) -> None:
@@ -91,7 +122,7 @@ class ExtractionStore:
         condition, values = "text_hash = ?", [text_hash(text)]
         if recipe is not None:
             condition, values = f"{condition} AND recipe_key = ?", [*values, recipe.key]
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             sql = f"SELECT doc_id FROM held WHERE {condition}"  # noqa: S608
             _drop(connection, [doc_id for (doc_id,) in connection.execute(sql, values)])
             for table in ("results", "replies"):
@@ -99,7 +130,7 @@ class ExtractionStore:
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             for table in ("results", "replies", "held", "terms", "recipes"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608
 
@@ -114,7 +145,7 @@ class ExtractionStore:
     def put_reply(self, text_hash: str, recipe_key: str, prompt_hash: str, number_of_pass: int, reply: str) -> None:
         """Keep a model's reply; it outlives this process, however that ends."""
         values = (text_hash, recipe_key, prompt_hash, number_of_pass, reply)
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", values)
 
     # --- a Library's documents
@@ -145,7 +176,7 @@ class ExtractionStore:
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Do for many documents what `hold` does for one: all of them, or none."""
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
                 _drop(connection, [doc_id])
@@ -191,7 +222,7 @@ class ExtractionStore:
 
     def drop(self, doc_ids: Iterable[str]) -> None:
         """Forget documents, and what was extracted of them; unknown ones do no harm."""
-        with self._connections.writing() as connection:
+        with self._writing() as connection:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
@@ -211,6 +242,14 @@ class ExtractionStore:
         """Tell whether any document has a term of a class; for one that none has, all terms are read."""
         return self._row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
 
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect_as_allowed(self.path)
+        connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
+        return connection
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return transaction(self._connections.get())
+
     def _row(self, sql: str, *values: Any) -> Any:
         return self._connections.get().execute(sql, values).fetchone()
 
@@ -219,6 +258,23 @@ class ExtractionStore:
 
 
 _RECIPE = ", ".join(Recipe._fields)
+
+
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+# SQLite does not wait for others when a file's kind of journal is changed.
+@retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
+       reraise=True)  # fmt: skip
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of a new file; refuse one that a later version wrote."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > FORMAT_VERSION:
+        raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
+    if version < FORMAT_VERSION:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
 
 
 def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:

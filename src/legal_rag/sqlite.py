@@ -1,0 +1,177 @@
+"""Open SQLite files, one connection a thread, and run transactions on them.
+
+A reader never writes, except that what a killed writer left half-written is rolled back when a file is opened.
+"""
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
+READ_CACHE_KB = 512  # of each connection: few pages are read twice, and the system keeps those as well
+ANY_ROW = "SELECT 1 FROM sqlite_master LIMIT 1"  # reads the file, whatever tables are in it
+
+
+def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Path) -> sqlite3.Connection:
+    """Open a file for reading only; safe to hand from thread to thread.
+
+    Args:
+        path: The file.
+        cache_kb: Pages kept in memory, of it and of each attached file.
+        attached: Other files by schema name; those that are not there are left out.
+
+    Raises:
+        sqlite3.DatabaseError: If the file is missing or damaged.
+    """
+    connection = _read_only(path)
+    try:
+        connection.execute(ANY_ROW)
+    except sqlite3.OperationalError:  # only a writer can roll back what a kill left half-written
+        connection.close()
+        with closing(connect_to_write(path)) as writer:
+            writer.execute(ANY_ROW)
+        connection = _read_only(path)
+    for name, file in attached.items():
+        if file.is_file():
+            connection.execute(f"ATTACH ? AS {name}", (_address(file, "mode=ro"),))
+            connection.execute(f"PRAGMA {name}.cache_size = -{cache_kb:d}")
+    connection.execute(f"PRAGMA main.cache_size = -{cache_kb:d}")  # only now: it reads the file
+    return connection
+
+
+def connect_to_write(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    """Open a file for reading and writing, in autocommit mode: see `transaction`. It is created if it is not there.
+
+    Args:
+        path: The file.
+        patience: Seconds to wait for another process's lock; None is `PATIENCE_SECONDS`.
+    """
+    timeout = PATIENCE_SECONDS if patience is None else patience
+    return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+
+
+def connect_snapshot(path: Path) -> sqlite3.Connection:
+    """Open a file that nobody writes to: without locks or a journal, which not every storage or user can have."""
+    address = _address(path, "mode=ro&immutable=1")
+    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def connect_as_allowed(path: Path, patience: float | None = None) -> sqlite3.Connection:
+    """Open a file for reading and writing, or as a snapshot where this user can write neither into nor beside it."""
+    # Who cannot write beside a file cannot keep the journal that reading takes, either.
+    if path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return connect_snapshot(path)
+    return connect_to_write(path, patience)
+
+
+def answers(connection: sqlite3.Connection) -> bool:
+    """Tell whether a connection can read: none can that was open when a writer was killed in the midst of a commit."""
+    try:
+        connection.execute(ANY_ROW)
+    except sqlite3.OperationalError:
+        return False
+    return True
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Commit what the block writes, all of it or, after an error or an interruption, none."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        if connection.in_transaction:  # SQLite itself rolls back where the disk is full
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def parameter(value: Any) -> Any:
+    """Return a value that SQLite takes for a parameter and that equals what is stored, or nothing that is.
+
+    Half a surrogate pair becomes a question mark; an integer of more than 64 bits becomes NULL.
+    """
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    return None if isinstance(value, int) and abs(value) >= 2**63 else value
+
+
+class ThreadConnections:
+    """One connection for each thread of each process: what SQLite asks for, and threads read at the same time.
+
+    A thread's connection is closed with its thread, or by `close`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        connect: Callable[[], sqlite3.Connection],
+        is_usable: Callable[[sqlite3.Connection], bool] = lambda _: True,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            path: The file, for error messages.
+            connect: Opens a connection to it that may be closed by another thread.
+            is_usable: Whether a connection opened before can still be used; else another takes its place.
+        """
+        self._path, self._connect, self._is_usable = path, connect, is_usable
+        self._local, self._lock = threading.local(), threading.Lock()
+        self._open: weakref.WeakSet[_Held] = weakref.WeakSet()
+        self._inherited: list[_Held] = []
+        self._is_closed = False
+
+    def get(self) -> sqlite3.Connection:
+        """Return this thread's connection.
+
+        Raises:
+            ValueError: If the connections were closed.
+        """
+        held: _Held | None = getattr(self._local, "held", None)
+        if held is not None and held.process != os.getpid():  # must be neither used nor closed by a forked process
+            self._inherited.append(held)
+            held = None
+        if held is None or not self._is_usable(held.connection):
+            held = self._local.held = self._opened()
+        return held.connection
+
+    def _opened(self) -> "_Held":
+        self._require_open()
+        held = _Held(self._connect())
+        with self._lock:
+            self._require_open()
+            self._open.add(held)
+        return held
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ValueError(f"the store {self._path} was closed")
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            self._is_closed = True
+            for held in list(self._open):
+                held.connection.close()
+            self._open.clear()
+
+
+class _Held:
+    """A thread's connection, and the process that opened it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection, self.process = connection, os.getpid()
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    address = _address(path, "mode=ro")
+    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _address(path: Path, options: str) -> str:
+    return f"{path.absolute().as_uri()}?{options}"
