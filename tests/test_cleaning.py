@@ -1,13 +1,17 @@
 """Cleaning: what is markup goes, what is text stays character for character, and no text takes long."""
 
+import datetime
+import math
 import time
 import unicodedata
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from legal_rag.cleaning import clean_text
+from legal_rag.cleaning import clean_text, json_safe
 
 # Letters that meet each other as tags, references, comments and decomposed letters more often than chance has it.
 MARKUP = st.text(st.sampled_from("<>/&;#!-=\"' \n\t\x00\ud800bpxilt\u0301é…")) | st.lists(
@@ -130,3 +134,37 @@ def test_a_hostile_text_takes_linear_time(text):
     started = time.process_time()
     clean_text(text)
     assert time.process_time() - started < 2  # a quadratic pattern takes many
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+
+@dataclass
+class Holder:
+    pair: Pair
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        ("a\ud800\x00b", "a\ufffd\ufffdb"),
+        (True, True),
+        (2**70, 2**70),
+        (math.nan, None),
+        (-math.inf, None),
+        ({1: "x", "\udfff": None}, {"1": "x", "\ufffd": None}),
+        ((1, [2, ("3",)]), [1, [2, ["3"]]]),
+        ({3, 1, 2}, [1, 2, 3]),
+        (Pair(1, Pair("\ud800", 0.5)), {"left": 1, "right": {"left": "\ufffd", "right": 0.5}}),
+        (Holder(Pair((), {})), {"pair": {"left": [], "right": {}}}),
+        (datetime.date(2020, 1, 2), "2020-01-02"),
+    ],
+)
+def test_any_value_has_a_form_that_json_and_text_stores_can_hold(value, plain):
+    assert json_safe(value) == plain
+
+
+def test_what_json_has_no_form_for_is_written_as_the_caller_wishes():
+    assert json_safe([math.nan, b"x"], text_of=lambda value: f"<{len(value)}>", keep_nan=True) == ["nan", "<1>"]

@@ -16,7 +16,6 @@ from legal_rag.citation_markers import format_marker
 from legal_rag.citations import Citation
 from legal_rag.prediction import CitedDocument, Event, Passage, Prediction, TokenMatch
 from legal_rag.report import french_date, render_answer, show_answer
-from legal_rag.value_types import require_type
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
@@ -391,32 +390,26 @@ def test_a_saved_run_has_the_same_report():
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [
-        ({"question": 3}, "question must be of type str, got a int"),
-        ({"mode": "<b>"}, "mode must be of type .*Literal.*, got '<b>'"),
-        ({"status": "nouveau"}, "status must be of type"),
-        ({"notice": ["x"]}, "notice must be of type str, got a list"),
-        ({"citations": [citation(status="sûr")]}, r"citations\[0\].status must be of type"),
-        ({"citations": [citation()._replace(char_start="1")]}, r"char_start must be of type int, got '1'"),
-        ({"evidence": [passage(score=float("nan"))]}, r"evidence\[0\].score must be of type float, got nan"),
-        ({"evidence": [passage(score=10**400)]}, "score must be of type float, got a int that is too large"),
-        ({"evidence": [passage(matches=(TokenMatch(0, 1, 2, 3, None),))]}, r"matches\[0\].similarity must be"),
-        ({"evidence": "x"}, "evidence must be of type list"),
-        ({"events": [Event("dance", "", {}, [], 1.0)]}, r"events\[0\].type must be of type"),
-        ({"events": [Event("read", "", {1: 2}, [], 1.0)]}, r"a key of events\[0\].input must be of type str"),
-        ({"usage": Usage(cost=float("inf"))}, "usage.cost must be of type float, got inf"),
-        ({"documents": [None]}, r"documents\[0\] must be of type CitedDocument, got a NoneType"),
-        ({"grounding_rate": True}, "grounding_rate must be of type float, got a bool"),
+        ({"question": 3}, "^question should be a valid string, got 3$"),
+        ({"mode": "<b>"}, "^mode should be 'evidence', .*, got '<b>'$"),
+        ({"status": "nouveau"}, "^status should be 'answered', .*, got 'nouveau'$"),
+        ({"notice": ["x"]}, r"^notice should be a valid string, got \['x'\]$"),
+        ({"citations": [citation(status="sûr")]}, r"^citations\[0\].status should be 'verified', .*, got 'sûr'$"),
+        ({"citations": [citation()._replace(char_start="1")]}, r"^citations\[0\].char_start should be .* integer, got '1'$"),
+        ({"evidence": [passage(score=float("nan"))]}, r"^evidence\[0\].score should be a finite number, got nan$"),
+        ({"evidence": [passage(score=10**400)]}, r"^evidence\[0\].score should be a valid number, got 10+\.\.\.0+$"),
+        ({"evidence": [passage(matches=(TokenMatch(0, 1, 2, 3, None),))]}, r"matches\[0\].similarity should be .*, got None$"),
+        ({"evidence": "x"}, "^evidence should be a valid list, got 'x'$"),
+        ({"events": [Event("dance", "", {}, [], 1.0)]}, r"^events\[0\].type should be 'search', .*, got 'dance'$"),
+        ({"events": [Event("read", "", {1: 2}, [], 1.0)]}, r"^events\[0\].input\[1\].* should be a valid string, got 1$"),
+        ({"usage": Usage(cost=float("inf"))}, "^usage.cost should be a finite number, got inf$"),
+        ({"documents": [None]}, r"^documents\[0\] should be .* an instance of CitedDocument, got None$"),
+        ({"grounding_rate": True}, "^grounding_rate should be a valid number, got True$"),
     ],
 )  # fmt: skip
 def test_a_saved_run_whose_values_are_of_other_types_is_refused(changed, problem):
     with pytest.raises(ValueError, match=problem):
         render_answer(replace(prediction("Oui"), **changed))
-
-
-def test_types_that_are_no_classes_are_checked_too():
-    require_type((1, 2), tuple[int, ...], "them")
-    with pytest.raises(ValueError, match=r"them\[1\] must be of type int, got 'x'"):
-        require_type((1, "x"), tuple[int, ...], "them")
 
 
 def test_arguments_of_any_depth_and_kind_are_told():

@@ -139,11 +139,11 @@ def test_what_is_no_run_s_id_is_refused(store, run_id):
         ("{}", "KeyError: 'format_version'"),
         ('{"format_version": 99, "saved_at": "", "prediction": {}}', "its format is 99, this version reads 1"),
         ('{"format_version": 1, "saved_at": ""}', "KeyError: 'prediction'"),
-        ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved run"),
+        ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved run: question is missing, got {}"),
         ('{"format_version": 1, "saved_at": "", "prediction": 7}', "not a saved run"),
         (
             json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record() | {"seconds": "x"}}),
-            "prediction.seconds must be of type float, got 'x'",
+            "not a saved run: seconds should be a valid number, unable to parse string as a number, got 'x'",
         ),
         ("[" * 100_000, "RecursionError"),
         (b"\xff\xfe\x00", "UnicodeDecodeError"),

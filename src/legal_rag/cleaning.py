@@ -5,9 +5,14 @@ Cleaning a clean text changes nothing, so a text may pass here any number of tim
 """
 
 import html
+import math
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
 from html.entities import html5
+from typing import Any
 
 BLOCK_TAGS = frozenset(
     "address article aside blockquote center dd details dialog div dl dt fieldset figcaption figure footer form "
@@ -61,6 +66,37 @@ def clean_text(text: str, *, is_html: bool = False) -> str:
 def storable(text: str) -> str:
     """Return `text` with each character that cannot be written as UTF-8 or into a text store made U+FFFD."""
     return UNSTORABLE.sub("\ufffd", text)
+
+
+def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool = False) -> Any:
+    """Return a value as JSON in UTF-8 and every text store can hold it.
+
+    Tuples and sets become lists; named tuples and dataclasses become objects, by their fields.
+
+    Args:
+        value: Any value, nested in any way but not in itself.
+        text_of: Writes what JSON has no form for.
+        keep_nan: Write numbers that are not finite as text; else they become null.
+
+    Raises:
+        RecursionError: If it is nested too deeply.
+    """
+    within = partial(json_safe, text_of=text_of, keep_nan=keep_nan)
+    if isinstance(value, str):
+        return storable(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value) if keep_nan else None
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {storable(str(name)): within(one) for name, one in value.items()}
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    return [within(one) for one in value] if isinstance(value, list | tuple) else storable(text_of(value))
 
 
 def _clean_once(text: str, *, is_html: bool) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from legal_rag.cleaning import clean_text, storable
+from legal_rag.cleaning import clean_text, json_safe, storable
 from legal_rag.legal_patterns import find_dates
 from legal_rag.sources import BadRecord, Record, open_source
 
@@ -170,7 +170,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
         content=clean,
         applied_laws=tuple(dict.fromkeys(laws)),
         config=_text(row.pop("config", None)) or record.config,
-        extra={key: value for key, value in _plain(row).items() if value not in (None, "", [], {})},
+        extra={key: value for key, value in json_safe(row, text_of=_text).items() if value not in (None, "", [], {})},
         **fields,
     )
 
@@ -204,14 +204,3 @@ def _iso_date(text: str) -> str:
         return match.group(1)
     named = find_dates(text)  # "8 novembre 2023"
     return named[0].value.isoformat() if [one[1:] for one in named] == [(0, len(text))] else text
-
-
-def _plain(value: Any) -> Any:
-    """Make a source's value storable as JSON: dates and the like as text, containers in depth."""
-    if isinstance(value, Mapping):
-        return {storable(str(key)): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON has no such numbers
-    return value if isinstance(value, bool | int | float) or value is None else _text(value)

@@ -1,10 +1,16 @@
 """What every agent returns: an answer, what it rests on, and how it came about."""
 
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+import reprlib
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.budget import Usage
 from legal_rag.citations import Citation, count_by_status
+from legal_rag.cleaning import json_safe
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Mode = Literal["evidence", "agent", "fallback", "deep_read"]
 Status = Literal["answered", "abstained", "exhausted", "model_failed"]
@@ -81,48 +87,53 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag ask --json` prints: all but the evidence."""
-        lists = ("documents", "citations", "events")
-        values = {name: value for name, value in asdict(self).items() if name not in (*lists, "evidence")}
-        rows = {name: [item._asdict() for item in getattr(self, name)] for name in lists}
-        for row in rows["events"]:
-            row["usage"] = row["usage"]._asdict() if row["usage"] else None
-        return {
-            **values,
-            "usage": self.usage._asdict(),
-            "citation_counts": self.citation_counts,
-            **rows,
-        }
+        record = self.to_record()
+        del record["evidence"]
+        return record
 
     def to_record(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold; `from_record` reads them."""
-        evidence = [one._asdict() | {"matches": [match._asdict() for match in one.matches]} for one in self.evidence]
-        return {**self.to_json(), "evidence": evidence}
+        return {**json_safe(self), "citation_counts": self.citation_counts}
 
     @classmethod
-    def from_record(cls, record: dict[str, Any]) -> "Prediction":
+    def from_record(cls, record: Any) -> "Prediction":
         """Return the prediction that `to_record` wrote.
 
         Raises:
             ValueError: If it is not of that form.
         """
         try:
-            known = {one.name: record[one.name] for one in fields(cls)}
-            evidence = [
-                Passage(**one | {"matches": tuple(TokenMatch(**match) for match in one["matches"])})
-                for one in known["evidence"]
-            ]
-            events = [
-                Event(**one | {"usage": Usage(**one["usage"]) if one["usage"] else None}) for one in known["events"]
-            ]
-            return cls(
-                **known
-                | {
-                    "documents": [CitedDocument(**one) for one in known["documents"]],
-                    "citations": [Citation(**one) for one in known["citations"]],
-                    "evidence": evidence,
-                    "events": events,
-                    "usage": Usage(**known["usage"]),
-                }
-            )
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"not a saved run: {type(error).__name__}: {error}") from error
+            return _adapter().validate_python([record], strict=False)[0]
+        except ValueError as error:
+            raise ValueError(f"not a saved run: {_first_problem(error)}") from error
+
+
+def require_valid(prediction: Prediction) -> None:
+    """Check that all that a prediction holds is of its type, and its numbers finite.
+
+    Raises:
+        ValueError: If something is not; the message names the first such value.
+    """
+    try:
+        _adapter().validate_python([prediction])
+    except ValueError as error:
+        raise ValueError(_first_problem(error)) from error
+
+
+@cache
+def _adapter() -> "TypeAdapter[list[Prediction]]":
+    from pydantic import ConfigDict, TypeAdapter
+
+    # Numbers are no text, none is infinite, and an object that exists already is checked too. Of a list, because
+    # pydantic gives a dataclass's own settings to no named tuple that it holds in two places.
+    return TypeAdapter(
+        list[Prediction], config=ConfigDict(strict=True, allow_inf_nan=False, revalidate_instances="always")
+    )
+
+
+def _first_problem(error: Any) -> str:
+    """Write the first problem of pydantic's, which has one line or more for each, in one line."""
+    problem = error.errors(include_url=False)[0]
+    place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in problem["loc"][1:]).lstrip(".")
+    message = problem["msg"].removeprefix("Input ").replace("Field required", "is missing")
+    return f"{place or 'it'} {message}, got {reprlib.repr(problem['input'])}"

@@ -6,7 +6,7 @@ notebook displays.
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, NamedTuple
 
 from legal_rag.budget import Usage
 from legal_rag.cleaning import storable
@@ -21,12 +21,11 @@ from legal_rag.html_pages import (
     plain_json,
 )
 from legal_rag.legal_patterns.dates import MONTHS
-from legal_rag.prediction import CitedDocument, Event, Passage, Prediction
+from legal_rag.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.report_answer import answer_html
 from legal_rag.report_markers import SIGNS, marker_button, notes_of
 from legal_rag.report_passages import cited_passages, evidence_rows
 from legal_rag.run_lines import STATUS_WORDS
-from legal_rag.value_types import require_type
 
 PACKAGE = "legal_rag"
 TITLE = "Réponse et sources"
@@ -113,8 +112,7 @@ def render_answer(prediction: Prediction) -> str:
     Raises:
         ValueError: If a value of the prediction is not of its type, as may be in a saved run.
     """
-    for name, hint in get_type_hints(Prediction).items():
-        require_type(getattr(prediction, name), hint, name)
+    require_valid(prediction)
     script, style = own_script(PACKAGE, "report.js"), own_style(PACKAGE, "report.css")
     heading = f"{prediction.question[:100]} — {TITLE}"
     return storable(

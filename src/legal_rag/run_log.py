@@ -3,7 +3,6 @@
 In: each call, written down by the tool that made it. Out: the run's `Prediction`.
 """
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import Any
 
 from legal_rag.budget import Usage
 from legal_rag.citations import EnrichedResponse
-from legal_rag.cleaning import storable
+from legal_rag.cleaning import json_safe, storable
 from legal_rag.corpus import Document
 from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
@@ -42,7 +41,7 @@ class RunLog:
 
     def add(self, event: Event) -> None:
         """Write down an event; what a model sent is kept as far as JSON can hold it."""
-        self.events.append(event._replace(tool=storable(event.tool), input=_plain(event.input)))
+        self.events.append(event._replace(tool=storable(event.tool), input=json_safe(event.input, keep_nan=True)))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
         """Write down how the citations of an answer fared."""
@@ -159,18 +158,3 @@ class RunLog:
 
 def _cited(answer: EnrichedResponse) -> list[str]:
     return list(dict.fromkeys(citation.doc_id for citation in answer.citations))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON and UTF-8 can hold: a model may send half characters, or numbers that are none."""
-    if isinstance(value, dict):
-        return {storable(str(name)): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple | set):
-        return [_plain(one) for one in value]
-    if isinstance(value, str):
-        return storable(value)
-    return value if value is None or isinstance(value, int) or _is_finite(value) else str(value)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value)

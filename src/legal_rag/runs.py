@@ -15,13 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.cleaning import storable
 from legal_rag.folders import write_whole
 from legal_rag.library import RUNS
 from legal_rag.prediction import Mode, Prediction, Status
 from legal_rag.retriever import Corpus
 from legal_rag.runs_folder import writing_runs
-from legal_rag.value_types import require_type
 
 FORMAT_VERSION = 1
 RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
@@ -89,7 +87,7 @@ class RunStore:
         value = {"format_version": FORMAT_VERSION, "saved_at": now.isoformat(), "prediction": record}
         try:
             with self._writing():
-                write_whole(self.folder / f"{run_id}.json", storable(json.dumps(value, ensure_ascii=False)) + "\n")
+                write_whole(self.folder / f"{run_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
         except OSError as error:
             raise self._not_saved(error) from error
         return run_id
@@ -157,7 +155,6 @@ def _read(file: Path) -> tuple[str, Prediction]:
         if version != FORMAT_VERSION:
             raise ValueError(f"its format is {version!r}, this version reads {FORMAT_VERSION}")
         run = Prediction.from_record(value["prediction"])
-        require_type(run, Prediction, "prediction")
         return str(value["saved_at"]), run
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # whatever may stand in a file
         raise ValueError(f"damaged run: {file} ({type(error).__name__}: {error})") from error

@@ -5,12 +5,11 @@ put the whole step into one JSON object, or write their answer where a step is e
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from legal_rag.cleaning import storable
+from legal_rag.cleaning import json_safe, storable
 from legal_rag.lenient_adapter import MOST_BRACES, without_thoughts
 from legal_rag.tool_calls import FENCE, FINISH, Tool, fit_arguments, match_tool, read_arguments
 
@@ -63,7 +62,7 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
         tool, arguments = match_tool(str(inner["next_tool_name"]), tools), read_arguments(inner.get("next_tool_args"))
     elif "(" in name and not arguments:
         arguments = read_arguments(name[name.index("(") + 1 :].rpartition(")")[0])
-    arguments = _storable(arguments)
+    arguments = json_safe(arguments, keep_nan=True)
     if tool == FINISH:
         return Step(thought, FINISH, arguments, _answer_among(arguments) or _answer_among(found))
     if not tool:
@@ -188,12 +187,3 @@ def _is_clearly_answer(text: str) -> bool:
 
 def _first(values: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((one.strip() for name in names if isinstance(one := values.get(name), str) and one.strip()), "")
-
-
-def _storable(value: Any) -> Any:
-    """Return a value as JSON and every text store can hold it."""
-    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value
-    if isinstance(value, dict):
-        return {storable(str(name)): _storable(one) for name, one in value.items()}
-    return [_storable(one) for one in value] if isinstance(value, list | tuple) else storable(str(value))

@@ -14,13 +14,13 @@ from rlm.core.types import RLMIteration, RLMMetadata
 from rlm.logger import RLMLogger
 
 from legal_rag.budget import Usage
+from legal_rag.cleaning import json_safe
 from legal_rag.deep_read.models import ModelReply
 from legal_rag.deep_read.replay import Replay, fingerprint, require_same_run
 from legal_rag.deep_read.trace_lines import (
     Reply,
     call_fields,
     iteration_entry,
-    json_value,
     line_of_entry,
     messages_of,
     metadata_entry,
@@ -55,7 +55,7 @@ def open_trace(path: Path | None, run: Mapping[str, Any]) -> "tuple[TraceLogger 
     if _holds_no_line(path):
         return TraceLogger(path, run), None
     trace = read_trace(path)
-    return TraceLogger(path, run, trace), Replay(trace, json_value(run))
+    return TraceLogger(path, run, trace), Replay(trace, json_safe(run))
 
 
 class TraceLogger(RLMLogger):
@@ -76,7 +76,7 @@ class TraceLogger(RLMLogger):
         super().__init__()
         self.path, self._run, self._earlier = Path(path), run, earlier
         if earlier is not None:
-            require_same_run(earlier, json_value(run))
+            require_same_run(earlier, json_safe(run))
         elif not _holds_no_line(self.path):
             raise ValueError(f"there is something in {self.path} already (name another file, or go on with that run)")
         self._conversation: tuple[Message, ...] = ()  # before the reply of the last turn, as the file has it
@@ -100,7 +100,7 @@ class TraceLogger(RLMLogger):
         """Keep the root model's reply to a turn until the turn's line is written; not one that was given again."""
         so_far = self._reply or Reply(Usage(), 0.0)  # of the turn: its programs may have started runs of their own
         self._reply = Reply(so_far.usage.plus(reply.usage), so_far.seconds + reply.seconds)
-        said = {"conversation": fingerprint(messages_of(messages)), "response": json_value(reply.text)}
+        said = {"conversation": fingerprint(messages_of(messages)), "response": json_safe(reply.text)}
         self._keep({**said, **reply_fields(Reply(reply.usage, reply.seconds))})
 
     def called(self, call: SubCall) -> None:

@@ -14,7 +14,6 @@ errors and its variables are cut; of a recursive call its own trajectory is left
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,7 +23,7 @@ from urllib.parse import urlsplit
 from rlm.core.types import RLMIteration
 
 from legal_rag.budget import Usage
-from legal_rag.cleaning import storable
+from legal_rag.cleaning import json_safe, storable
 from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.deep_read.trace_reading import EXTENSION, FORMAT_VERSION
 from legal_rag.deep_read.trace_values import Message, SubCall
@@ -54,8 +53,8 @@ def metadata_entry(metadata: Mapping[str, Any], run: Mapping[str, Any]) -> dict[
     return {
         "type": "metadata",
         "timestamp": _now(),
-        **json_value(told),
-        EXTENSION: {"format_version": FORMAT_VERSION, "run": json_value(run)},
+        **json_safe(told),
+        EXTENSION: {"format_version": FORMAT_VERSION, "run": json_safe(run)},
     }
 
 
@@ -81,19 +80,19 @@ def iteration_entry(
         "response": storable(iteration.response),
         "code_blocks": [_block(block.to_dict()) for block in iteration.code_blocks],
         "final_answer": _answer(iteration.final_answer),
-        "iteration_time": json_value(iteration.iteration_time),
+        "iteration_time": json_safe(iteration.iteration_time),
     }
     return entry if reply is None else {**entry, **reply_fields(reply)}
 
 
 def reply_fields(reply: Reply) -> dict[str, Any]:
     """Return the fields that tell what a reply came to."""
-    return {"usage": json_value(reply.usage._asdict()), "reply_seconds": json_value(reply.seconds)}
+    return {"usage": json_safe(reply.usage._asdict()), "reply_seconds": json_safe(reply.seconds)}
 
 
 def call_fields(call: SubCall) -> dict[str, Any]:
     """Return the fields that tell of a call of the sub-model before its turn's line is written."""
-    return {"call": json_value({**call._asdict(), "usage": call.usage._asdict()})}
+    return {"call": json_safe({**call._asdict(), "usage": call.usage._asdict()})}
 
 
 def messages_of(prompt: Any) -> tuple[Message, ...]:
@@ -106,21 +105,6 @@ def messages_of(prompt: Any) -> tuple[Message, ...]:
 def line_of_entry(entry: Mapping[str, Any]) -> bytes:
     """Write an entry as a line."""
     return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def json_value(value: Any) -> Any:
-    """Return a value that JSON in UTF-8 can hold: what is no such value is told as text, or as null if not finite."""
-    if isinstance(value, str):
-        return storable(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {storable(str(name)): json_value(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_value(one) for one in value]
-    return storable(repr(value))
 
 
 def without_secrets(value: Any) -> Any:
@@ -152,7 +136,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
         "stdout": _cut(result["stdout"] or "", MOST_PRINTED),
         "stderr": _cut(result["stderr"] or "", MOST_PRINTED),
         "locals": {storable(str(name)): _variable(value) for name, value in shown},
-        "execution_time": json_value(result["execution_time"]),
+        "execution_time": json_safe(result["execution_time"]),
         "rlm_calls": [_call(call) for call in result["rlm_calls"]],
         "final_answer": _answer(result["final_answer"]),
     }
@@ -160,7 +144,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(call: dict[str, Any]) -> dict[str, Any]:
-    return {name: json_value(value) for name, value in call.items() if name != "metadata"}
+    return {name: json_safe(value) for name, value in call.items() if name != "metadata"}
 
 
 def _answer(value: Any) -> str | None:
@@ -175,7 +159,7 @@ def _variable(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    return storable(value) if isinstance(value, str) else json.dumps(json_value(value), ensure_ascii=False)
+    return storable(value) if isinstance(value, str) else json.dumps(json_safe(value), ensure_ascii=False)
 
 
 def _cut(text: str, most: int) -> str:

@@ -14,10 +14,10 @@ from legal_rag.budget import Usage
 from legal_rag.cleaning import storable
 from legal_rag.deep_read.trace_values import Block, Iteration, Message, SubCall, Trace, Unfinished
 from legal_rag.folders import beside
-from legal_rag.value_types import LARGEST
 
 FORMAT_VERSION = 1  # of this project's extensions
 EXTENSION = "legal_rag"
+LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
 EXPECTED = "expected JSON lines as rlms writes them"
 
 
