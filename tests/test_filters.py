@@ -6,7 +6,8 @@ from datetime import date, datetime
 import pytest
 
 from legal_rag.corpus import Document
-from legal_rag.filters import Filters, fitting, words_of_value
+from legal_rag.court_ranks import words_of_value
+from legal_rag.filters import Filters, fitting
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.names import cited_by, own_names
 from legal_rag.retriever import Retriever

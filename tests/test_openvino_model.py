@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from legal_rag import openvino_model
-from legal_rag.encoder import EncoderConfig, build_encoder, cache_folder
+from legal_rag.encoder import EncoderConfig, build_encoder
+from legal_rag.folders import cache_folder
 from legal_rag.openvino_model import OpenVinoError, compile_model, convert_into, converted_folder, fingerprint
 
 TEXTS = [

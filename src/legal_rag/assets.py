@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from legal_rag.downloads import fetch_zip, is_address
-from legal_rag.library import DEFAULT_NAME, MANIFEST, Library
-from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files
+from legal_rag.library import DEFAULT_NAME, MANIFEST, Library, is_library
+from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.zips import ZipLimits, extract_zip
 
 __all__ = [
@@ -105,16 +105,6 @@ def find_index_root(folder: str | Path, index_name: str = DEFAULT_NAME) -> Path:
     named = [path for path in found if path.name == index_name]
     expected = f"a Library's {MANIFEST}, or {index_name}/{PLAID_FOLDER} with its metadata.json"
     return _topmost(named or found, f"index in {folder} (expected {expected})")
-
-
-def is_library(folder: Path) -> bool:
-    """Tell a Library from an index of the old form."""
-    return (folder / MANIFEST).is_file()
-
-
-def plaid_folder_of(root: Path) -> Path:
-    """Return the folder with the PLAID files of an index of the old form: `fast_plaid_index`, or `root` itself."""
-    return root / PLAID_FOLDER if (root / PLAID_FOLDER).is_dir() else root
 
 
 def _unpacked(source: str | Path, target: Path, what: str) -> Path:

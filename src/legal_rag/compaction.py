@@ -20,6 +20,7 @@ import numpy as np
 from legal_rag.chunking import Chunker
 from legal_rag.compaction_plan import NewShard, plan_shards
 from legal_rag.encoder import Encoder
+from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, link_or_copy, locked, put_in_place, restore
 from legal_rag.index_config import IndexConfig, as_the_library, chunker_of, mapping_head
@@ -27,7 +28,6 @@ from legal_rag.library import (
     CORPUS_INDEX,
     DEFAULT_FOLDER,
     DEFAULT_NAME,
-    ENTITIES,
     MANIFEST,
     MAPPING,
     RUNS,

@@ -3,9 +3,38 @@
 In: a decision's court and chamber, as its source writes them. Out: a `Court`, whose rank compares within its order.
 """
 
+import re
+import unicodedata
 from typing import Literal, NamedTuple
 
-from legal_rag.filters import words_of_value
+# How courts and chambers are abbreviated, after folding; the longer ones first.
+ABBREVIATIONS: tuple[tuple[str, str], ...] = (
+    (r"cour administrative d appel|caa", "caa"),
+    (r"\bc ?cass\b|\bcass\b|\bcour de cassation\b", "cassation"),
+    (r"\bconseil constitutionnel\b|\bcons const\b|\bconseil const\b", "constitutionnel"),
+    (r"\bconseil d etat\b|\bc ?e\b", "etat"),
+    (r"\bc ?a\b|\bcour d appel\b", "appel"),
+    (r"\btribunal administratif\b|\bt ?a\b", "administratif"),
+    (r"\btribunal judiciaire\b|\bt ?j\b", "judiciaire"),
+    (r"\btribunal de grande instance\b|\bt ?g ?i\b", "tgi"),
+    (r"\btribunal de commerce\b|\bt ?com\b|\btcom\b", "commerce"),
+    (r"\bconseil de prud ?hommes\b|\bc ?p ?h\b|\bprud ?hommes\b", "prudhommes"),
+    (r"\bsoc\b", "sociale"),
+    (r"\bcrim\b", "criminelle"),
+    (r"\bcomm?\b", "commerciale"),
+    (r"\bciv\b|\bcivile?s?\b", "civile"),
+    (r"\bass\b|\bassemblee\b", "assemblee"),
+    (r"\bplen\b|\bpleniere\b", "pleniere"),
+    (r"\bpremiere\b", "1"),
+    (r"\b(?:deuxieme|seconde)\b", "2"),
+    (r"\btroisieme\b", "3"),
+    (r"\bquatrieme\b", "4"),
+    (r"\bcinquieme\b", "5"),
+    (r"\bsixieme\b", "6"),
+)
+_ABBREVIATIONS = [(re.compile(pattern), f" {word} ") for pattern, word in ABBREVIATIONS]
+EMPTY_WORDS = frozenset("chambre chambres ch cour tribunal de d du des la le l les et section en au".split())
+ORDINAL = re.compile(r"\b(\d+)(?:re|ere|er|eme|e|nde)\b")
 
 Level = Literal["supreme", "appeal", "first", ""]
 SUPREME: Level = "supreme"
@@ -56,3 +85,14 @@ def court_of(juridiction: str, formation: str, title: str = "") -> Court:
     """Return the court of a decision, by its title where its source names no court."""
     words = words_of_value(f"{juridiction} {formation}") if juridiction.strip() else words_of_value(title)
     return next((court for named, court in COURTS if named <= words), UNKNOWN)
+
+
+def words_of_value(value: str) -> frozenset[str]:
+    """Return the words that tell a court, chamber or outcome from others, abbreviations written out."""
+    prose = re.sub(r"\bà\b", " ", unicodedata.normalize("NFC", value.lower()))  # unlike the "A" of "10e chambre A"
+    folded = "".join(c for c in unicodedata.normalize("NFKD", prose) if not unicodedata.combining(c))
+    text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", folded))
+    for pattern, word in _ABBREVIATIONS:
+        text = pattern.sub(word, text)
+    text = ORDINAL.sub(r"\1", text)
+    return frozenset(text.split()) - EMPTY_WORDS

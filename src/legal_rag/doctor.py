@@ -9,10 +9,10 @@ from contextlib import closing
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index.checking import index_problems
-from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.folders import beside, locked
 from legal_rag.lexical import LEXICAL_FOLDER
-from legal_rag.library import ENTITIES, STORE, Library
+from legal_rag.library import STORE, Library
 from legal_rag.progress import progress
 from legal_rag.shard_draft import sha256_of
 from legal_rag.sqlite import connect_to_read

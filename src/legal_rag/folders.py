@@ -8,6 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def cache_folder() -> Path:
+    """Return the folder for what can be made again: `LEGAL_RAG_CACHE`, or the user's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("LEGAL_RAG_CACHE") or platformdirs.user_cache_dir("legal_rag"))
+
+
 def require_space(folder: Path, needed: int) -> None:
     """Refuse to start on what will not fit.
 

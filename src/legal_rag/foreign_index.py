@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from legal_rag.assets import is_library, plaid_folder_of
 from legal_rag.chunking import chunk_id
 from legal_rag.cleaning import clean_text
 from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.filters import Filters
-from legal_rag.library import MAPPING, STORE, Named, StoredChunk
-from legal_rag.plaid_format import METADATA, open_files
+from legal_rag.library import MAPPING, STORE, Named, StoredChunk, is_library
+from legal_rag.plaid_format import METADATA, open_files, plaid_folder_of
 from legal_rag.rows import document_of_row, nearest_among
 
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory

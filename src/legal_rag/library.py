@@ -16,12 +16,13 @@ import numpy as np
 from legal_rag.citation_links import CitationLinks
 from legal_rag.contents import Contents
 from legal_rag.corpus import Document
-from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.filters import Filters
 from legal_rag.folders import beside
 from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library_entities import LibraryEntities
 from legal_rag.plaid_format import PLAID_FOLDER
+from legal_rag.rows import NEAR_IDS
 from legal_rag.scope import Condition, citing_condition, conditions_of, naming_condition, own_name_condition
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.store import SELECT_DOCUMENTS, document_of_stored, present_at
@@ -36,11 +37,14 @@ DEFAULT_NAME = "legal_french_index"
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
 RUNS = "runs"  # a user's own answers; they do too, see `legal_rag.runs`
 CORPUS_INDEX = "corpus_index.sqlite"  # what each document is and says; see `legal_rag.corpus_index`
-ENTITIES = "entities.sqlite"  # what was extracted of the documents; see `legal_rag.extraction.store`
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
-NEAR_IDS = 500  # ids compared when an unknown one is asked for
+
+
+def is_library(folder: Path) -> bool:
+    """Tell a Library from a bare index."""
+    return (folder / MANIFEST).is_file()
 
 
 class StoredChunk(NamedTuple):

@@ -42,6 +42,11 @@ class PlaidFiles(NamedTuple):
     part_passages: np.ndarray  # (n_parts + 1,), the first passage of each part
 
 
+def plaid_folder_of(root: Path) -> Path:
+    """Return the folder with the PLAID files of a bare index: `fast_plaid_index`, or `root` itself."""
+    return root / PLAID_FOLDER if (root / PLAID_FOLDER).is_dir() else root
+
+
 def pack_buckets(buckets: np.ndarray, n_bits: int) -> np.ndarray:
     """Pack bucket numbers, shape (n, dim), into bytes, shape (n, dim * n_bits / 8)."""
     bits = (buckets[..., None] >> np.arange(n_bits, dtype=np.uint8)) & 1

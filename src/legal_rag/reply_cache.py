@@ -50,7 +50,7 @@ def use_reply_cache(folder: str | Path | None = None) -> Path:
 
 def replies_folder() -> Path:
     """Return the folder that replies lie in: DSPy's own setting DSPY_CACHEDIR, or one in the cache folder."""
-    from legal_rag.encoder import cache_folder
+    from legal_rag.folders import cache_folder
 
     return Path(os.environ.get("DSPY_CACHEDIR") or cache_folder() / "replies")
 

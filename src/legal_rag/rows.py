@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legal_rag.corpus import ID_COLUMN, Document, read_documents
-from legal_rag.library import NEAR_IDS
+
+NEAR_IDS = 500  # ids compared when an unknown one is asked for
 
 _row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
 

@@ -9,7 +9,8 @@ from contextlib import closing
 from typing import Any
 
 from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta
-from legal_rag.library import CORPUS_INDEX, ENTITIES, STORE, Library
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.library import CORPUS_INDEX, STORE, Library
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 from legal_rag.store import present_at
 

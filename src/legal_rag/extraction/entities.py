@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, NotRequired, TypedDict
 
+ENTITIES = "entities.sqlite"  # what was extracted of a Library's documents, in its folder; see `ExtractionStore`
 OCCURRENCE = "legal_rag_occurrence"  # attribute on the way through LangExtract: which one, from 0, of equal texts
 
 # How an entity came to its place: as the model gave it, found again over folded text, or by rules.

@@ -11,11 +11,11 @@ from typing import Literal
 
 from legal_rag.corpus import Document
 from legal_rag.extraction.engine import Extractor
-from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.extraction.entities import ENTITIES, Entity, ExtractionResult
 from legal_rag.extraction.settings import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.extraction.terms import terms_of_all
-from legal_rag.library import ENTITIES, Library
+from legal_rag.library import Library
 
 FORGET_AT_ONCE = 500  # documents
 

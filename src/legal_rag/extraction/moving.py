@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from legal_rag.extraction.entities import ENTITIES
 from legal_rag.folders import sync
-from legal_rag.library import ENTITIES
 from legal_rag.sqlite import connect_to_read, connect_to_write
 
 logger = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.folders import cache_folder
 from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
@@ -307,6 +308,4 @@ def _result_of(value: bytes) -> ExtractionResult:
 
 
 def _default_path() -> Path:
-    from legal_rag.encoder import cache_folder
-
     return cache_folder() / STORE_FILE

@@ -9,16 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
-from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.corpus import Document
+from legal_rag.extraction.entities import ENTITIES, Entity, ExtractionResult
 from legal_rag.extraction.outputs import JSONL, PAGE, OutputItem, write_outputs
 from legal_rag.extraction.page import HEADING, page_parts
 from legal_rag.html_pages import in_notebook, notebook_frame
-
-if TYPE_CHECKING:
-    from legal_rag.library import Library
 
 MOST_SHOWN = 50  # documents below a cell: they are saved with the notebook
 READ_ALIGNMENTS: Mapping[str | None, Any] = {"match_exact": "exact", "match_fuzzy": "folded"}
@@ -26,8 +24,20 @@ READ_ALIGNMENTS: Mapping[str | None, Any] = {"match_exact": "exact", "match_fuzz
 Results = Iterable[ExtractionResult | OutputItem]
 
 
+class Documents(Protocol):
+    """What is read of a Library."""
+
+    path: Path
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id."""
+
+    def documents(self) -> Iterator[Document]:
+        """Stream all documents."""
+
+
 def view_entities(
-    shown: "Library | str | Path | Results",
+    shown: Documents | str | Path | Results,
     doc_id: str | None = None,
     *,
     docs: Iterable[Mapping[str, str]] = (),
@@ -90,9 +100,8 @@ def _items(shown: Any, doc_id: str | None, docs: Iterable[Mapping[str, str]]) ->
     yield found
 
 
-def _of_library(library: "Library", doc_id: str | None) -> Iterator[OutputItem]:
+def _of_library(library: Documents, doc_id: str | None) -> Iterator[OutputItem]:
     from legal_rag.extraction.store import ExtractionStore
-    from legal_rag.library import ENTITIES
 
     path = library.path / ENTITIES
     if not path.is_file():
