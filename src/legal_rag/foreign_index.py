@@ -1,38 +1,50 @@
-"""Foreign indexes: a bare `fast_plaid_index` made elsewhere, and the dataset that its passages come from.
+"""Read a bare `fast_plaid_index` made elsewhere, with the dataset that its passages come from, as a corpus to search.
 
-In: the index folder, the dataset, the encoder's identity. Out: an object that answers like a Library, for reading.
+Which passage belongs to which document is said by `doc_mapping.json`, beside `fast_plaid_index`, in it, or one folder
+above. Its `entries` map positions to document ids, to chunk ids (`<doc_id>-<index>`), or to row numbers of the dataset;
+without the file or its entries positions are row numbers.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.chunking import chunk_id
+from legal_rag.chunking import chunk_id, parse_chunk_id
 from legal_rag.cleaning import clean_text
-from legal_rag.corpus import ID_COLUMN, TEXT_COLUMN, Document
-from legal_rag.doc_mapping import DocMapping, places_of, read_mapping
+from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.filters import Filters
 from legal_rag.library import MAPPING, STORE, Named, StoredChunk, is_library
-from legal_rag.plaid_format import METADATA, open_files, plaid_folder_of
+from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.rows import document_of_row, nearest_among
 
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
 
+class _Mapping(NamedTuple):
+    """What a `doc_mapping.json` says, or what its absence means."""
+
+    file: Path
+    dataset: str = ""
+    config: str = ""
+    split: str = DEFAULT_SPLIT
+    entries: Mapping[str, Any] | None = None  # None: positions are row numbers
+
+
 def is_foreign(path: Path) -> bool:
-    """Tell an index of the old form from a Library, whole or not."""
+    """Tell a bare fast-plaid index from a Library, whole or not."""
     return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / METADATA).is_file()
 
 
 class ForeignIndex:
-    """An index of the old form with its dataset; nothing is ever written into its folder.
+    """A bare fast-plaid index with its dataset; nothing is ever written into its folder.
 
-    The old form does not say where in its document a passage begins and ends. A hit therefore stands for the whole
+    Such an index does not say where in its document a passage begins and ends. A hit therefore stands for the whole
     document (`char_start` 0, `char_end` the text's length); `chunk_index` is the running number of the document's
     passages, or the number in the chunk id where the mapping names chunks.
     """
@@ -46,7 +58,7 @@ class ForeignIndex:
         *,
         encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path,
     ) -> None:
-        """Open an index of the old form.
+        """Open a bare fast-plaid index.
 
         Args:
             path: The folder that holds `fast_plaid_index`.
@@ -67,12 +79,12 @@ class ForeignIndex:
             raise ValueError(
                 f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {self.path} has {dim}"
             )
-        mapping = read_mapping(self.path)
+        mapping = _read_mapping(self.path)
         self._dataset = _load_dataset(mapping, self.path) if dataset is None else dataset
         self._keys, self._ids = _ids_of(self._dataset)
         self._row_of = {doc_id: row for row, doc_id in enumerate(self._ids)}
         self._sorted_ids = sorted(self._row_of)
-        self._rows, self._indices = places_of(mapping, self._ids, self._row_of, len(files.passage_tokens))
+        self._rows, self._indices = _documents_of(mapping, self._ids, self._row_of, len(files.passage_tokens))
         self._order = np.lexsort((self._indices, self._rows))  # positions by document, then in its own order
         self._refuse_duplicates()
         self._read = lru_cache(DOCUMENTS_KEPT)(self._read_row)
@@ -126,7 +138,7 @@ class ForeignIndex:
             ValueError: If anything else is asked than documents by their ids: nothing else is indexed.
         """
         if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
-            raise ValueError("an index of the old form is filtered by document ids only (a Library, by all)")
+            raise ValueError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
@@ -192,7 +204,7 @@ def _identity_of(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path
     return (build_encoder(encoder) if isinstance(encoder, EncoderConfig) else encoder).identity
 
 
-def _load_dataset(mapping: DocMapping, path: Path) -> Any:
+def _load_dataset(mapping: _Mapping, path: Path) -> Any:
     from datasets import DatasetDict, load_dataset, load_from_disk
     from datasets.exceptions import DatasetNotFoundError
 
@@ -229,3 +241,100 @@ def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
 def _clean_id(value: Any) -> str:
     """Write an id as `read_documents` does."""
     return clean_text(str(value).strip())
+
+
+def _read_mapping(path: Path) -> _Mapping:
+    places = (path, path / PLAID_FOLDER, path.parent)
+    file = next((folder / MAPPING for folder in places if (folder / MAPPING).is_file()), path / MAPPING)
+    if not file.is_file():
+        return _Mapping(file)
+    try:
+        value = json.loads(file.read_text("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"damaged mapping: {file} ({error})") from error
+    entries = value.get("entries") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(entries, dict | None):
+        raise ValueError(f"damaged mapping: {file} (expected an object, whose 'entries' is an object too)")
+    dataset, config, split = (str(value.get(name) or "") for name in ("dataset", "config", "split"))
+    return _Mapping(file, dataset, config, split or DEFAULT_SPLIT, entries)
+
+
+def _documents_of(
+    mapping: _Mapping, ids: Sequence[str], row_of: Mapping[str, int], n_passages: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return each passage's row in the dataset and its number in its document, both of shape (n_passages,), int64."""
+    rows: Sequence[int] = range(n_passages)
+    numbers: Sequence[int] | None = None
+    if mapping.entries is not None:
+        rows, numbers = _places(_values(mapping.entries, mapping.file, n_passages), row_of, mapping.file)
+    elif n_passages != len(ids):
+        raise ValueError(
+            f"nothing says which documents the passages belong to: no entries in {mapping.file}, and "
+            f"{n_passages:,} passages cannot be the dataset's {len(ids):,} rows"
+        )
+    if wrong := [row for row in rows if not 0 <= row < len(ids)]:
+        raise ValueError(f"{mapping.file} names row {wrong[0]} of a dataset of {len(ids):,} rows")
+    # An id that occurs twice in the dataset is one document.
+    known_rows = np.array([row_of[ids[row]] for row in rows], dtype=np.int64)
+    return known_rows, _running_numbers(known_rows) if numbers is None else np.array(numbers, dtype=np.int64)
+
+
+def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
+    """Return the entries' values in the order of positions, once each position is known to have one."""
+    if other := [key for key in entries if not _is_number(key)]:
+        raise ValueError(f"{file} maps {other[0]!r} (expected positions: '0', '1', …)")
+    by_position = {int(key): value for key, value in entries.items()}
+    if len(entries) != n_passages or by_position.keys() != set(range(n_passages)):
+        raise ValueError(f"{file} maps {len(entries):,} passages, the index holds {n_passages:,}, numbered from 0")
+    return [by_position[position] for position in range(n_passages)]
+
+
+def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
+    """Read all values in one way: the rows of the documents, and the passages' numbers where chunk ids give them."""
+    for row_of_value in _ROWS:
+        rows = [row_of_value(value, row_of) for value in values]
+        if None not in rows:
+            return [row for row in rows if row is not None], None
+    chunks = [_chunk_of(value, row_of) for value in values]
+    if None not in chunks:
+        return [chunk[0] for chunk in chunks if chunk], [chunk[1] for chunk in chunks if chunk]
+    no_chunks = [position for position, chunk in enumerate(chunks) if chunk is None]
+    position = next((n for n in no_chunks if _row_of_id(values[n], row_of) is None), no_chunks[0])
+    raise ValueError(
+        f"{file} maps position {position} to {values[position]!r} "
+        "(expected only ids of the dataset's documents, only ids of their chunks, or only row numbers)"
+    )
+
+
+def _row_of_id(value: Any, row_of: Mapping[str, int]) -> int | None:
+    return row_of.get(value) if isinstance(value, str) else None
+
+
+# How a value names a row: as a number, as a document's id, or as a number written as text that is no id.
+_ROWS: tuple[Callable[[Any, Mapping[str, int]], int | None], ...] = (
+    lambda value, _: value if type(value) is int else None,
+    _row_of_id,
+    lambda value, row_of: int(value) if _is_number(value) and value not in row_of else None,
+)
+
+
+def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
+    """Take a chunk id apart into a row and a number, or return None."""
+    try:
+        doc_id, index = parse_chunk_id(str(value))
+    except ValueError:
+        return None
+    return (row_of[doc_id], index) if doc_id in row_of and index < 2**31 else None
+
+
+def _is_number(text: Any) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def _running_numbers(rows: np.ndarray) -> np.ndarray:
+    """Number the passages of each document from 0: `[5, 7, 5]` gives `[0, 0, 1]`."""
+    order = np.argsort(rows, kind="stable")
+    _, starts, counts = np.unique(rows[order], return_index=True, return_counts=True)
+    numbers = np.empty(len(rows), dtype=np.int64)
+    numbers[order] = np.arange(len(rows)) - np.repeat(starts, counts)
+    return numbers
