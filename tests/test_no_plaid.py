@@ -60,8 +60,25 @@ def test_documents_come_and_go_and_the_doctor_finds_nothing(retriever, config, t
     assert "neuf" not in [hit.doc_id for hit in reloaded.reload().search(QUESTION, 10**6)]
 
 
+def test_a_compacted_index_without_plaid_files_answers_as_before(retriever, config, tiny_encoder):
+    rows = [{"id": f"neuf-{n}", "content": f"Le candidat n° {n} dépose son compte de campagne."} for n in range(3)]
+    for row in rows:
+        add_documents(IndexConfig(source=[row], index_folder=config.index_folder), tiny_encoder)
+    remove_documents(["neuf-1"], config.index_folder)
+    worn = retriever.reload()
+    before = {hit.chunk_id: hit.score for hit in worn.search(QUESTION, 10**6)}
+    report = compact_index(config.index_folder)
+    compacted = worn.reload()
+    after = {hit.chunk_id: hit.score for hit in compacted.search(QUESTION, 10**6)}
+    assert after.keys() == before.keys()
+    assert (report.dropped_chunks, report.encoded_chunks) == (1, 0)
+    assert report.shards == len(compacted.corpus.manifest["shards"]) < report.shards_before
+    assert examine(compacted.corpus) == []
+    assert not list(compacted.corpus.path.rglob(PLAID_FOLDER))
+
+
 def test_what_is_about_plaid_files_is_refused(retriever, config):
-    with pytest.raises(ValueError, match="no PLAID index, which compacting is about"):
-        compact_index(config.index_folder)
+    with pytest.raises(ValueError, match=r"built without a PLAID index \(n_bits 0\): build it anew with 4 bits"):
+        compact_index(config.index_folder, n_bits=4)
     with pytest.raises(ValueError, match="workers make PLAID shards: n_bits must be 1, 2 or 4, got 0"):
         build_index_on_ray(config)

@@ -11,7 +11,6 @@ OFFLINE = [
     "chunking",
     "cleaning",
     "compaction",
-    "compaction_plan",
     "contents",
     "corpus",
     "distributed",

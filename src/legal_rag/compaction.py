@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from legal_rag.chunking import Chunker
-from legal_rag.compaction_plan import NewShard, plan_shards
 from legal_rag.encoder import Encoder
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.moving import entities_taken_along
@@ -55,7 +54,7 @@ from legal_rag.shard_draft import PASSAGE_TOKENS, SHARDS, TOKEN_VECTORS, discard
 from legal_rag.sqlite import connect_to_read
 from legal_rag.store import copy_store
 
-SOURCE_NAMES = {"dataset": "name", "split": "split", "config": "config"}  # in a mapping, and in a manifest
+LARGE = 0.5  # of a full shard's chunks: a shard that still has them keeps its files
 
 
 @dataclass
@@ -103,14 +102,15 @@ def compact_index(
         restore(target)
         library = Library(target)
         settings = _settings(library, n_bits)
-        plan = plan_shards(library, requantise=settings.n_bits != library.manifest["plaid"]["n_bits"])
+        plan = _plan_shards(library, requantise=settings.n_bits != library.manifest["plaid"]["n_bits"])
         report = CompactionReport(len(library.manifest["shards"]), len(plan), bytes_before=_size(target))
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
         key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": settings.n_bits}
         load = _encoder_loader(library, encoder, trust_remote_code)
         with staging(target, "compacting", key) as scratch:
             _move_rows(library, scratch / STORE, plan)
-            _write_new_shards(library, scratch, plan, settings, load, report)
+            if settings.n_bits:  # else a shard has no files of its own
+                _write_new_shards(library, scratch, plan, settings, load, report)
             _carry_over(target, scratch)
             _finish(library, scratch, settings, plan)
             _renew_corpus_index(target, scratch)
@@ -131,11 +131,59 @@ def _renew_corpus_index(target: Path, scratch: Path) -> None:
     fill_index(scratch, built.manifest["lineage"], built.commit, earlier=target / CORPUS_INDEX)
 
 
+class NewShard(NamedTuple):
+    """A shard to be, and where its passages are now."""
+
+    number: int
+    places: np.ndarray  # shape (n_chunks, 2): shard and position before, in the order of the new positions
+    is_copy: bool  # of one shard, with the vectors quantised as they are
+
+
+def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard]:
+    """Decide which shards are copied and which chunks go together into new ones.
+
+    Args:
+        library: The Library to compact.
+        requantise: Make every shard of the token vectors that were kept.
+
+    Raises:
+        ValueError: If all documents were removed.
+    """
+    full = library.manifest["plaid"]["shard_chunks"]
+    live = [
+        np.setdiff1d(np.arange(shard["chunks"]), removed)
+        for shard, removed in zip(library.manifest["shards"], library.removed_positions(), strict=True)
+    ]
+    small = [number for number, positions in enumerate(live) if len(positions) < LARGE * full]
+    if len([number for number in small if len(live[number])]) == 1:  # alone it would only be encoded again
+        small = [number for number in small if not len(live[number])]
+    copied = [_places(number, positions) for number, positions in enumerate(live) if number not in small]
+    waiting = _in_document_order(library, small)
+    merged = [waiting[start : start + full] for start in range(0, len(waiting), full)]
+    groups = [(places, not requantise) for places in copied] + [(places, False) for places in merged]
+    if not groups:
+        raise ValueError(f"no document is left in {library.path}: there is nothing to compact")
+    return [NewShard(number, places, is_copy) for number, (places, is_copy) in enumerate(groups)]
+
+
+def _places(shard: int, positions: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.full(len(positions), shard), positions])
+
+
+def _in_document_order(library: Library, shards: Sequence[int]) -> np.ndarray:
+    """Return the places of the chunks that some shards still hold, in the order of documents and chunks."""
+    return np.array(library.places_in(shards), dtype=np.int64).reshape(-1, 2)
+
+
 def _settings(library: Library, n_bits: int | None) -> ShardSettings:
     plaid = library.manifest["plaid"]
-    if not plaid["n_bits"]:
-        raise ValueError(f"{library.path} has no PLAID index, which compacting is about: build it anew")
     wanted = plaid["n_bits"] if n_bits is None else n_bits
+    if not plaid["n_bits"]:
+        if wanted:
+            raise ValueError(
+                f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits"
+            )
+        return ShardSettings(0, plaid["seed"], keep_vectors=False)
     if wanted not in (1, 2, 4):
         raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
     if wanted != plaid["n_bits"] and not plaid["keep_embeddings"]:
