@@ -494,6 +494,9 @@ def test_an_outcome_within_a_sentence_begins_small_unless_it_is_an_abbreviation(
         ("Conseil constitutionnel", "", "", "constitutionnel", 0),
         ("", "", "", "", 5),
         ("n'importe quoi", "", "", "", 5),
+        ("", "", "CE, 5 mai 2010, n° 316449", "administratif", 2),
+        ("", "", "Rectification d'un acte de l'état civil", "", 5),
+        ("", "", "TGI Lyon, 3 juin 2015, état des personnes", "judiciaire", 4),
     ],
 )
 def test_a_court_has_an_order_and_a_rank(juridiction, formation, title, order, rank):
