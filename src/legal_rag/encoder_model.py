@@ -8,7 +8,8 @@ import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from legal_rag.device import best_device
 from legal_rag.folders import write_whole
@@ -131,7 +132,22 @@ def _load_checkpoint(place: str, config: "EncoderConfig", device: str) -> "ColBE
                 f"no encoder {config.name!r}: not a model folder, nor on the hub ({reason})"
             ) from error
     model.eval()
+    _tokenize_one_at_a_time(model)
     return model.half() if device == "cuda" else model
+
+
+def _tokenize_one_at_a_time(model: "ColBERT") -> None:
+    """Let threads share a model, each of whose calls sets the one tokenizer to its own length before using it.
+
+    Unguarded, a document may be cut to the length of a question, and fast tokenizers raise "Already borrowed".
+    """
+    tokenize, lock = model.tokenize, Lock()
+
+    def locked(*texts: Any, **settings: Any) -> Any:
+        with lock:
+            return tokenize(*texts, **settings)
+
+    model.tokenize = locked
 
 
 def counting_tokenizer(model: "ColBERT") -> "Tokenizer":

@@ -55,13 +55,6 @@ class OpenVinoBody(torch.nn.Module):
 class OpenVinoTransformer(Transformer):
     """sentence-transformers' module around it; tokenising is inherited."""
 
-    _tokenizing = threading.Lock()
-
-    def tokenize(self, *texts: Any, **settings: Any) -> Any:
-        """Turn texts into token ids, one call at a time: each sets the tokenizer to cut and to pad."""
-        with self._tokenizing:
-            return super().tokenize(*texts, **settings)
-
     def _load_model(self, model_name_or_path: str, config: Any, *_: Any, **__: Any) -> None:
         self.auto_model = OpenVinoBody(Path(model_name_or_path) / MODEL_FILE, config)
 
