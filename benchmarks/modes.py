@@ -57,7 +57,7 @@ def print_latencies(retriever: Retriever, texts: list[str], generator: random.Ra
     ids = list(retriever.corpus)  # type: ignore[call-overload]
     narrow = retriever.corpus.positions(Filters(doc_ids=generator.sample(ids, max(len(ids) // 100, 1))))
     encode = [_timed(partial(retriever.encoder.encode_queries, [text])) for text in texts]
-    questions = [Question(question.text, question.vectors) for question in retriever._questions(texts, "hybrid")]
+    questions = [Question(question.query, question.vectors) for question in retriever._questions(texts, "hybrid")]
     times: dict[tuple[str, str], list[float]] = {}
     for _ in range(ROUNDS):
         for question in questions:

@@ -11,6 +11,7 @@ from legal_rag.filters import Filters
 from legal_rag.fusion import CITING_DOCUMENTS, credits
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.library import STORE, Library
+from legal_rag.names import ParsedQuery
 from legal_rag.retriever import Retriever
 from legal_rag.scope import own_name_condition
 from legal_rag.sqlite import connect_to_read
@@ -117,7 +118,7 @@ def test_what_goes_by_a_name_is_found_without_reading_all_that_cites_it(tiny_lib
         connection.set_trace_callback(seen.append)
         present = present_at(tiny_library.commit)
         CitationLinks(lambda: connection, present).links_from([1, 2, 3])
-        own_name_condition("pourvoi 16-86.735", connection, present)
+        own_name_condition(ParsedQuery("pourvoi 16-86.735"), connection, present)
         connection.set_trace_callback(None)
         asked = [query for query in seen if "names" in query and "own = 0" not in query]
         plans = [" ".join(str(row) for row in connection.execute(f"EXPLAIN QUERY PLAN {query}")) for query in asked]

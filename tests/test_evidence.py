@@ -127,8 +127,16 @@ def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monk
         return encode(text, as_query=as_query)
 
     monkeypatch.setattr(tiny_encoder, "encode_with_offsets", encode_and_note)
+    monkeypatch.setattr(tiny_encoder, "encode_queries", lambda texts: pytest.fail("the question is encoded twice"))
     prediction = agent(QUESTION)
     assert sorted(read) == sorted([QUESTION, *(passage.text for passage in prediction.evidence)])
+
+
+def test_an_answer_checks_its_question_once(tiny_encoder, agent, monkeypatch):
+    check, checked = tiny_encoder.check_query, []
+    monkeypatch.setattr(tiny_encoder, "check_query", lambda text: (checked.append(text), check(text)))
+    agent(QUESTION)
+    assert checked == [QUESTION]
 
 
 def test_passages_can_be_streamed_or_awaited(agent):

@@ -165,6 +165,31 @@ def test_conditions_hold_together(library):
     assert passing(library, Filters(juridiction=one.juridiction, doc_ids=["INCONNU"])) == set()
 
 
+def test_a_citation_in_the_official_summary_is_indexed():
+    document = Document(id="a", content="Sur le moyen unique.", summary="Article L. 1152-1 du code du travail.")
+    assert "article:L1152-1 code du travail" in cited_by(document)
+
+
+@pytest.mark.parametrize(
+    ("filters", "most"),
+    [
+        (Filters(date_from="2015", date_to="2020"), 1),
+        (Filters(juridiction="Cass.", formation="soc.", solution="Rejet", date_from="2015"), 3),
+        (Filters(number="16-86.735 et 17-80.001"), 2),
+    ],
+)
+def test_a_filter_takes_few_statements_however_many_courts_there_are(library, filters, most):
+    statements = []
+    library._connection.set_trace_callback(statements.append)
+    try:
+        library.positions(filters)
+    finally:
+        library._connection.set_trace_callback(None)
+    assert (
+        len([one for one in statements if one != "SELECT 1 FROM documents LIMIT 1"]) <= most
+    )  # that checks it is open
+
+
 def test_distinct_values_are_those_of_the_documents(library):
     expected = sorted({(one.juridiction, one.formation) for one in library.documents()})
     assert distinct(library._connection, ("juridiction", "formation")) == expected

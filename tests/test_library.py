@@ -229,6 +229,10 @@ def test_a_folder_may_have_any_name(tmp_path, name):
     assert list(Library.open(tmp_path / name, name)) == ["a"]
 
 
+def test_a_folder_may_be_given_as_text(tiny_library):
+    assert list(Library(str(tiny_library.path))) == list(tiny_library)
+
+
 def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write_library("~/indexes", rows("a"))

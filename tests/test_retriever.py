@@ -1,9 +1,12 @@
 """The retriever over the sample, with a small encoder for its rules and the bundled one for its quality."""
 
 import dataclasses
+import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from legal_rag import names
 from legal_rag.encoder import EncoderIdentity, PyLateEncoder
 from legal_rag.filters import Filters
 from legal_rag.library import Library
@@ -84,6 +87,49 @@ def test_an_empty_question_is_refused(retriever, question):
 def test_a_question_that_would_be_cut_is_refused(retriever):
     with pytest.raises(ValueError, match="the question is too long: [0-9]+ tokens, and this encoder reads 64"):
         retriever.search("délai " * 100)
+
+
+def test_bm25_reads_a_question_longer_than_the_encoder(retriever):
+    short, long = (retriever.search("délai " * n, 3, mode="bm25") for n in (1, 100))
+    assert [hit.chunk_id for hit in long] == [hit.chunk_id for hit in short] != []
+    with pytest.raises(ValueError, match="the question is empty"):
+        retriever.search(" ", mode="bm25")
+
+
+def test_a_query_made_once_finds_what_its_text_finds(retriever):
+    text = unicodedata.normalize("NFD", QUESTION)
+    query = retriever.query(text)
+    assert (query.text, retriever.query(query)) == (QUESTION, query)
+    assert retriever.search_batch([query, "délai"], 10) == retriever.search_batch([text, "délai"], 10)
+    assert retriever.search(query, 10, mode="bm25") == retriever.search(text, 10, mode="bm25")
+    with pytest.raises(ValueError, match="the question is too long"):
+        retriever.query("délai " * 100)
+
+
+def test_a_question_is_parsed_for_identifiers_once(retriever, monkeypatch):
+    find, parsed = names.find_identifiers, []
+    monkeypatch.setattr(names, "find_identifiers", lambda text: parsed.append(text) or find(text))
+    retriever.search(QUESTION)
+    assert parsed == [QUESTION]
+
+
+def test_words_are_searched_without_an_encoder(retriever, tiny_library, monkeypatch):
+    monkeypatch.setattr("legal_rag.retriever.load_encoder", lambda *_, **__: pytest.fail("an encoder is loaded"))
+    lazy = Retriever(tiny_library)
+    for by_document in (False, True):
+        expected = retriever.search(QUESTION, 20, mode="bm25", by_document=by_document)
+        assert lazy.search(QUESTION, 20, mode="bm25", by_document=by_document) == expected
+
+
+def test_threads_load_an_encoder_that_was_not_given_once(retriever, tiny_library, tiny_encoder, monkeypatch):
+    loads = []
+    monkeypatch.setattr("legal_rag.retriever.load_encoder", lambda *_, **__: loads.append(1) or tiny_encoder)
+    lazy = Retriever(tiny_library)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: lazy.search(QUESTION, 5), range(8)))
+    assert found == [retriever.search(QUESTION, 5)] * 8
+    assert len(loads) == 1
+    assert lazy.reload().encoder is tiny_encoder
 
 
 @pytest.mark.parametrize("question", ["?", "\0", "日本語", "🙂", "[Q] [D] [CLS] [MASK]", "' OR 1=1 --"])

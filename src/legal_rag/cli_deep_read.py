@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from legal_rag.library import Library
     from legal_rag.prediction import Event, Prediction
-    from legal_rag.retriever import Retriever
 
 DEFAULTS = DeepReadSettings()
 UNFINISHED = "unfinished"  # folder of the traces of runs that were killed, or came to a limit
@@ -152,9 +151,9 @@ def _read(
     *,
     stream: bool,
 ) -> "Prediction":
-    from legal_rag.deep_read.lazy_retriever import LazyRetriever
     from legal_rag.deep_read.reading import deep_read
     from legal_rag.library import RUNS
+    from legal_rag.retriever import Retriever
 
     return deep_read(
         question,
@@ -164,7 +163,7 @@ def _read(
         sub_lm=models[1],
         budget=budget,
         settings=settings,
-        retriever=cast("Retriever", LazyRetriever(library, trust_remote_code=options["trust_remote_code"])),
+        retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
         trace=Path(trace).expanduser() if trace else None,
         unfinished=library.path / RUNS / UNFINISHED,
         on_event=_tell_line if stream else lambda event: None,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -79,6 +79,13 @@ class EncoderIdentity:
         return EncoderConfig(**values)
 
 
+class TokenVectors(NamedTuple):
+    """One text as an encoder reads it, token by token."""
+
+    vectors: np.ndarray  # (n_tokens, dim), float32, unit rows
+    offsets: np.ndarray  # (n_tokens, 2): the characters of the text that each row stands for; equal for none
+
+
 class Encoder(Protocol):
     """What indexing and searching ask of an encoder."""
 
@@ -103,8 +110,16 @@ class Encoder(Protocol):
     def query_offsets(self, text: str) -> np.ndarray:
         """Return which characters of a question each row of its vectors stands for, shape (n_tokens, 2)."""
 
-    def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Encode one text; also give, shape (n_tokens, 2), which of its characters each row stands for."""
+    def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
+        """Encode one text, and say which of its characters each row stands for; a question is not checked."""
+
+
+def check_text(question: str) -> None:
+    """Raise ValueError for a question that is empty, or not text, whatever reads it."""
+    if not question.strip():
+        raise ValueError("the question is empty")
+    if (half := UNPAIRED.search(question)) is not None:
+        raise ValueError(f"the question holds half a character: {half.group()!r} at {half.start()}")
 
 
 def resolve_encoder(name: str) -> str:
@@ -198,21 +213,19 @@ class PyLateEncoder:
         Raises:
             ValueError: If it is empty, longer than the encoder reads, or not text.
         """
-        if not text.strip():
-            raise ValueError("the question is empty")
-        if (half := UNPAIRED.search(text)) is not None:
-            raise ValueError(f"the question holds half a character: {half.group()!r} at {half.start()}")
+        check_text(text)
         if (found := self.count_query_tokens(text)) > self.identity.query_length:
             limit = self.identity.query_length
             raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")
 
-    def encode_with_offsets(self, text: str, *, as_query: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, and say which of its characters each row stands for.
 
+        A document too long is cut, and so is a question: see `check_query`.
+
         Returns:
-            The vectors, shape (n_tokens, dim), float32, unit rows; and their offsets in `text`, shape (n_tokens, 2),
-            int64, start inclusive, end exclusive. A row that stands for none (special tokens, prefix, expansion) has
-            equal offsets.
+            Offsets are int64, start inclusive, end exclusive; a row that stands for no character (special tokens,
+            prefix, expansion) has equal ones.
         """
         kind = "query" if as_query else "document"
         offsets = self._offsets(text, kind)
@@ -221,7 +234,8 @@ class PyLateEncoder:
         placed = np.zeros((len(mask), 2), dtype=np.int64)
         n = min(len(offsets), len(mask))  # fewer rows: the text was cut; more: the query was expanded
         placed[:n] = offsets[:n]
-        return _unit_rows(np.asarray(found["token_embeddings"][0], dtype=np.float32)[mask]), placed[mask]
+        vectors = _unit_rows(np.asarray(found["token_embeddings"][0], dtype=np.float32)[mask])
+        return TokenVectors(vectors, placed[mask])
 
     def query_offsets(self, text: str) -> np.ndarray:
         """Return the characters that each row of a question's vectors stands for, as `encode_with_offsets` does.

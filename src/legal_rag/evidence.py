@@ -18,7 +18,7 @@ from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.filters import Filters
 from legal_rag.prediction import Event, Mode, Prediction, Status
 from legal_rag.relevance import Signs, is_relevant, measure_signs
-from legal_rag.retriever import Retriever, SearchHit
+from legal_rag.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.run_log import RunLog
 from legal_rag.sentences import split_sentences, without_blanks
 
@@ -79,8 +79,7 @@ class EvidenceAgent:
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        self._retriever.encoder.check_query(question)
-        return AnswerStream(self.run(question, RunLog(), mode="evidence"))
+        return AnswerStream(self.run(self._retriever.query(question), RunLog(), mode="evidence"))
 
     async def acall(self, question: str) -> Prediction:
         """Answer a question beside other tasks, in a thread.
@@ -92,7 +91,7 @@ class EvidenceAgent:
 
     def run(
         self,
-        question: str,
+        question: str | EncodedQuery,
         log: RunLog,
         *,
         mode: Mode,
@@ -103,16 +102,17 @@ class EvidenceAgent:
         """Answer within a run that may have begun before: its events and documents are kept.
 
         Args:
-            question: One that the encoder reads whole.
+            question: One that the encoder reads whole; checked unless `Retriever.query` made it.
             log: Of the run.
             mode: 'evidence', or 'fallback' where a model should have answered.
             failure: What became of that model.
             notice: For the reader.
             usage: What that model's calls came to.
         """
-        encoded = EncodedTexts(self._retriever.encoder)
+        query = self._retriever.query(question)
+        question, encoded = query.text, EncodedTexts(self._retriever.encoder, query=query)
         with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
-            findings = self.find(question, encoded)
+            findings = self.find(query, encoded)
             ids += [reading.hit.chunk_id for reading in findings.readings]
         yield from log.news()
         relevant = is_relevant(findings.signs, self._retriever.encoder.identity.name)
@@ -137,25 +137,25 @@ class EvidenceAgent:
             usage=usage,
         )
 
-    def find(self, question: str, encoded: EncodedTexts | None = None) -> Findings:
+    def find(self, question: str | EncodedQuery, encoded: EncodedTexts | None = None) -> Findings:
         """Search for a question, one passage a document, and read the passages found.
 
         Args:
-            question: The question.
+            question: The question; checked unless `Retriever.query` made it.
             encoded: Where what is read is kept, for those who need it again.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
+        query = self._retriever.query(question)
         encoded = encoded or EncodedTexts(self._retriever.encoder)
-        encoded.encoder.check_query(question)
-        query, query_offsets = encoded.question(question)
-        hits = self._retriever.search(question, self._n_passages, by_document=True, filters=self._filters)
-        tokens = encoded.passages([hit.text for hit in hits])
-        readings = [Reading(hit, query @ one.vectors.T, one.offsets) for hit, one in zip(hits, tokens, strict=True)]
-        own_words = query_offsets[:, 0] < query_offsets[:, 1]
+        hits = self._retriever.search(query, self._n_passages, by_document=True, filters=self._filters)
+        passages = encoded.passages([hit.text for hit in hits])
+        vectors, offsets = query.tokens
+        readings = [Reading(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)]
+        own_words = offsets[:, 0] < offsets[:, 1]
         best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
-        return Findings(readings, measure_signs(question, [reading.hit.text for reading in readings], best))
+        return Findings(readings, measure_signs(query.text, [reading.hit.text for reading in readings], best))
 
     def _quote(self, readings: Sequence[Reading]) -> EnrichedResponse:
         # Quoted from offsets, nothing is left to be searched for: a quotation that itself holds « or [Source: …] stays.

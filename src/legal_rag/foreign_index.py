@@ -20,6 +20,7 @@ from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.filters import Filters
 from legal_rag.library import MAPPING, STORE, Named, StoredChunk, is_library
+from legal_rag.names import ParsedQuery
 from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.rows import document_of_row, nearest_among
 
@@ -142,7 +143,7 @@ class ForeignIndex:
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
-    def positions_named(self, query: str) -> Named:
+    def positions_named(self, query: str | ParsedQuery) -> Named:
         """Return nothing: names are not indexed."""
         return Named(None, None)
 

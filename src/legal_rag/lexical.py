@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from legal_rag.corpus import Document
-from legal_rag.names import loosest_of, names_in
+from legal_rag.names import ParsedQuery, loosest_of, names_in
 from legal_rag.progress import progress
 from legal_rag.sqlite import connect_to_read
 from legal_rag.store import SELECT_DOCUMENTS, document_of_stored
@@ -101,7 +101,7 @@ class LexicalIndex:
         """How many chunks of this commit's shards are indexed, removed ones among them."""
         return int(self._searcher.search(_below_shard(self._n_shards), 1).count)  # type: ignore[attr-defined]
 
-    def search(self, query: str, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
+    def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
         """Rank the chunks that share words or names with a query.
 
         Args:
@@ -129,11 +129,13 @@ class LexicalIndex:
         order = np.lexsort((numbers[seen], -scores[seen]))[:k]
         return [(*_place(int(numbers[seen][i])), float(scores[seen][i])) for i in order]
 
-    def scores(self, query: str, places: Sequence[tuple[int, int]]) -> np.ndarray:
+    def scores(self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]) -> np.ndarray:
         """Return the BM25 score of each place for a query, 0 where they share no word."""
         return self._scores(self._searcher, query, np.array([_number(*place) for place in places], dtype=np.int64))
 
-    def document_scores(self, query: str, places: Sequence[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    def document_scores(
+        self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return for each place two facts of the document that it is of.
 
         Returns:
@@ -179,7 +181,7 @@ class LexicalIndex:
         """Return the share of documents that cite something, given as a term of `names_in`; in [0, 1]."""
         return float(self._wholes.doc_freq("cited", name) / max(self._wholes.num_docs, 1))
 
-    def _scores(self, searcher: "tantivy.Searcher", query: str, numbers: np.ndarray) -> np.ndarray:
+    def _scores(self, searcher: "tantivy.Searcher", query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
         """Return the scores of the entries at some places, given as numbers."""
         wanted = _all_of([_query(query), _at(np.unique(numbers))])
         found, scores = self._best(wanted, max(len(numbers), 1), searcher)
@@ -210,9 +212,10 @@ def words_of(text: str) -> list[str]:
     return terms
 
 
-def _query(text: str) -> "tantivy.Query":
+def _query(query: str | ParsedQuery) -> "tantivy.Query":
     """Ask for what shares any word or name."""
-    terms = [("text", word) for word in words_of(text)] + [("names", name) for name in names_in(text)]
+    query = ParsedQuery.of(query)
+    terms = [("text", word) for word in words_of(query.text)] + [("names", name) for name in query.names]
     return _any_of([_term(*one) for one in terms])
 
 

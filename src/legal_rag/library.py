@@ -21,6 +21,7 @@ from legal_rag.filters import Filters
 from legal_rag.folders import beside
 from legal_rag.lexical import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library_entities import LibraryEntities
+from legal_rag.names import ParsedQuery
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.rows import NEAR_IDS
 from legal_rag.scope import Condition, citing_condition, conditions_of, naming_condition, own_name_condition
@@ -79,8 +80,8 @@ class Library:
 
     read_only = False  # a GPU's engine may write its merged arrays beside a shard's
 
-    def __init__(self, path: Path) -> None:
-        self._place = path.absolute()  # whatever reads later may run in another working directory
+    def __init__(self, path: str | Path) -> None:
+        self._place = Path(path).expanduser().absolute()  # whatever reads later may run in another working directory
         self.path = _recover(self._place)
         self.manifest = _read_manifest(self.path)
         self.commit = int(self.manifest["commit"])
@@ -205,10 +206,10 @@ class Library:
         query = f"SELECT id FROM documents WHERE {sql} ORDER BY document_key"  # noqa: S608
         return [doc_id for (doc_id,) in self._connection.execute(query, values)]
 
-    def positions_named(self, query: str) -> Named:
+    def positions_named(self, query: str | ParsedQuery) -> Named:
         """Return the positions, as `positions` does, of documents that a question names, or that cite what it names."""
-        both = (own_name_condition, citing_condition)
-        own, citing = (find(query, self._connection, self._present) for find in both)
+        query, connection = ParsedQuery.of(query), self._connection
+        own, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
         having = self._extracted.told_apart(query)
         return Named(*(self._meeting([condition]) if condition else None for condition in (own, citing, having)))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from legal_rag.extraction.classes import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
 from legal_rag.extraction.terms import wanted_entity
+from legal_rag.names import ParsedQuery
 from legal_rag.scope import Condition
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class LibraryEntities:
         found = documents_with_entities(entities, self.store)
         return [_held(found, self.store)]
 
-    def told_apart(self, question: str) -> Condition | None:
+    def told_apart(self, question: str | ParsedQuery) -> Condition | None:
         """Return the condition that a document is told from others by facts in a question; None if none is.
 
         Damaged entities count as none, which is told: searching needs none.

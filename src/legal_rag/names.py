@@ -5,6 +5,10 @@ without, since texts often leave the series out; an article has one with its cod
 """
 
 import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 from legal_rag.corpus import Document
 from legal_rag.legal_patterns import (
@@ -27,9 +31,38 @@ MEASURE = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class ParsedQuery:
+    """A question in Unicode NFC, as documents are, with what it names: found once, when first asked for."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
+
+    @classmethod
+    def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":
+        """Return a query as it is, or parse a text."""
+        return query if isinstance(query, ParsedQuery) else ParsedQuery(query)
+
+    @cached_property
+    def identifiers(self) -> list[Identifier]:
+        """The decisions and articles that it names, in the order of the text."""
+        return find_identifiers(self.text)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The terms of what it names, as `names_in` gives them."""
+        return _names(self.identifiers, self.text)
+
+
 def names_in(text: str) -> list[str]:
     """Return the terms of the decisions, articles and days that a text names, each once, in the order of the text."""
-    names = [_loosest(one) for one in find_identifiers(text)]
+    return _names(find_identifiers(text), text)
+
+
+def _names(identifiers: Iterable[Identifier], text: str) -> list[str]:
+    names = [_loosest(one) for one in identifiers]
     return list(dict.fromkeys([*names, *(f"date:{one.value.isoformat()}" for one in find_dates(text))]))
 
 
@@ -55,8 +88,7 @@ def cited_by(document: Document) -> list[str]:
 
     Articles have one with their code and one without; those cited by an article without a code are of its own.
     """
-    applied = [_column(document, name) for name in ("applied_law", "summary")]
-    found = find_identifiers("\n".join([document.content, *document.applied_laws, *applied]))
+    found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
     codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
@@ -104,9 +136,9 @@ def _column(document: Document, name: str) -> str:
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def lookups(query: str) -> list[list[str]]:
+def lookups(query: ParsedQuery) -> list[list[str]]:
     """Return, for each decision or article that a question names, the terms to look it up by, the best first."""
-    return [_lookup(one) for one in find_identifiers(query)]
+    return [_lookup(one) for one in query.identifiers]
 
 
 def number_lookups(number: str) -> list[list[str]]:
@@ -114,9 +146,9 @@ def number_lookups(number: str) -> list[list[str]]:
     return [_lookup(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
 
 
-def case_terms(query: str) -> list[str]:
+def case_terms(query: ParsedQuery) -> list[str]:
     """Return the terms that texts have which name one of the decisions that a question names."""
-    return [_loosest(one) for one in find_identifiers(query) if one.kind != "article"]
+    return [_loosest(one) for one in query.identifiers if one.kind != "article"]
 
 
 def article_terms(text: str) -> list[str]:

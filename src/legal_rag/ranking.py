@@ -6,7 +6,7 @@ depends on the mode: MaxSim, BM25, or their sum in standard deviations; one lift
 
 import math
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.citation_links import CitationLinks, Place
-from legal_rag.encoded_shards import NOT_SEARCHABLE, EncodedShards
+from legal_rag.encoded_shards import NOT_SEARCHABLE
 from legal_rag.fusion import CITED_WEIGHT, FUSED_CHUNKS, MODES, Mode, credits, fuse
 from legal_rag.lexical import LexicalIndex, Ranked
+from legal_rag.names import ParsedQuery
 from legal_rag.plaid import SearchSettings, ShardHits, Shards, search_shards
 
 RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
@@ -29,7 +30,7 @@ Subsets = Sequence[np.ndarray]  # for each shard, rising positions
 class Question(NamedTuple):
     """A question as the ranking needs it."""
 
-    text: str
+    query: ParsedQuery
     vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
     named: Sequence[Subsets] = ()  # chunks that its names lead to: those to come first, those to come next
     having: Subsets | None = None  # chunks of documents that hold the facts it names: the best of each come after those
@@ -44,24 +45,31 @@ class Known(NamedTuple):
 
 
 class Ranker:
-    """The two indexes of one corpus, asked as one.
+    """The two indexes of one corpus, searched as one.
 
     Args:
-        shards: For late interaction.
-        settings: How thorough that is.
+        open_shards: Returns the shards for late interaction; called only by the modes that need them.
+        searchable: Whether those shards can be searched, not only asked for the scores of places.
+        settings: How thorough late interaction is.
         lexical: For BM25; None where the corpus has no such index.
         links: Which documents cite which; None where that is not known.
     """
 
     def __init__(
         self,
-        shards: Shards,
+        open_shards: Callable[[], Shards],
         settings: SearchSettings,
         lexical: LexicalIndex | None,
         links: CitationLinks | None = None,
+        *,
+        searchable: bool = True,
     ) -> None:
-        self._shards, self._settings, self._lexical, self._links = shards, settings, lexical, links
-        self._only_scores = isinstance(shards, EncodedShards)
+        self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
+        self._only_scores = not searchable
+
+    @property
+    def _shards(self) -> Shards:
+        return self._open_shards()
 
     def checked(self, mode: str | None) -> Mode:
         """Return a mode that the corpus is indexed for; None stands for the best there is.
@@ -146,7 +154,7 @@ class Ranker:
         return [_followed(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _words(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
-        return [self._lexicon.search(one.text, k, subsets) for one in questions]
+        return [self._lexicon.search(one.query, k, subsets) for one in questions]
 
     @property
     def _lexicon(self) -> LexicalIndex:
@@ -182,8 +190,9 @@ class Ranker:
         """Return the fused scores of places; adds to what is known what of it is missing."""
         without_late, without_words, unknown = ([place for place in places if place not in some] for some in known)
         known.late.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
-        known.words.update(zip(without_words, self._lexicon.scores(question.text, without_words).tolist(), strict=True))
-        wholes, n_chunks = self._lexicon.document_scores(question.text, unknown)
+        words_too = self._lexicon.scores(question.query, without_words)
+        known.words.update(zip(without_words, words_too.tolist(), strict=True))
+        wholes, n_chunks = self._lexicon.document_scores(question.query, unknown)
         known.documents.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
         late, words = (np.array([scores[place] for place in places]) for scores in known[:2])
         wholes, n_chunks = np.array([known.documents[place] for place in places]).reshape(-1, 2).T
@@ -206,13 +215,14 @@ class Ranker:
         """Score places by MaxSim, shape (n_places,)."""
         if not places:
             return np.empty(0, dtype=np.float32)  # shards may lie on other machines: nothing is asked of them in vain
-        positions: list[list[int]] = [[] for _ in self._shards.sizes]
+        shards = self._shards
+        positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
         candidates = [
             [ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in positions
         ]
-        answers = self._shards.scores([_vectors(question)], candidates)
+        answers = shards.scores([_vectors(question)], candidates)
         scores = {
             (shard, int(position)): float(score)
             for shard, (hits,) in enumerate(answers)

@@ -3,8 +3,10 @@
 In: an open Library (or anything with the same shards and texts) and its encoder. Out: `SearchHit`s, best first.
 """
 
-import unicodedata
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -14,7 +16,7 @@ from legal_rag.chunking import chunk_id
 from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
 from legal_rag.encoded_shards import EncodedShards
-from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, build_encoder, check_text
 from legal_rag.extraction.entities import Entity
 from legal_rag.filters import Filters
 from legal_rag.foreign_index import ForeignIndex, is_foreign
@@ -22,6 +24,7 @@ from legal_rag.fusion import Mode
 from legal_rag.lexical import LexicalIndex, Ranked
 from legal_rag.library import Library, Named, StoredChunk
 from legal_rag.library_encoder import load_encoder
+from legal_rag.names import ParsedQuery
 from legal_rag.plaid import PlaidShards, SearchSettings, Shards
 from legal_rag.ranking import Question, Ranker
 from legal_rag.repeats import first_of_each
@@ -67,7 +70,7 @@ class Corpus(Protocol):
     def positions(self, filters: Filters) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
 
-    def positions_named(self, query: str) -> Named:
+    def positions_named(self, query: str | ParsedQuery) -> Named:
         """Return the positions of chunks that the names in a question lead to."""
 
     def entities_of(self, doc_id: str) -> list[Entity] | None:
@@ -89,49 +92,120 @@ class Corpus(Protocol):
         """Raise ValueError if what was opened is no longer what lies there."""
 
 
+@dataclass(frozen=True)
+class EncodedQuery(ParsedQuery):
+    """A question that an encoder reads whole, made by `Retriever.query`: checked and parsed once, encoded once."""
+
+    encoder: Encoder = field(repr=False, compare=False)
+
+    @cached_property
+    def tokens(self) -> TokenVectors:
+        """Its token vectors; encoded when first asked for."""
+        return TokenVectors(*self.encoder.encode_with_offsets(self.text, as_query=True))
+
+
 class Retriever:
-    """Search over one corpus: late interaction and BM25, each alone or both as one."""
+    """Search over one corpus: late interaction and BM25, each alone or both as one.
+
+    Attributes:
+        corpus: Whose chunks are searched.
+        encoder: The one its index was made with, loaded when first needed unless it was given; BM25 needs none.
+    """
 
     def __init__(
         self,
         corpus: Corpus,
-        encoder: Encoder,
+        encoder: Encoder | None = None,
         settings: SearchSettings | None = None,
         device: str | None = None,
         shards: Shards | None = None,
+        *,
+        trust_remote_code: bool = False,
     ) -> None:
-        """Open the shards of a corpus, and its lexical index where it has one.
+        """Open a corpus for searching: with an encoder at once, without one as far as each search needs.
 
         Args:
             corpus: Whose chunks are searched.
-            encoder: The one its index was made with.
+            encoder: The one its index was made with; None loads the one that the manifest names, when first needed.
             settings: How thorough searches are.
             device: 'cpu' or 'cuda'; None takes the GPU where there is one.
             shards: The corpus's, if they are open already, here or elsewhere.
+            trust_remote_code: Run code that comes with the encoder loaded; an index cannot allow it by itself.
         """
-        self.corpus, self.encoder = corpus, encoder
+        self.corpus, self._encoder, self._shards = corpus, encoder, shards
         self._settings, self._device = settings or SearchSettings(), device
-        if corpus.read_only:
-            device = "cpu"  # on a GPU, fast-plaid would write into the index's folder
-        shards, self._lexical = shards or self._open_shards(device), corpus.lexical_index()
-        corpus.check_unchanged()  # after all is open, so that all is of one Library
-        self._ranker = Ranker(shards, self._settings, self._lexical, corpus.citation_links())
+        self._trust_remote_code = trust_remote_code
+        self._lock = threading.RLock()  # threads share a retriever: each part of it is loaded once
+        if encoder is not None:
+            self._open_shards()
+            _ = self._ranker
 
-    def _open_shards(self, device: str | None) -> Shards:
-        if isinstance(self.corpus, Library) and not self.corpus.manifest["plaid"]["n_bits"]:
-            return EncodedShards(self.corpus, self.encoder)
-        return PlaidShards(self.corpus.shard_folders, self._settings, device, self.corpus.removed_positions())
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder; loaded here if it was not given.
+
+        Raises:
+            FileNotFoundError: If it is not to be had.
+            ValueError: If the manifest does not say which it is.
+        """
+        with self._lock:
+            if self._encoder is None:
+                manifest, path = self.corpus.manifest, self.corpus.path
+                self._encoder = load_encoder(manifest, path, trust_remote_code=self._trust_remote_code)
+            return self._encoder
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex | None:
+        return self.corpus.lexical_index()
+
+    @cached_property
+    def _ranker(self) -> Ranker:
+        lexical, links = self._lexical, self.corpus.citation_links()
+        self.corpus.check_unchanged()  # after all is open, so that all is of one Library
+        searchable = self._library_without_plaid is None
+        return Ranker(self._open_shards, self._settings, lexical, links, searchable=searchable)
+
+    @property
+    def _library_without_plaid(self) -> Library | None:
+        corpus = self.corpus
+        return corpus if isinstance(corpus, Library) and not corpus.manifest["plaid"]["n_bits"] else None
+
+    def _open_shards(self) -> Shards:
+        with self._lock:
+            if self._shards is None:
+                library = self._library_without_plaid
+                self._shards = self._plaid_shards() if library is None else EncodedShards(library, self.encoder)
+                self.corpus.check_unchanged()
+            return self._shards
+
+    def _plaid_shards(self) -> PlaidShards:
+        corpus = self.corpus
+        device = "cpu" if corpus.read_only else self._device  # on a GPU, fast-plaid would write into the index's folder
+        return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
 
     def reload(self) -> "Retriever":
         """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
-        return Retriever(self._last_commit(), self.encoder, self._settings, self._device)
+        trust = self._trust_remote_code
+        return Retriever(self._last_commit(), self._encoder, self._settings, self._device, trust_remote_code=trust)
 
     def _last_commit(self) -> Corpus:
         return self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
 
+    def query(self, text: str | EncodedQuery) -> EncodedQuery:
+        """Check a question, to be searched for and read without being checked, parsed or encoded again.
+
+        Raises:
+            ValueError: If it is empty, longer than the encoder reads, or not text.
+        """
+        if isinstance(text, EncodedQuery):
+            return text
+        query = EncodedQuery(text, self.encoder)
+        self.encoder.check_query(query.text)
+        return query
+
     def search(
         self,
-        query: str,
+        query: str | EncodedQuery,
         k: int = 5,
         *,
         mode: Mode | None = None,
@@ -153,14 +227,14 @@ class Retriever:
             diverse: Leave out a chunk whose text nearly repeats that of one above it.
 
         Raises:
-            ValueError: If the question is empty or longer than the encoder reads, k is below 1, or the corpus is not
-                indexed for the mode.
+            ValueError: If the question is empty or, unless BM25 alone ranks, longer than the encoder reads, k is below
+                1, or the corpus is not indexed for the mode.
         """
         return self.search_batch([query], k, mode=mode, filters=filters, by_document=by_document, diverse=diverse)[0]
 
     def search_batch(
         self,
-        queries: Sequence[str],
+        queries: Sequence[str | EncodedQuery],
         k: int = 5,
         *,
         mode: Mode | None = None,
@@ -185,27 +259,32 @@ class Retriever:
             answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
         return answers
 
-    def _questions(self, queries: Sequence[str], mode: Mode) -> list[Question]:
-        queries = [unicodedata.normalize("NFC", query) for query in queries]  # as documents are
-        for query in queries:
-            self.encoder.check_query(query)
-        vectors = [None] * len(queries) if mode == "bm25" else self._query_vectors(queries)
+    def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[Question]:
+        parsed = [ParsedQuery.of(query) for query in queries]
+        if mode == "bm25":  # reads questions of any length
+            for query in parsed:
+                check_text(query.text)
+        vectors = [None] * len(parsed) if mode == "bm25" else self._query_vectors(parsed)
         questions = []
-        for query, some in zip(queries, vectors, strict=True):
+        for query, some in zip(parsed, vectors, strict=True):
             named = self.corpus.positions_named(query)
             first = [one for one in (named.own, named.citing) if one is not None]
             questions.append(Question(query, some, first, named.having))
         return questions
 
-    def _query_vectors(self, queries: Sequence[str]) -> list[np.ndarray]:
+    def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
         """Encode questions; where the corpus says how rare words are, their tokens are weighed by it."""
-        vectors = self.encoder.encode_queries(queries)
+        found = self._token_vectors(queries)
         if self._lexical is None:
-            return vectors
-        return [
-            weigh(query, some, self.encoder.query_offsets(query), self._lexical.rarity)
-            for query, some in zip(queries, vectors, strict=True)
-        ]
+            return [tokens.vectors for tokens in found]
+        return [weigh(query.text, *tokens, self._lexical.rarity) for query, tokens in zip(queries, found, strict=True)]
+
+    def _token_vectors(self, queries: Sequence[ParsedQuery]) -> list[TokenVectors]:
+        """Return the tokens of questions; those encoded only now are checked, and encoded together."""
+        new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
+        offsets = map(self.encoder.query_offsets, new)
+        encoded = map(TokenVectors, self.encoder.encode_queries(new) if new else [], offsets)
+        return [query.tokens if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
 
     def _hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
         chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])

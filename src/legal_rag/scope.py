@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.filters import Filters, fitting
-from legal_rag.names import article_terms, case_terms, lookups, number_lookups
+from legal_rag.names import ParsedQuery, article_terms, case_terms, lookups, number_lookups
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # not 'inconnue', nor none
 MOST_NAMED = 1000  # documents that a name may lead to and still be one; more are a subject
@@ -38,10 +38,10 @@ def conditions_of(filters: Filters, connection: sqlite3.Connection, present: str
 
 
 def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
-    courts = distinct(connection, ("juridiction", "formation"))
-    for wanted in (filters.juridiction, filters.formation):
-        if wanted is not None:
-            yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
+    wanted_courts = [one for one in (filters.juridiction, filters.formation) if one is not None]
+    courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
+    for wanted in wanted_courts:
+        yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
     if filters.solution is not None:
         yield _one_of(("solution",), _outcomes(filters.solution, distinct(connection, ("solution",))))
     if filters.date_from is not None:
@@ -50,7 +50,7 @@ def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) 
     if filters.date_to is not None:
         yield Condition(f"{IS_DATE} AND decision_date <= ?", (str(filters.date_to),))
     if filters.number is not None:
-        yield _named([first_held(terms, connection, present) for terms in number_lookups(filters.number)])
+        yield _named(_first_held(number_lookups(filters.number), connection, present))
     if filters.article is not None:
         yield _named(article_terms(filters.article), own=False)
     if filters.doc_ids is not None:
@@ -64,14 +64,14 @@ def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str,
     return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
 
 
-def own_name_condition(query: str, connection: sqlite3.Connection, present: str) -> Condition | None:
+def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that a document goes by a name in the query; None if none does, or far too many do."""
-    return _few(_named([first_held(terms, connection, present) for terms in lookups(query)]), connection, present)
+    return _few(_first_held(lookups(query), connection, present), connection, present)
 
 
-def citing_condition(query: str, connection: sqlite3.Connection, present: str) -> Condition | None:
+def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that a document cites a decision named in the query; None as for `own_name_condition`."""
-    return _few(_named(case_terms(query), own=False), connection, present)
+    return _few(case_terms(query), connection, present, own=False)
 
 
 def naming_condition(name: str) -> Condition:
@@ -81,27 +81,42 @@ def naming_condition(name: str) -> Condition:
         ValueError: If the name is of neither.
     """
     held = "SELECT document_key FROM names WHERE own = 0 AND term IN (SELECT value FROM json_each(?))"
-    return Condition(f"document_key IN ({held})", (json.dumps(case_terms(name) or article_terms(name)),))
+    return Condition(f"document_key IN ({held})", (json.dumps(case_terms(ParsedQuery(name)) or article_terms(name)),))
 
 
-def first_held(terms: Sequence[str], connection: sqlite3.Connection, present: str) -> str:
-    """Return the first of some terms that any document present goes by; an empty one if there is none."""
-    condition = f"term = ? AND own AND {present}"
-    source = "names INDEXED BY names_own JOIN documents USING (document_key)"
-    held = f"SELECT 1 FROM {source} WHERE {condition} LIMIT 1"  # noqa: S608
-    return next((term for term in terms if connection.execute(held, (term,)).fetchone()), "")
+def _first_held(lookups: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
+    """Return, for each list of keys, the first that a present document goes by, left out where there is none."""
+    if not lookups:
+        return []
+    held = f"""
+        SELECT value FROM json_each(?) WHERE EXISTS (
+            SELECT 1 FROM names INDEXED BY names_own JOIN documents USING (document_key)
+            WHERE term = value AND own AND {present}
+        )
+    """  # noqa: S608
+    keys = json.dumps([key for keys in lookups for key in keys])
+    known = {key for (key,) in connection.execute(held, (keys,))}
+    return [next(key for key in keys if key in known) for keys in lookups if not known.isdisjoint(keys)]
 
 
 def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the combinations of values that some indexed columns have, each found by one step into their index."""
-    names, found = ", ".join(columns), []
-    query = f"SELECT {names} FROM documents ORDER BY {names} LIMIT 1"  # noqa: S608
-    row = connection.execute(query).fetchone()
-    later = f"SELECT {names} FROM documents WHERE ({names}) > ({_marks(columns)}) ORDER BY {names} LIMIT 1"  # noqa: S608
-    while row is not None:
-        found.append(row)
-        row = connection.execute(later, row).fetchone()
-    return found
+    """Return the distinct value combinations of some indexed columns, sorted, by one statement.
+
+    A loose index scan: one index seek for each combination, however many documents share it.
+    """
+    names, marks = ", ".join(columns), ", ".join(f"value.{name}" for name in columns)
+    query = f"""
+        WITH RECURSIVE value AS (
+            SELECT * FROM (SELECT {names} FROM documents ORDER BY {names} LIMIT 1)
+            UNION ALL
+            SELECT {", ".join(f"documents.{name}" for name in columns)} FROM value CROSS JOIN documents
+            WHERE documents.document_key = (
+                SELECT document_key FROM documents WHERE ({names}) > ({marks}) ORDER BY {names} LIMIT 1
+            )
+        )
+        SELECT * FROM value
+    """  # noqa: S608
+    return connection.execute(query).fetchall()
 
 
 def _one_of(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
@@ -117,7 +132,11 @@ def _named(terms: Sequence[str], *, own: bool = True) -> Condition:
     return Condition(f"document_key IN ({held})", (json.dumps(terms),))
 
 
-def _few(condition: Condition, connection: sqlite3.Connection, present: str) -> Condition | None:
+def _few(keys: Sequence[str], connection: sqlite3.Connection, present: str, *, own: bool = True) -> Condition | None:
+    """Return the condition on documents with one of some keys; None unless 1 to `MOST_NAMED` documents meet it."""
+    if not keys:
+        return None
+    condition = _named(keys, own=own)
     some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MOST_NAMED + 1}"  # noqa: S608
     query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
     (n,) = connection.execute(query, condition.values).fetchone()

@@ -202,14 +202,14 @@ class DocumentFunctions(FunctionBase):
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
         with said_in_french(self._why_not(filters) or NO_SEARCH):
             if self.retriever is None:
-                return self._words.search(query, k, filters or None)
+                return self._words.search(query, k, mode="bm25", filters=filters or None)
             return self.retriever.search(query, k, filters=filters or None)
 
     def _grepped(self, query: GrepQuery) -> Grepped:
         return self._grep.search(query)
 
     def _ranked(self, query: str, k: int) -> list[SearchHit]:
-        return self._words.search(query, k, by_document=True)
+        return self._words.search(query, k, mode="bm25", by_document=True)
 
     def _index_of(self, doc_id: str) -> DocumentIndex:
         """Return a document's index, level 2, built where it is not there yet."""

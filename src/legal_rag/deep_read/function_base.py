@@ -13,15 +13,14 @@ from legal_rag.deep_read.asking import WINDOW_CHARS, WORKERS, Asker
 from legal_rag.deep_read.function_inputs import document_id, document_ids
 from legal_rag.deep_read.grep import SECONDS, CorpusGrep
 from legal_rag.deep_read.models import SubModel
-from legal_rag.deep_read.word_search import WordSearch
 from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.filters import Filters
 from legal_rag.prediction import EventType
+from legal_rag.retriever import Retriever, SearchHit
 from legal_rag.run_log import RunLog
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index import CorpusIndex
-    from legal_rag.retriever import SearchHit
 
 MOST_EVENTS = 200  # of one run that are written down: a loop may call a function for each document
 MOST_READ = 1000  # documents of one run that are written down as read
@@ -46,7 +45,7 @@ def said_in_french(reason: str) -> Iterator[None]:
 class Searcher(Protocol):
     """What searches by meaning: a `Retriever`, or what stands for one."""
 
-    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> "list[SearchHit]":
+    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> list[SearchHit]:
         """Rank the chunks that answer a question."""
 
 
@@ -83,7 +82,7 @@ class FunctionBase:
     def _open(self, corpus_index: "CorpusIndex") -> None:
         self.corpus, self.library = corpus_index, corpus_index.library
         self._grep = CorpusGrep(self.library, self._grep_seconds)
-        self._words = WordSearch(self.library)
+        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
 
     def reload(self) -> None:
         """Go over to the Library's last commit; a retriever goes along."""
@@ -135,6 +134,6 @@ class FunctionBase:
         with self.log.record(kind, function, **shown) as ids:
             yield ids
 
-    def _saw(self, hits: "Sequence[SearchHit]") -> None:
+    def _saw(self, hits: Sequence[SearchHit]) -> None:
         for hit in hits[:MOST_SEEN]:
             self.log.saw(hit)

@@ -8,22 +8,20 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from legal_rag.budget import Budget
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer
 from legal_rag.deep_read.functions import create_multi_doc_env
-from legal_rag.deep_read.lazy_retriever import LazyRetriever
 from legal_rag.deep_read.models import Meter, MeteredModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.library import MANIFEST, Library
 from legal_rag.prediction import Prediction
+from legal_rag.retriever import Retriever
 
 if TYPE_CHECKING:
     import dspy
-
-    from legal_rag.retriever import Retriever
 
 INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, beside it
 BANNER = """Les fonctions du corpus sont là : {functions}…
@@ -137,7 +135,7 @@ class MultiDocRLM:
             sub_lm=sub,
             budget=self._budget,
             settings=self._settings,
-            retriever=cast("Retriever", LazyRetriever(self.library)),
+            retriever=Retriever(self.library),
             trace=trace,
         )
 
@@ -147,7 +145,7 @@ class MultiDocRLM:
         Those that ask a model ask the sub-model, as programs do, and say so where there is none.
         """
         sub = MeteredModel(self._described()[1], Meter(self._budget)) if self._has_models() else None
-        retriever = cast("Retriever", LazyRetriever(self.library))
+        retriever = Retriever(self.library)
         return create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever).namespace()
 
     def repl(self) -> None:
