@@ -21,7 +21,7 @@
 #
 # Laissez tout vide pour essayer sans clé ni réseau : les sommaires des décisions fictives livrées avec le projet
 # deviennent alors des questions. Un modèle est interrogé dès qu'une clé ou une adresse est donnée, ici ou dans
-# l'environnement (`HF_TOKEN`) ; `LIMIT` décisions sont tirées au sort.
+# l'environnement (`HF_TOKEN` n'y suffit que si un modèle est nommé) ; `LIMIT` décisions sont tirées au sort.
 
 # %%
 INSTALL = False  # @param {type:"boolean"}

@@ -228,6 +228,16 @@ def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encod
     assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
 
 
+def test_a_bare_hugging_face_token_turns_no_local_run_into_a_remote_one(tiny_library, tiny_encoder, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), EvidenceAgent)
+    assert isinstance(build_agent(tiny_library, model="Qwen/Qwen3-4B", encoder=tiny_encoder), LegalReActAgent)
+    monkeypatch.setenv("GENERATOR_MODEL_ID", "Qwen/Qwen3-4B")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
+
+
 def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
     for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)

@@ -112,7 +112,7 @@ def test_plan_map_reads_the_documents_named(place, said, tiny_library):
         (["", "--api-base", "http://127.0.0.1:9"], "the question is empty"),
         (["x", "--api-base", "http://127.0.0.1:9", "--doc-id", "INCONNU"], "no document 'INCONNU'"),
         (["x", "--max-steps", "0"], "steps must be above 0"),
-        (["x", "--api-base", "127.0.0.1:9"], "no address of a server: '127.0.0.1:9' (expected e.g. 'http://"),
+        (["x", "--api-base", "127.0.0.1:9"], "invalid api_base '127.0.0.1:9' (expected a URL such as 'http://"),
         (["x", "--api-base", "http://127.0.0.1:9", "--trace", "/"], "/ is a folder (expected a file for the trace)"),
         (["x", "--workers", "0"], "workers must be at least 1"),
         (["x", "--plan", "autre"], "'autre' is not one of"),

@@ -73,7 +73,7 @@ def build_agent(
 
     Args:
         corpus: An open Library, or a Library's folder.
-        model: See `build_language_model`; a model alone, without key or address, is no endpoint.
+        model: See `build_language_model`; without key, address or HF_TOKEN a model alone is no endpoint.
         api_key: See `build_language_model`.
         api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.

@@ -1,7 +1,4 @@
-"""The language model: which one is asked, and where, and which of its replies count as the same.
-
-In: a model's id, key and address, or the environment's. Out: a `dspy.LM`; nothing is asked of it yet.
-"""
+"""Configure the `dspy.LM` that is asked: model id, key, address and the identity of its cached replies."""
 
 import hashlib
 import json
@@ -52,7 +49,7 @@ def build_language_model(
             a seed is gives the same ones again.
 
     Raises:
-        ValueError: If the address is none.
+        ValueError: If the address is not a URL.
     """
     use_local_prices()
     import dspy
@@ -62,7 +59,7 @@ def build_language_model(
     api_key = api_key or os.environ.get("GENERATOR_API_KEY") or None
     if api_base:
         if not api_base.startswith(SCHEMES):
-            raise ValueError(f"no address of a server: {api_base!r} (expected e.g. 'http://127.0.0.1:8000/v1')")
+            raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
         model = model if model.startswith("openai/") else f"openai/{model}"
         api_key = api_key or "none"  # servers of one's own mostly ask for no key, but the client wants one
     elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):
@@ -85,10 +82,14 @@ def build_language_model(
 
 
 def has_endpoint(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
-    """Tell whether a model can be asked: by a key, an address, or a provider that LiteLLM knows how to reach."""
-    if (model or os.environ.get("GENERATOR_MODEL_ID") or "").startswith(PROVIDERS):
+    """Tell whether a model can be asked: by a key, an address, or a provider that LiteLLM knows how to reach.
+
+    HF_TOKEN, which other tools set for downloads, counts only where a model is named: by `model` or GENERATOR_MODEL_ID.
+    """
+    named = model or os.environ.get("GENERATOR_MODEL_ID") or ""
+    if named.startswith(PROVIDERS):
         return True
-    names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN")
+    names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", *(["HF_TOKEN"] if named else []))
     return bool(api_key or api_base or any(os.environ.get(name) for name in names))
 
 
