@@ -80,13 +80,14 @@ print("Index :", assets.index)
 
 # %%
 from legal_rag.agent import build_agent, default_instructions
+from legal_rag.deep_read import deep_read_tool
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import open_corpus
 
 encoder = build_encoder(str(assets.encoder)) if assets.encoder else None
 corpus = open_corpus(assets.index, encoder=encoder)
 instructions = default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None
-agent = build_agent(corpus, encoder=encoder, instructions=instructions, **endpoint)
+agent = build_agent(corpus, encoder=encoder, instructions=instructions, extra_tools=[deep_read_tool], **endpoint)
 print("Agent :", type(agent).__name__)
 
 # %% [markdown]

@@ -2,6 +2,7 @@
 
 import json
 
+import dspy
 import pytest
 from support.agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
 from support.scripted_server import Reply, ScriptedServer, fields, step
@@ -14,6 +15,7 @@ from legal_rag.agent import (
     instructions_of,
 )
 from legal_rag.evidence import NO_PASSAGE, EvidenceAgent
+from legal_rag.report import render_answer
 
 
 def calls_of(prediction, *types):
@@ -304,3 +306,47 @@ def test_a_cut_off_answer_is_said_to_be(ask):
         return sound(prompt) if wants_step(prompt) else sound(prompt)._replace(finish_reason="length")
 
     assert ask(script)[0].notice == "La réponse du modèle a été coupée avant la fin"
+
+
+# --- bugs of our own --------------------------------------------------------------------------------------------------
+
+
+def test_a_bug_of_ours_is_not_blamed_on_the_model(ask, monkeypatch, caplog):
+    def broken(*arguments):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("legal_rag.react.read_step", broken)
+    prediction, _ = ask(diligent)
+    assert (prediction.mode, prediction.status) == ("fallback", "internal_error")
+    assert prediction.notice.startswith("Une erreur interne de legal_rag (TypeError) a interrompu l'agent")
+    assert prediction.citations
+    assert [(one.levelname, one.exc_info[0]) for one in caplog.records if one.name == "legal_rag.agent"] == [
+        ("ERROR", TypeError)
+    ]
+
+
+def test_a_tool_that_breaks_is_logged_with_its_traceback_and_the_run_goes_on(ask, monkeypatch, caplog):
+    def broken(*arguments):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("legal_rag.agent_tools.hit_text", broken)
+    _, server = ask(diligent)
+    assert any("L'outil search_legal_docs n'a pas pu répondre (TypeError)" in prompt for prompt in server.prompts)
+    assert [one.exc_info[0] for one in caplog.records if one.levelname == "ERROR"][:1] == [TypeError]
+
+
+def test_a_client_s_own_error_is_the_model_s_failure(tiny_library, tiny_encoder):
+    class Broken(dspy.BaseLM):
+        def forward(self, prompt=None, messages=None, **settings):
+            raise TypeError("a client's bug")
+
+    prediction = build_agent(tiny_library, lm=Broken("broken"), encoder=tiny_encoder)(QUESTION)
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (erreur TypeError)")
+
+
+def test_the_report_shows_an_internal_error(ask, monkeypatch):
+    monkeypatch.setattr("legal_rag.react.read_step", lambda *arguments: 1 / 0)
+    prediction, _ = ask(diligent)
+    assert prediction.status == "internal_error"
+    assert "Erreur interne" in render_answer(prediction)

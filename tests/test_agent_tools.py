@@ -328,3 +328,21 @@ def test_whatever_a_model_sends_is_written_down_as_json_can_hold_it(log):
     with log.record("search", "search_legal_docs", query="bail \ud800", k=float("nan"), other=[{"a": ("\udfff", 1.5)}]):
         pass
     assert log.events[0].input == {"query": "bail \ufffd", "k": "nan", "other": [{"a": ["\ufffd", 1.5]}]}
+
+
+# --- an index that fails ----------------------------------------------------------------------------------------------
+
+
+def test_a_damaged_index_is_not_blamed_on_the_filters(tools, retriever, monkeypatch, caplog):
+    def damaged(*arguments, **settings):
+        raise ValueError("damaged PLAID index: codes.npy")
+
+    monkeypatch.setattr(retriever, "search", damaged)
+    search, *_ = tools
+    assert search("moyen", solution="rejet") == (
+        "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
+        "la question et les filtres n'y sont pour rien."
+    )
+    (record,) = caplog.records
+    assert (record.levelname, record.exc_info[0]) == ("WARNING", ValueError)
+    assert "damaged PLAID index: codes.npy" in record.getMessage()

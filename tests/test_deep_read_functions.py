@@ -394,6 +394,26 @@ def test_single_prompts_go_to_the_model_as_they_are(corpus):
         repl.llm_query_batched(["a", " "])
 
 
+@pytest.mark.parametrize(
+    ("place", "call"),
+    [
+        ("corpus", lambda repl: repl.find_documents(solution="rejet")),
+        ("corpus", lambda repl: repl.documents_citing("01-43.927")),
+        ("_words", lambda repl: repl.search_passages("bail", solution="rejet")),
+        ("_words", lambda repl: repl.rank_documents("bail")),
+    ],
+)
+def test_a_damaged_index_is_not_blamed_on_what_was_asked(repl, monkeypatch, caplog, place, call):
+    def damaged(*arguments, **settings):
+        raise ValueError("damaged index of words")
+
+    for name in ("find", "citing", "search"):
+        monkeypatch.setattr(getattr(repl, place), name, damaged, raising=False)
+    with pytest.raises(ValueError, match="^Recherche impossible : l'index est endommagé"):
+        call(repl)
+    assert [(one.levelname, one.exc_info[0]) for one in caplog.records] == [("WARNING", ValueError)]
+
+
 # --- the environment
 
 

@@ -1,5 +1,7 @@
 """Deep reading as a tool of the agent: called by the model, paid by the run, its citations checked."""
 
+import json
+
 import pytest
 from support.agent_scripts import wants_step
 from support.rlm_scripts import is_root, root_model
@@ -7,6 +9,7 @@ from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent
 from legal_rag.budget import Budget
+from legal_rag.deep_read import deep_read_tool
 from legal_rag.deep_read.agent_tool import NO_ROOM
 from legal_rag.language_model import build_language_model
 
@@ -46,7 +49,8 @@ def ask(tiny_library, tiny_encoder, prompts):
     def asking(script, **settings):
         with ScriptedServer(script) as server:
             lm = build_language_model("m", api_base=server.api_base, cache=False, num_retries=0, timeout=20)
-            agent = build_agent(tiny_library, lm=lm, encoder=tiny_encoder, match_words=False, **settings)
+            settings = {"extra_tools": [deep_read_tool], "match_words": False} | settings
+            agent = build_agent(tiny_library, lm=lm, encoder=tiny_encoder, **settings)
             prediction = agent(QUESTION)
             prompts.extend(server.prompts)
             return prediction
@@ -94,3 +98,15 @@ def test_arguments_that_lead_nowhere_are_answered_in_french(ask, prompts, argume
     assert told in observation
     assert not any(map(is_root, prompts))
     assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable. ")
+
+
+def test_an_agent_has_only_the_extra_tools_that_it_is_given(ask):
+    prediction = ask(reading({"question": QUESTION}), extra_tools=())
+    assert "deep_read" not in [event.tool for event in prediction.events if event.type == "read"]
+
+
+def test_the_command_line_gives_the_agent_deep_reading(tiny_library, said):
+    with ScriptedServer(reading({"question": QUESTION})) as server:
+        place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+        value = said("ask", QUESTION, "--json", "--no-cache", "--model", "m", "--api-base", server.api_base, *place)
+    assert "deep_read" in [event["tool"] for event in json.loads(value)["events"]]

@@ -7,26 +7,33 @@ not answer or cites nothing that holds, the evidence agent answers instead, and 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from legal_rag.agent_tools import build_tools
 from legal_rag.answer_language import is_french_answer
-from legal_rag.answer_notices import UNCITED, notice_of
 from legal_rag.answer_stream import AnswerStream
 from legal_rag.budget import Budget, BudgetExceededError
+from legal_rag.chunking import parse_chunk_id
 from legal_rag.citations import CitationEnricher
-from legal_rag.corpus_index import has_corpus_index
 from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.encoder import Encoder, build_encoder
 from legal_rag.evidence import EvidenceAgent, abstention
+from legal_rag.failures import (
+    UNCITED,
+    EmptyAnswerError,
+    ModelFailureError,
+    NotFrenchError,
+    bug_in_french,
+    notice_of,
+    reason_in_french,
+)
 from legal_rag.instructions import default_instructions, instructions_of
 from legal_rag.language_model import DEFAULT_MODEL, build_language_model, has_endpoint
-from legal_rag.model_failures import EmptyAnswerError, NotFrenchError, reason_in_french
 from legal_rag.prediction import Event, Prediction, Status
 from legal_rag.retriever import Corpus, Retriever, build_retriever
 from legal_rag.run_log import RunLog
-from legal_rag.tools import build_tools, parse_chunk_id
 
 if TYPE_CHECKING:
     import dspy
@@ -34,9 +41,13 @@ if TYPE_CHECKING:
     from legal_rag.model_account import Account, ModelCalls
     from legal_rag.react import Draft, Work
 
+# Makes a tool for one run from its retriever, model, log and account (None: only described); None where it cannot work.
+ToolFactory = Callable[[Retriever, "dspy.BaseLM", RunLog, "Account | None"], Callable[..., str] | None]
+
 __all__ = [
     "DEFAULT_MODEL",
     "LegalReActAgent",
+    "ToolFactory",
     "build_agent",
     "build_encoder",
     "build_language_model",
@@ -67,6 +78,7 @@ def build_agent(
     budget: Budget = DEFAULT_BUDGET,
     match_words: bool = True,
     trust_remote_code: bool = False,
+    extra_tools: Sequence[ToolFactory] = (),
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
     """Wire an agent over one corpus: a ReAct agent where there is an endpoint, else the evidence agent.
@@ -82,6 +94,7 @@ def build_agent(
         budget: How much each run of the ReAct agent may take.
         match_words: Fill in the passages' `matches`, which a report shows: up to two seconds more on two cores.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
+        extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         lm_settings: Further settings of `build_language_model`.
     """
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
@@ -90,8 +103,10 @@ def build_agent(
         lm = build_language_model(model, api_key, api_base, **lm_settings)
     if lm is None:
         return evidence
-    told = instructions or instructions_of(retriever.corpus)
-    return LegalReActAgent(retriever, lm, told, evidence=evidence, budget=budget, match_words=match_words)
+    prompt = instructions or instructions_of(retriever.corpus)
+    return LegalReActAgent(
+        retriever, lm, prompt, evidence=evidence, budget=budget, match_words=match_words, extra_tools=extra_tools
+    )
 
 
 class LegalReActAgent:
@@ -106,6 +121,7 @@ class LegalReActAgent:
         evidence: EvidenceAgent | None = None,
         budget: Budget = DEFAULT_BUDGET,
         match_words: bool = True,
+        extra_tools: Sequence[ToolFactory] = (),
     ) -> None:
         """Wire an agent.
 
@@ -116,10 +132,12 @@ class LegalReActAgent:
             evidence: The agent that answers in its place when it fails.
             budget: How much each run may take.
             match_words: Fill in the passages' `matches`.
+            extra_tools: Factories of further tools; each is called once a run.
         """
         from legal_rag.react import LegalReAct
 
         self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
+        self._extra_tools = tuple(extra_tools)
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # The tools of this one are described to the model; each run brings its own, which write in its log.
         self.react = LegalReAct(instructions, self._tools(RunLog()), budget.steps)
@@ -160,6 +178,8 @@ class LegalReActAgent:
             raise
 
     def _run(self, question: str) -> Generator[Event, None, Prediction]:
+        import dspy
+
         from legal_rag.model_account import ModelCalls
 
         log, calls = RunLog(), ModelCalls(self._lm, self._budget)
@@ -169,20 +189,19 @@ class LegalReActAgent:
             draft = self._draft(question, work, calls)
         except BudgetExceededError as error:
             return (yield from self._fall_back(question, log, calls, error.notice, "exhausted"))
-        # A model fails in as many ways as there are providers: time-outs, 500s, malformed replies, refused keys.
-        except Exception as error:
+        except (ModelFailureError, dspy.LMError) as error:
             logger.debug("the model failed", exc_info=True)
             return (yield from self._fall_back(question, log, calls, reason_in_french(error), "model_failed"))
+        # Our own bug, then: the reader still gets passages, and is told whose fault it is.
+        except Exception as error:
+            logger.exception("the agent failed")
+            return (yield from self._fall_back(question, log, calls, bug_in_french(error), "internal_error"))
         return (yield from self._conclude(question, log, calls, work, draft))
 
     def _tools(self, log: RunLog, account: "Account | None" = None) -> list[Callable[..., str]]:
-        """Return the tools of one run; deep reading is among them where the corpus has the index that it needs."""
-        tools = build_tools(self._retriever.corpus, self._retriever, log)
-        if not has_corpus_index(self._retriever.corpus):
-            return tools
-        from legal_rag.deep_read.agent_tool import deep_read_tool
-
-        return [*tools, deep_read_tool(self._retriever, self._lm, log, account)]
+        """Return the tools of one run, which write in its log; extra ones are paid from its account."""
+        extra = (make(self._retriever, self._lm, log, account) for make in self._extra_tools)
+        return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
         """Have the answer written, and written again, once, for each thing that is wrong with it."""

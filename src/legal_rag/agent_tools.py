@@ -10,6 +10,7 @@ from legal_rag.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules import find_entities
+from legal_rag.failures import search_errors
 from legal_rag.meant_documents import find_chunks, find_document, meant_id
 from legal_rag.reading_window import READ_CHARS, window_of
 from legal_rag.retriever import Corpus, Retriever, SearchHit
@@ -18,6 +19,7 @@ from legal_rag.tool_inputs import filters_of, parts_of, question_of, text_of, wh
 from legal_rag.tool_texts import as_data, block, chunk_text, entities_text, hit_text, window_text
 
 MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
+TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
 def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
@@ -71,9 +73,10 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
         }
         asked = {name: text for name, value in filters.items() if (text := text_of(value))}
         with log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
-            hits = _hits_or_reason(retriever, query, k, asked)
-            if isinstance(hits, str):
-                return f"Recherche impossible {hits}."
+            try:
+                hits = _search(retriever, query, k, asked)
+            except ValueError as error:
+                return f"{error}."
             ids += [hit.chunk_id for hit in hits]
         for hit in hits:
             log.saw(hit)
@@ -83,21 +86,23 @@ def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
     return search_legal_docs
 
 
-def _hits_or_reason(retriever: Retriever, query: object, k: object, asked: dict[str, str]) -> list[SearchHit] | str:
-    """Search, or say in French why there can be no search."""
+def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
+    """Search for what a model asks.
+
+    Raises:
+        ValueError: With a French sentence, if there can be no search.
+    """
     try:
         text, filters = question_of(query), filters_of(asked)
         wanted = whole_number("k", k, 1, MOST_HITS, 5)
     except ValueError as error:
-        return f": {error}"
+        raise ValueError(f"Recherche impossible : {error}") from error
     try:
         retriever.encoder.check_query(text)
-    except ValueError:  # the encoder's own words are not for the agent
-        return ": la question est trop longue, reformulez-la en une phrase"
-    try:
+    except ValueError as error:  # the encoder's own words are not for the agent
+        raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
+    with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
         return retriever.search(text, wanted, filters=filters)
-    except ValueError:
-        return "dans ce corpus avec ces filtres"
 
 
 def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:

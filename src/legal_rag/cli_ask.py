@@ -219,11 +219,15 @@ def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | Evidenc
     from legal_rag.agent import build_agent
     from legal_rag.language_model import has_endpoint
 
-    if settings["cache"] and has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
+    if not has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
+        return build_agent(library, **settings)
+    from legal_rag.deep_read import deep_read_tool
+
+    if settings["cache"]:
         from legal_rag.reply_cache import use_reply_cache
 
         use_reply_cache()
-    return build_agent(library, **settings)
+    return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
 
 def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":

@@ -15,8 +15,8 @@ from legal_rag.citations import Citation
 from legal_rag.claims import QUOTED_BLANKS, content_words
 from legal_rag.compared_decisions import ComparedDecision, Reading
 from legal_rag.comparison import Comparison, Pair
+from legal_rag.failures import reason_in_french
 from legal_rag.model_account import ModelCalls
-from legal_rag.model_failures import reason_in_french
 from legal_rag.retriever import Corpus
 from legal_rag.source_texts import SourceText
 from legal_rag.tool_texts import block

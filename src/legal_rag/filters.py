@@ -15,6 +15,10 @@ from legal_rag.legal_patterns import MONTHS, find_dates
 from legal_rag.names import article_terms
 
 
+class UnsupportedFilterError(ValueError):
+    """A corpus is not indexed for what a filter asks: it has no entities, or no column of that name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Filters:
     """Conditions that all must hold; None sets none."""

@@ -18,7 +18,7 @@ from legal_rag.chunking import chunk_id, parse_chunk_id
 from legal_rag.cleaning import clean_text
 from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
-from legal_rag.filters import Filters
+from legal_rag.filters import Filters, UnsupportedFilterError
 from legal_rag.library import MAPPING, STORE, Named, StoredChunk, is_library
 from legal_rag.names import ParsedQuery
 from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
@@ -139,7 +139,7 @@ class ForeignIndex:
             ValueError: If anything else is asked than documents by their ids: nothing else is indexed.
         """
         if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
-            raise ValueError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
+            raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from legal_rag.extraction.classes import JURISPRUDENCE, KNOWN_CLASSES
 from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
 from legal_rag.extraction.terms import wanted_entity
+from legal_rag.filters import UnsupportedFilterError
 from legal_rag.names import ParsedQuery
 from legal_rag.scope import Condition
 
@@ -46,16 +47,17 @@ class LibraryEntities:
         """Return what documents must meet to have the entities that a filter asks for; nothing if it asks for none.
 
         Raises:
-            ValueError: If it asks for some, and nothing was extracted.
+            UnsupportedFilterError: If it asks for some, and nothing, or nothing of that class, was extracted.
         """
         if wanted is None:
             return []
         if self.store is None:
-            raise ValueError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
+            raise UnsupportedFilterError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
         entities = [wanted_entity(one) for one in wanted]
         for name in {one.extraction_class for one in entities}.difference(KNOWN_CLASSES):
             if not self.store.has_class(name):
-                raise ValueError(f"no entities of class {name!r} (expected e.g. {', '.join(JURISPRUDENCE)})")
+                expected = ", ".join(JURISPRUDENCE)
+                raise UnsupportedFilterError(f"no entities of class {name!r} (expected e.g. {expected})")
         found = documents_with_entities(entities, self.store)
         return [_held(found, self.store)]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Mode = Literal["evidence", "agent", "fallback", "deep_read"]
-Status = Literal["answered", "abstained", "exhausted", "model_failed"]
+Status = Literal["answered", "abstained", "exhausted", "model_failed", "internal_error"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils.exceptions import ContextWindowExceededError
 
-from legal_rag.budget import Budget, Usage
+from legal_rag.budget import Budget, BudgetExceededError, Usage
+from legal_rag.failures import EmptyAnswerError, ModelFailureError, UnreadableReplyError, is_own_bug
 from legal_rag.model_account import ModelCalls, Reply
-from legal_rag.model_failures import EmptyAnswerError, UnreadableReplyError
 from legal_rag.prediction import Event
 from legal_rag.run_log import RunLog
 from legal_rag.step_reading import Step, clean_answer, expected_form, read_step
@@ -165,6 +165,14 @@ class LegalReAct(dspy.ReAct):
             except ContextWindowExceededError:
                 if attempt == MOST_SHORTENINGS or not trajectory.shorten():
                     raise
+            except (BudgetExceededError, dspy.LMError):
+                raise
+            # A client that is not DSPy's raises errors of its own kinds; those of our code are bugs, not its failures.
+            except Exception as error:
+                if is_own_bug(error):
+                    raise
+                logger.warning("the model's client failed", exc_info=True)
+                raise ModelFailureError(str(error)) from error
         raise AssertionError("the last attempt returns or raises")
 
 
@@ -204,7 +212,7 @@ class _Loop:
             return step.remark + str(self.tools[step.tool](**step.arguments))
         # Tools answer wrong arguments in French; whatever else goes wrong in one, a run goes on without it.
         except Exception as error:
-            logger.debug("the tool %s failed", step.tool, exc_info=True)
+            logger.exception("the tool %s failed", step.tool)
             return f"L'outil {step.tool} n'a pas pu répondre ({type(error).__name__}). Essayez autrement."
 
 

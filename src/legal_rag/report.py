@@ -55,6 +55,7 @@ STATES: Final = {
     "abstained": ("∅", "Abstention"),
     "exhausted": ("⏳", "Budget épuisé"),
     "model_failed": ("!", "Modèle en échec"),
+    "internal_error": ("!", "Erreur interne"),
 }
 STEPS: Final = {
     "search": "Recherche",

@@ -19,6 +19,7 @@ from legal_rag.extraction.terms import (
     name_words,
     words_of,
 )
+from legal_rag.filters import UnsupportedFilterError
 from legal_rag.legal_patterns import find_dates
 from legal_rag.library import Library
 from legal_rag.names import all_names_in
@@ -58,7 +59,7 @@ class EntityNames:
             ValueError: If nothing was extracted.
         """
         if self._library.entities is None:
-            raise ValueError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
+            raise UnsupportedFilterError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
         having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
         found = self._holding(having, json.dumps(list(dict.fromkeys(_terms(text)))))
         words = name_words(text)

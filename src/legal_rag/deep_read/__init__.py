@@ -16,6 +16,7 @@ _HOMES = {
     "SandboxResult": "sandbox",
     "create_multi_doc_env": "functions",
     "deep_read": "reading",
+    "deep_read_tool": "agent_tool",
 }
 __all__ = sorted(_HOMES)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from legal_rag.budget import Budget
+from legal_rag.corpus_index import has_corpus_index
 from legal_rag.deep_read.reading import deep_read as read_deeply
 from legal_rag.meant_documents import find_document, meant_id
 from legal_rag.prediction import Prediction
@@ -28,15 +29,20 @@ NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. R�
 
 def deep_read_tool(
     retriever: Retriever, lm: "dspy.BaseLM", log: RunLog, account: "Account | None" = None
-) -> Callable[..., str]:
-    """Make the tool for one run of the agent.
+) -> Callable[..., str] | None:
+    """Make the tool for one run of the agent, for `legal_rag.agent.build_agent(extra_tools=[deep_read_tool])`.
+
+    Returns:
+        The tool; None where the corpus lacks the index that deep reading needs.
 
     Args:
-        retriever: The agent's, over a Library with a corpus index.
+        retriever: The agent's.
         lm: Its model.
         log: Of its run, which takes over what was found.
         account: Of its run, which pays; None takes a budget of its own.
     """
+    if not has_corpus_index(retriever.corpus):
+        return None
 
     def deep_read(question: str, doc_ids: str = "") -> str:
         """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.

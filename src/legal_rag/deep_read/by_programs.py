@@ -23,7 +23,7 @@ from legal_rag.deep_read.prompts import (
 from legal_rag.deep_read.provenance import is_computed
 from legal_rag.deep_read.sub_calls import RecordedRoot, RecordingModel
 from legal_rag.deep_read.work import Work
-from legal_rag.model_failures import reason_in_french
+from legal_rag.failures import reason_in_french
 from legal_rag.prediction import Event, Prediction
 
 if TYPE_CHECKING:

@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from legal_rag.answer_notices import UNCITED, notice_of
 from legal_rag.budget import Usage
 from legal_rag.citations import Citation, CitationEnricher, EnrichedResponse, format_marker
 from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.evidence import abstention
-from legal_rag.model_failures import EmptyAnswerError, reason_in_french
+from legal_rag.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
 from legal_rag.prediction import Event, Passage, Prediction, Status
 from legal_rag.retriever import Corpus
 from legal_rag.run_log import RunLog

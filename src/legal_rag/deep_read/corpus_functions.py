@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from legal_rag.corpus_index.records import DocumentMeta
-from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_in_french
+from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase
 from legal_rag.deep_read.function_inputs import at_most, filters_from, near_names, nearest, number_of, texts_of
+from legal_rag.failures import search_errors
 from legal_rag.filters import Filters
 from legal_rag.folding import fold_text
+from legal_rag.scope import naming_condition
 from legal_rag.tool_inputs import SHOWN_CHARS, question_of, shown, text_of
 
 MOST_LISTED = 100_000  # ids or summaries that one call gives
@@ -163,15 +165,20 @@ class CorpusFunctions(FunctionBase):
         return self.corpus.keyword(keyword)
 
     def _having_entity(self, entity: str) -> list[str]:
-        with said_in_french("aucune entité n'a été extraite de ce corpus : cherchez par grep_corpus"):
+        with search_errors("aucune entité n'a été extraite de ce corpus : cherchez par grep_corpus"):
             return self.corpus.entity(entity)
 
     def _found(self, filters: Filters) -> list[str]:
-        with said_in_french(self._why_not(filters) or NOT_FOUND):
+        with search_errors(self._why_not(filters) or NOT_FOUND):
             return self.corpus.find(filters)
 
     def _citing(self, text: str) -> list[str]:
-        with said_in_french(f"« {shown(text[:SHOWN_CHARS])} » n'est ni un article ni une décision"):
+        reason = f"« {shown(text[:SHOWN_CHARS])} » n'est ni un article ni une décision"
+        try:
+            naming_condition(text)
+        except ValueError as error:
+            raise ValueError(reason) from error
+        with search_errors(reason):
             return self.corpus.citing(text)
 
     def _check_size(self) -> None:

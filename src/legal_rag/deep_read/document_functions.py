@@ -12,7 +12,7 @@ from cachetools import LRUCache
 from legal_rag.agent_tools import entities_of
 from legal_rag.corpus_index.document_index import Outline, outline_of
 from legal_rag.corpus_index.records import DocumentIndex
-from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase, said_in_french
+from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase
 from legal_rag.deep_read.function_inputs import (
     at_most,
     context_of,
@@ -28,12 +28,14 @@ from legal_rag.deep_read.grep import Grepped, GrepQuery, Match, grep_text
 from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
+from legal_rag.failures import search_errors
 from legal_rag.filters import Filters
 from legal_rag.retriever import SearchHit
 from legal_rag.tool_inputs import question_of, text_of
 
 MOST_HITS = 1000  # that one search gives
-NO_SEARCH = "recherche impossible : raccourcissez la question, ou changez les filtres"
+NO_SEARCH = "recherche impossible dans ce corpus avec ces filtres"
+TOO_LONG = "recherche impossible : raccourcissez la question"
 KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, the last ones used
 
 
@@ -200,7 +202,13 @@ class DocumentFunctions(FunctionBase):
         return document.content[start:end]
 
     def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
-        with said_in_french(self._why_not(filters) or NO_SEARCH):
+        encoder = getattr(self.retriever, "encoder", None)
+        try:
+            if encoder is not None:
+                encoder.check_query(query)
+        except ValueError as error:
+            raise ValueError(TOO_LONG) from error
+        with search_errors(self._why_not(filters) or NO_SEARCH):
             if self.retriever is None:
                 return self._words.search(query, k, mode="bm25", filters=filters or None)
             return self.retriever.search(query, k, filters=filters or None)
@@ -209,7 +217,8 @@ class DocumentFunctions(FunctionBase):
         return self._grep.search(query)
 
     def _ranked(self, query: str, k: int) -> list[SearchHit]:
-        return self._words.search(query, k, mode="bm25", by_document=True)
+        with search_errors(NO_SEARCH):
+            return self._words.search(query, k, mode="bm25", by_document=True)
 
     def _index_of(self, doc_id: str) -> DocumentIndex:
         """Return a document's index, level 2, built where it is not there yet."""

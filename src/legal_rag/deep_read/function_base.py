@@ -33,15 +33,6 @@ NO_SUCH_ENTITIES = (
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
-@contextmanager
-def said_in_french(reason: str) -> Iterator[None]:
-    """Give a ValueError of the block a French sentence, which a model can read."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(reason) from error
-
-
 class Searcher(Protocol):
     """What searches by meaning: a `Retriever`, or what stands for one."""
 

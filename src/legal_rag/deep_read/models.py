@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from legal_rag.budget import Budget, BudgetExceededError, Usage
+from legal_rag.failures import EmptyAnswerError, reason_in_french
 from legal_rag.model_account import Account, accounted
-from legal_rag.model_failures import EmptyAnswerError, reason_in_french
 
 if TYPE_CHECKING:
     import dspy

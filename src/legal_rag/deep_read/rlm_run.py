@@ -28,7 +28,7 @@ from legal_rag.deep_read.rlm_places import ChatModel, ModelClient, elsewhere
 from legal_rag.deep_read.sandbox import Limits
 from legal_rag.deep_read.settings import SANDBOX
 from legal_rag.deep_read.sub_calls import RecordingModel
-from legal_rag.model_failures import reason_in_french
+from legal_rag.failures import reason_in_french
 
 CONTAINERS = ("docker", "modal", "prime", "daytona", "e2b")  # rlms' own; programs there have the context, no functions
 MOST_ERRORS = 5  # turns in a row without a program that runs

@@ -11,7 +11,7 @@ from typing import Protocol
 from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.models import Message, MeteredModel, ModelReply, SubCallError
 from legal_rag.deep_read.trace_values import SubCall
-from legal_rag.model_failures import EmptyAnswerError, reason_in_french
+from legal_rag.failures import EmptyAnswerError, reason_in_french
 
 
 class RecordedReplies(Protocol):

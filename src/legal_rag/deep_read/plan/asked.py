@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.plan.journal import FindingsJournal, key_of
 from legal_rag.deep_read.plan.prompts import again
-from legal_rag.model_failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
+from legal_rag.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
 
 T = TypeVar("T")
 

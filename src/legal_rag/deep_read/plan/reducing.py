@@ -10,7 +10,6 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from legal_rag.answer_language import is_french_answer
-from legal_rag.answer_notices import UNCITED
 from legal_rag.citation_checks import Citation
 from legal_rag.citations import CitationEnricher, is_abstention
 from legal_rag.deep_read.models import SubCallError
@@ -18,7 +17,7 @@ from legal_rag.deep_read.plan.asked import AskedModel, Judged
 from legal_rag.deep_read.plan.documents_read import Documents
 from legal_rag.deep_read.plan.findings import Finding
 from legal_rag.deep_read.plan.prompts import Scope, final_prompt, partial_prompt, quoted
-from legal_rag.model_failures import NotFrenchError, reason_in_french
+from legal_rag.failures import UNCITED, NotFrenchError, reason_in_french
 from legal_rag.step_reading import clean_answer
 
 MOST_SEARCHED = 40  # documents in which what an answer quotes without a marker is looked for
