@@ -8,8 +8,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from legal_rag.answer_language import is_french_answer
 from legal_rag.lenient_adapter import LenientAdapter, without_thoughts
-from legal_rag.step_reading import clean_answer, read_step
-from legal_rag.tool_calls import describe_tool, fit_arguments, match_tool, read_arguments
+from legal_rag.step_parsing import clean_answer, describe_tool, fit_arguments, match_tool, read_arguments, read_step
 from legal_rag.trajectory import LINE_CHARS, Trajectory, without_marks
 
 

@@ -18,8 +18,7 @@ from legal_rag.failures import EmptyAnswerError, ModelFailureError, UnreadableRe
 from legal_rag.model_account import ModelCalls, Reply
 from legal_rag.prediction import Event
 from legal_rag.run_log import RunLog
-from legal_rag.step_reading import Step, clean_answer, expected_form, read_step
-from legal_rag.tool_calls import FINISH, Tool, describe_tool
+from legal_rag.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
 from legal_rag.trajectory import Trajectory, without_marks
 
 MOST_UNUSABLE = 3  # steps in a row that no tool could be called for

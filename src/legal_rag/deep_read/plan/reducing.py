@@ -18,7 +18,7 @@ from legal_rag.deep_read.plan.documents_read import Documents
 from legal_rag.deep_read.plan.findings import Finding
 from legal_rag.deep_read.plan.prompts import Scope, final_prompt, partial_prompt, quoted
 from legal_rag.failures import UNCITED, NotFrenchError, reason_in_french
-from legal_rag.step_reading import clean_answer
+from legal_rag.step_parsing import clean_answer
 
 MOST_SEARCHED = 40  # documents in which what an answer quotes without a marker is looked for
 MOST_QUOTED = 30  # quotations of an answer that no model wrote: one of each document first
