@@ -7,11 +7,10 @@ import time
 import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index
-from legal_rag.meant_documents import meant_id
 from legal_rag.reading_window import READ_CHARS
 from legal_rag.retriever import build_retriever
 from legal_rag.run_log import RunLog
-from legal_rag.tool_inputs import text_of, whole_number
+from legal_rag.tool_arguments import resolve_id, text_of, whole_number
 from legal_rag.tools import build_tools
 
 ID = "JURITEXT000007022836"
@@ -144,7 +143,7 @@ def test_a_text_is_read_out_of_whatever_wraps_it(sent, read):
 )
 def test_what_is_sent_in_place_of_an_id_is_read_where_it_is_certain(library, sent, meant):
     titles = {row["id"]: row["title"] for row in ROWS}
-    assert meant_id(sent, library, titles) == meant
+    assert resolve_id(sent, library, lambda: titles) == meant
 
 
 @pytest.mark.parametrize(

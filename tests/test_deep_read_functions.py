@@ -378,7 +378,8 @@ def test_several_documents_are_asked_by_their_ids(corpus):
     answers = repl.ask_across_documents("Qui ?", asked)
     assert list(answers) == ["FICTIF0210", "FICTIF0101", "FICTIF99", "FICTIF0102"]
     assert answers["FICTIF99"].startswith(
-        "Erreur : Aucun document pour « FICTIF99 ». Identifiant le plus proche : « FICTIF0"
+        "Erreur : Aucune décision pour « FICTIF99 » (forme attendue : « identifiant-numéro », par exemple "
+        "« JURITEXT000007022836-0 »). Identifiant le plus proche : « FICTIF0"
     )
     assert repl.parallel_document_search(asked, "Qui ?") == answers
     assert list(repl.log.documents) == ["FICTIF0210", "FICTIF0101", "FICTIF0102"]

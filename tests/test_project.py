@@ -68,7 +68,6 @@ OFFLINE += sorted(
 ONLINE = {
     "agent",
     "agent_tools",
-    "answer_notices",
     "answer_stream",
     "citation_checks",
     "citations",
@@ -79,8 +78,8 @@ ONLINE = {
     "contradictions",
     "enrichment",
     "evidence",
+    "failures",
     "instructions",
-    "meant_documents",
     "plaid",
     "plaid_gpu",
     "plaid_mapped",
@@ -98,7 +97,8 @@ ONLINE = {
     "run_log",
     "runs",
     "token_matches",
-    "tool_texts",
+    "tool_arguments",
+    "tool_outputs",
     "tools",
 }
 ONLINE |= {

@@ -9,7 +9,7 @@ from dspy.utils.exceptions import AdapterParseError
 from legal_rag.answer_language import is_french_answer
 from legal_rag.lenient_adapter import LenientAdapter, without_thoughts
 from legal_rag.step_parsing import clean_answer, describe_tool, fit_arguments, match_tool, read_arguments, read_step
-from legal_rag.trajectory import LINE_CHARS, Trajectory, without_marks
+from legal_rag.tool_outputs import LINE_CHARS, Trajectory, without_marks
 
 
 def search_legal_docs(query: str, k: int = 5, article: str = "") -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from legal_rag.corpus import Document
 from legal_rag.reading_window import LONGEST_SENTENCE, PIECE_CHARS, READ_CHARS, window_of
-from legal_rag.tool_texts import window_text
+from legal_rag.tool_outputs import window_text
 
 SENTENCES = "".join(f"Attendu que le moyen n° {number} n'est pas fondé. " for number in range(2000)).strip()
 PARAGRAPHS = "\n\n".join(f"{number}. Considérant que la requête n'est pas recevable ;" for number in range(1500))

@@ -1,7 +1,7 @@
-"""The agent: a DSPy ReAct loop over the search and reading tools, and what happens when its model fails.
+"""The agent: a DSPy ReAct loop over the search and reading tools, with checked citations and a fallback.
 
-In: a question. Out: a `Prediction` whose citations were checked. Without an endpoint, and whenever the model does
-not answer or cites nothing that holds, the evidence agent answers instead, and the notice says so.
+Without an endpoint, and whenever the model does not answer or cites nothing that holds, the evidence agent answers
+instead, and the notice says so.
 """
 
 import asyncio
@@ -84,14 +84,14 @@ def build_agent(
     """Wire an agent over one corpus: a ReAct agent where there is an endpoint, else the evidence agent.
 
     Args:
-        corpus: An open Library, or a Library's folder.
+        corpus: An open Library, or its folder.
         model: See `build_language_model`; without key, address or HF_TOKEN a model alone is no endpoint.
         api_key: See `build_language_model`.
         api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
         encoder: One already loaded.
-        lm: A model already described, in place of the first three.
-        budget: How much each run of the ReAct agent may take.
+        lm: A configured model, in place of the first three.
+        budget: Limits of each run of the ReAct agent.
         match_words: Fill in the passages' `matches`, which a report shows: up to two seconds more on two cores.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
@@ -110,7 +110,7 @@ def build_agent(
 
 
 class LegalReActAgent:
-    """A ReAct agent that searches, reads and cites; every call is a run of its own, so threads may share it."""
+    """A thread-safe ReAct agent that searches, reads and cites."""
 
     def __init__(
         self,
@@ -123,14 +123,14 @@ class LegalReActAgent:
         match_words: bool = True,
         extra_tools: Sequence[ToolFactory] = (),
     ) -> None:
-        """Wire an agent.
+        """Configure an agent.
 
         Args:
-            retriever: What it searches with, and where.
+            retriever: What it searches with.
             lm: The model; each run works on a copy.
             instructions: For the model, in French.
-            evidence: The agent that answers in its place when it fails.
-            budget: How much each run may take.
+            evidence: The agent that it falls back to.
+            budget: Limits of each run.
             match_words: Fill in the passages' `matches`.
             extra_tools: Factories of further tools; each is called once a run.
         """
@@ -139,12 +139,12 @@ class LegalReActAgent:
         self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
         self._extra_tools = tuple(extra_tools)
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
-        # The tools of this one are described to the model; each run brings its own, which write in its log.
+        # These tools are only described to the model; each run brings its own, which write in its log.
         self.react = LegalReAct(instructions, self._tools(RunLog()), budget.steps)
 
     @property
     def lm(self) -> "dspy.BaseLM":
-        """The model that it asks."""
+        """The language model."""
         return self._lm
 
     def __call__(self, question: str) -> Prediction:
@@ -156,7 +156,7 @@ class LegalReActAgent:
         return self.stream(question).prediction
 
     def stream(self, question: str) -> AnswerStream:
-        """Answer a question, event by event; nothing is asked before the first one is.
+        """Answer a question, event by event; the run starts when the first event is asked for.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
@@ -165,7 +165,7 @@ class LegalReActAgent:
         return AnswerStream(self._run(question))
 
     async def acall(self, question: str) -> Prediction:
-        """Answer a question beside other tasks, in a thread; cancelled, the run ends with the call it is making.
+        """Answer a question in a thread, as an asyncio task; once cancelled, the run ends with its current call.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
@@ -204,7 +204,7 @@ class LegalReActAgent:
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
-        """Have the answer written, and written again, once, for each thing that is wrong with it."""
+        """Have the answer written, and rewritten once for each problem with it."""
         from legal_rag.react import Draft
 
         draft = Draft(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
@@ -222,7 +222,7 @@ class LegalReActAgent:
     def _conclude(
         self, question: str, log: RunLog, calls: "ModelCalls", work: "Work", draft: "Draft"
     ) -> Generator[Event, None, Prediction]:
-        """Check an answer, and give it if it cites what holds, or says that there is nothing to cite."""
+        """Check an answer's citations; return it if one of them holds or it abstains, else fall back."""
         started = time.perf_counter()
         answer = CitationEnricher(self._retriever.corpus).enrich(draft.text, read=log.sources)
         log.checked(answer, time.perf_counter() - started)
@@ -234,7 +234,7 @@ class LegalReActAgent:
             status: Status = "exhausted" if limit else "model_failed"
             return (yield from self._fall_back(question, log, calls, reason, status))
         notice = notice_of(answer, limit, CUT_OFF if draft.cut_off else "")
-        if not holds:  # the model's own words beside its abstention cite nothing: they are not shown
+        if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
         log.answered("react", question, answer, draft.seconds, draft.usage)
         yield from log.news()
@@ -263,7 +263,7 @@ class LegalReActAgent:
 
 
 def _request_for(answer: str) -> str:
-    """Return what a model is asked to do better, if anything."""
+    """Return what the model is asked to correct, if anything."""
     if not answer.strip():
         return WRITE_AGAIN
     return "" if is_french_answer(answer) else WRITE_IN_FRENCH

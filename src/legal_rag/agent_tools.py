@@ -1,7 +1,7 @@
-"""The tools as an agent gets them, closed over one corpus: search, read a decision or a passage, list its entities.
+"""The agent's tools over one corpus: search, read a decision or a passage, list its entities.
 
-In: what a model sends, read as it is meant. Out: French text, in which all that comes from the corpus stands as data
-between `<extrait>` and `</extrait>`. Every call is written down; none raises.
+They take whatever a model sends and return French text, with all that comes from the corpus marked as data. Every call
+is logged.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,12 +11,20 @@ from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules import find_entities
 from legal_rag.failures import search_errors
-from legal_rag.meant_documents import find_chunks, find_document, meant_id
 from legal_rag.reading_window import READ_CHARS, window_of
 from legal_rag.retriever import Corpus, Retriever, SearchHit
 from legal_rag.run_log import RunLog
-from legal_rag.tool_inputs import filters_of, parts_of, question_of, text_of, whole_number
-from legal_rag.tool_texts import as_data, block, chunk_text, entities_text, hit_text, window_text
+from legal_rag.tool_arguments import (
+    filters_of,
+    find_chunks,
+    find_document,
+    parts_of,
+    question_of,
+    resolve_id,
+    text_of,
+    whole_number,
+)
+from legal_rag.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
 
 MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
@@ -28,7 +36,7 @@ def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None)
     Args:
         corpus: Where decisions are looked up.
         retriever: What searches them.
-        log: Where every call is written down.
+        log: Of the run.
     """
     log = log if log is not None else RunLog()
     return [
@@ -116,7 +124,7 @@ def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
         asked = {"start": start} if start else {}
         with log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
-                document = find_document(_meant(chunk_id, corpus, log), corpus)
+                document = find_document(resolve_id(chunk_id, corpus, log.titles), corpus)
                 first = whole_number("start", start, 0, len(document.content), 0)
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -140,7 +148,7 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
         with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 0, MOST_NEIGHBOURS, 1)
-                chunks = find_chunks(_meant(chunk_id, corpus, log), around, corpus)
+                chunks = find_chunks(resolve_id(chunk_id, corpus, log.titles), around, corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
@@ -165,7 +173,7 @@ def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
         """
         with log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
             try:
-                document = find_document(_meant(doc_id_or_chunk_id, corpus, log), corpus)
+                document = find_document(resolve_id(doc_id_or_chunk_id, corpus, log.titles), corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
@@ -176,15 +184,11 @@ def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_entities
 
 
-def _meant(sent: object, corpus: Corpus, log: RunLog) -> str:
-    return meant_id(sent, corpus, {one.doc_id: one.title for one in log.documents.values()})
-
-
 def _blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
 
 
 def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
-    """Return what was extracted of a document; where nothing was, what the rules find in it now."""
+    """Return the entities extracted from a document, else those that the rules find now."""
     stored = corpus.entities_of(document.id)
     return find_entities(document.content) if stored is None else stored

@@ -1,4 +1,4 @@
-"""The command that answers a question, and what it does of the answer: prints, shows, saves it."""
+"""The `ask` command, and the options and outputs that it shares with `deep-read`."""
 
 import tempfile
 from pathlib import Path
@@ -40,7 +40,7 @@ runs_folder_option = click.option("--runs-folder", metavar="DIR", help="Of saved
 
 
 def budget_options(command: Any) -> Any:
-    """Give a command the options that say how much one run may take."""
+    """Add the options that limit one run."""
     for option in (
         click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
         click.option("--max-seconds", type=float, default=BUDGET.seconds, show_default=True),
@@ -119,7 +119,7 @@ def ask_command(
 
 
 def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
-    """Print an answer: the notice, the text, how its citations fared, what it rests on, what rests on nothing."""
+    """Print an answer: notice, text, citation counts, documents, ungrounded claims."""
     if as_json:
         print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
         return
@@ -144,7 +144,7 @@ def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as
 
 
 def page_to_write(html: str | None) -> Path | None:
-    """Return the file that a page is to be written to, checked before anything is asked.
+    """Return the file for the page, checked before the model is asked.
 
     Raises:
         ValueError: If it is a folder or a device, or lies in no folder.
@@ -162,7 +162,7 @@ def page_to_write(html: str | None) -> Path | None:
 
 
 def write_page(prediction: "Prediction", page: Path) -> None:
-    """Write an answer's page, whole or not at all."""
+    """Write an answer's page atomically."""
     from legal_rag.cleaning import storable
     from legal_rag.folders import write_whole
     from legal_rag.report import render_answer
@@ -179,14 +179,14 @@ def open_store(library: Any, runs_folder: str | None) -> "RunStore":
 
 
 def store_to_write(library: Any, runs_folder: str | None) -> "RunStore":
-    """Open the folder of runs, checked to be one that can be written to before anything is asked."""
+    """Open the folder of runs and check, before the model is asked, that it is writable."""
     store = open_store(library, runs_folder)
     store.check_writable()
     return store
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what `build_agent` is given, all of it checked."""
+    """Return the checked arguments of `build_agent`."""
     apart = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
     limits = {limit: settings[name] for name, limit in BUDGET_OPTIONS.items()}
     named = settings["instructions"]

@@ -19,7 +19,7 @@ from legal_rag.failures import reason_in_french
 from legal_rag.model_account import ModelCalls
 from legal_rag.retriever import Corpus
 from legal_rag.source_texts import SourceText
-from legal_rag.tool_texts import block
+from legal_rag.tool_outputs import block
 
 QUOTED_WORDS = 4  # content words that a quotation needs: "casse et annule" says nothing of the law
 LONGEST_QUOTATION = 1500  # characters

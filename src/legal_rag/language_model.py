@@ -27,12 +27,12 @@ def build_language_model(
     cache: bool = True,
     seed: int | None = None,
 ) -> "dspy.LM":
-    """Describe a language model to DSPy; nothing is asked of it yet.
+    """Configure a language model for DSPy; no request is sent.
 
-    With `cache`, a request that was answered before costs nothing: DSPy returns the reply from its cache, which is
-    the process's own (`dspy.configure_cache`); DSPy's default lies in DSPY_CACHEDIR or `~/.dspy_cache` and is made of
-    pickles, `legal_rag.reply_cache.use_reply_cache` puts one of JSON in its place. Another model, address, seed,
-    temperature or limit makes another request.
+    With `cache`, a repeated request costs nothing: DSPy returns the reply from its process-wide cache
+    (`dspy.configure_cache`). DSPy's default cache holds pickles, in DSPY_CACHEDIR or `~/.dspy_cache`;
+    `legal_rag.reply_cache.use_reply_cache` replaces it by one of JSON. Another model, address, seed, temperature or
+    limit makes another request.
 
     Args:
         student_model: A model id; with a provider before it (`openai/…`, `huggingface/…`) it is taken as LiteLLM's.
@@ -45,8 +45,7 @@ def build_language_model(
         timeout: Seconds that a request may take.
         num_retries: Further attempts after a failed request.
         cache: Take the reply to a request that was answered before from DSPy's cache.
-        seed: Asks for replies of its own, which the cache keeps apart; sent as well, so that a server that knows what
-            a seed is gives the same ones again.
+        seed: Distinguishes requests in the cache; also sent to the server, which may make its replies repeatable.
 
     Raises:
         ValueError: If the address is not a URL.
@@ -65,7 +64,7 @@ def build_language_model(
     elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):
         model = f"huggingface/{model}"
         api_key = api_key or os.environ.get("HF_TOKEN") or None
-    if cache and temperature == 0:  # DSPy warns that it will not change what the model says, which is not its purpose
+    if cache and temperature == 0:  # DSPy warns that rollout_id does not change replies, which is not its purpose
         warnings.filterwarnings("ignore", message="rollout_id has no effect when temperature=0")
     return dspy.LM(
         model,
@@ -94,14 +93,14 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
 
 
 def _address_of(model: str, api_base: str | None) -> str:
-    """Return the address of the server, as far as it is not the provider's own."""
+    """Return the server's address where it is not the provider's default."""
     provider = model.split("/")[0].removesuffix("_chat").upper()
     own = os.environ.get(f"{provider}_API_BASE") or os.environ.get(f"{provider}_BASE_URL")
     return (api_base or own or "").rstrip("/")
 
 
 def _rollout_id(address: str, seed: int | None) -> int | None:
-    """Return what makes a request differ from the same one to another address or with another seed.
+    """Return a cache key that tells requests to other addresses or with other seeds apart.
 
     DSPy's cache leaves the address out of its keys: two servers with one model name would give each other's replies.
     `rollout_id` is in the keys, and is not sent.
@@ -113,5 +112,5 @@ def _rollout_id(address: str, seed: int | None) -> int | None:
 
 
 def use_local_prices() -> None:
-    """Have LiteLLM take the price list it carries; called before it is imported, for it fetches one at that time."""
+    """Make LiteLLM use its bundled price list; call before importing it, as it fetches one then."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")

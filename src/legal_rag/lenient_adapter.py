@@ -1,7 +1,4 @@
-"""How a model's replies are read: its fields in DSPy's own form or as a JSON object, without what it thought aloud.
-
-In: a reply. Out: the fields of a signature. It is apart because importing DSPy takes a second.
-"""
+"""DSPy adapter that parses replies with field marks or as a JSON object, without the model's reasoning."""
 
 import re
 from typing import Any
@@ -16,7 +13,7 @@ _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
 class LenientAdapter(dspy.ChatAdapter):
-    """Reads a reply in DSPy's form with field marks, or as a JSON object, which some models write whatever is asked."""
+    """Parse a reply with DSPy's field marks, or as a JSON object, which some models write whatever is asked."""
 
     def __init__(self) -> None:
         super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
@@ -40,9 +37,9 @@ class LenientAdapter(dspy.ChatAdapter):
 
 
 def without_thoughts(text: str) -> str:
-    """Return a reply without what reasoning models write between <think> and </think> before it.
+    """Strip what reasoning models write between <think> and </think>.
 
-    Of thinking that was cut off there is no reply, unless it had begun with one.
+    Reasoning that was cut off leaves no reply, unless a field had begun within it.
     """
     said, thinking, part = "", False, ""
     for part in _THOUGHT_TAG.split(text):

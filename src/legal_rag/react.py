@@ -1,7 +1,6 @@
-"""The agent's loop: a ReAct (Yao et al., 2023) that a weak model can follow, one event after the other.
+"""The agent's ReAct loop (Yao et al., 2023), tolerant of weak models and streamed as events.
 
-In: a question and tools. Out: what was done, and the answer that the model writes from it. It is a `dspy.ReAct`, whose
-predictors `react` and `extract` DSPy's optimisers know; apart because importing DSPy takes a second.
+It is a `dspy.ReAct`, so DSPy's optimisers know its predictors `react` and `extract`. Import it late: DSPy takes a second.
 """
 
 import asyncio
@@ -19,11 +18,11 @@ from legal_rag.model_account import ModelCalls, Reply
 from legal_rag.prediction import Event
 from legal_rag.run_log import RunLog
 from legal_rag.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
-from legal_rag.trajectory import Trajectory, without_marks
+from legal_rag.tool_outputs import Trajectory, without_marks
 
 MOST_UNUSABLE = 3  # steps in a row that no tool could be called for
 MOST_REPEATS = 3  # calls that were made before, over a run
-MOST_SHORTENINGS = 5  # of what was observed, for one call that a model's context cannot hold
+MOST_SHORTENINGS = 5  # of the observations, for one call that overflows the context
 SHOWN_THOUGHT_CHARS = 2000  # in an event
 
 STEPS = """Vous travaillez par étapes. À chaque étape, vous recevez la question (question) et le récit des étapes déjà
@@ -42,16 +41,16 @@ logger = logging.getLogger(__name__)
 
 
 class Work(NamedTuple):
-    """What a loop came to."""
+    """The outcome of a loop."""
 
     trajectory: Trajectory
-    answer: str = ""  # where the model gave it within a step
+    answer: str = ""  # where the model gave it in a step
     out_of_steps: bool = False  # it would have gone on
     last_thought: str = ""  # of the step that finished, where it reads like an answer
 
 
 class Draft(NamedTuple):
-    """An answer as a model wrote it, and what writing it took."""
+    """An answer as the model wrote it, and its cost."""
 
     text: str
     cut_off: bool = False
@@ -60,15 +59,15 @@ class Draft(NamedTuple):
 
 
 class LegalReAct(dspy.ReAct):
-    """Thinks, calls a tool, observes, and so on; then writes its answer. Threads may share it."""
+    """Think, call a tool, observe, repeat; then write the answer. Thread-safe."""
 
     def __init__(self, instructions: str, tools: Sequence[Tool], max_iters: int = 10) -> None:
-        """Describe the loop to a model.
+        """Build the loop's two predictors.
 
         Args:
             instructions: In French, for both the steps and the answer.
             tools: Functions with French docstrings, which take and return text.
-            max_iters: Steps, where nothing else is said.
+            max_iters: Default number of steps.
         """
         signature = dspy.Signature("question: str -> answer: str", instructions)
         super().__init__(signature, list(tools), max_iters)
@@ -88,7 +87,7 @@ class LegalReAct(dspy.ReAct):
         self.extract = dspy.ChainOfThought(writing)
 
     def forward(self, **input_args: Any) -> "dspy.Prediction":
-        """Answer with the model that DSPy is configured with, its trace kept: for optimisers."""
+        """Answer with DSPy's configured model and keep its trace, for optimisers."""
         budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
         calls = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True)
         run = self.run(input_args["question"], calls, RunLog())
@@ -101,7 +100,7 @@ class LegalReAct(dspy.ReAct):
         return dspy.Prediction(trajectory=work.trajectory.as_fields(), answer=answer)
 
     async def aforward(self, **input_args: Any) -> "dspy.Prediction":
-        """Do the same beside other tasks."""
+        """Run `forward` in a thread."""
         return await asyncio.to_thread(self.forward, **input_args)
 
     def run(
@@ -112,7 +111,7 @@ class LegalReAct(dspy.ReAct):
         Args:
             question: In French.
             calls: The model, and its budget.
-            log: Where each step is written down; the tools write there as well.
+            log: Of the run; the tools write there as well.
             tools: In place of the loop's own, under the same names.
 
         Yields:
@@ -120,9 +119,10 @@ class LegalReAct(dspy.ReAct):
 
         Raises:
             BudgetExceededError: If another limit than that of steps was reached.
-            UnreadableReplyError: If the model's replies are no steps, and nothing was found.
+            UnreadableReplyError: If the model's replies cannot be parsed, and nothing was found.
             EmptyAnswerError: If they are empty, and nothing was found.
             dspy.LMError: If the model fails.
+            ModelFailureError: If its client fails in a way of its own.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions)
         for _ in range(calls.account.budget.steps):
@@ -156,11 +156,11 @@ class LegalReAct(dspy.ReAct):
     def _ask(
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
     ) -> Reply:
-        """Ask, with less and less of the older observations where a model's context cannot hold them all."""
+        """Ask, shortening the older observations as long as the context overflows."""
         for attempt in range(MOST_SHORTENINGS + 1):
-            told = f"{trajectory}\n\n[[ ## consigne ## ]]\n{request}" if request else str(trajectory)
+            shown = f"{trajectory}\n\n[[ ## consigne ## ]]\n{request}" if request else str(trajectory)
             try:
-                return calls.ask(predictor, question=without_marks(question), trajectory=told)
+                return calls.ask(predictor, question=without_marks(question), trajectory=shown)
             except ContextWindowExceededError:
                 if attempt == MOST_SHORTENINGS or not trajectory.shorten():
                     raise
@@ -189,7 +189,7 @@ class _Loop:
         return self.unusable >= MOST_UNUSABLE or self._repeats >= MOST_REPEATS
 
     def take(self, step: Step, reply: Reply) -> None:
-        """Call the step's tool, and add what is observed."""
+        """Call the step's tool, and append the observation."""
         if step.problem:
             self.unusable += 1
             seen = expected_form(self.tools, cut_off=True) if reply.cut_off else step.problem
@@ -209,12 +209,12 @@ class _Loop:
             )
         try:
             return step.remark + str(self.tools[step.tool](**step.arguments))
-        # Tools answer wrong arguments in French; whatever else goes wrong in one, a run goes on without it.
+        # Tools answer wrong arguments in French; anything else is a bug, which the run survives.
         except Exception as error:
             logger.exception("the tool %s failed", step.tool)
             return f"L'outil {step.tool} n'a pas pu répondre ({type(error).__name__}). Essayez autrement."
 
 
 def _thinking(step: Step, reply: Reply) -> Event:
-    said = {"thought": step.thought[:SHOWN_THOUGHT_CHARS], "arguments": step.arguments}
-    return Event("think", step.tool, said, [], reply.seconds, reply.usage)
+    shown = {"thought": step.thought[:SHOWN_THOUGHT_CHARS], "arguments": step.arguments}
+    return Event("think", step.tool, shown, [], reply.seconds, reply.usage)

@@ -1,4 +1,4 @@
-"""Documents by key, whatever holds them: a Library, a Hugging Face dataset, or a mapping from id to row."""
+"""Document lookup by id in a Library, a Hugging Face dataset, or a mapping from id to row."""
 
 import bisect
 import difflib
@@ -24,7 +24,7 @@ def document_of(source: Any, doc_id: str) -> Document:
 
     Raises:
         LookupError: If the source has no such document.
-        TypeError: If the source is none of these.
+        TypeError: If the source is something else.
         ValueError: If a dataset has no id column.
     """
     try:
@@ -38,7 +38,26 @@ def document_of(source: Any, doc_id: str) -> Document:
         return document_of_row({ID_COLUMN: doc_id, **source[doc_id]})
     if hasattr(source, "column_names"):
         return document_of_row(source[_numbers_of(source)[doc_id]])
-    raise TypeError(f"no documents in a {type(source).__name__} (expected a Library, a dataset, or a mapping)")
+    raise _no_source(source)
+
+
+def holds(source: Any, doc_id: str) -> bool:
+    """Tell whether a source has a document of that id.
+
+    Raises:
+        TypeError: If the source is not one that `document_of` takes.
+    """
+    try:
+        doc_id.encode()
+        if isinstance(source, Mapping):
+            return doc_id in source
+        if hasattr(source, "column_names"):
+            return doc_id in _numbers_of(source)
+        if not hasattr(source, "document"):
+            raise _no_source(source)
+        return doc_id in source if hasattr(source, "__contains__") else bool(source.document(doc_id))
+    except (LookupError, UnicodeEncodeError):  # half a surrogate pair is in no store
+        return False
 
 
 def nearest_id(source: Any, doc_id: str) -> str | None:
@@ -68,6 +87,10 @@ def document_of_row(row: Mapping[str, Any]) -> Document:
     except ValueError as error:
         raise LookupError(str(error)) from error
     return document
+
+
+def _no_source(source: Any) -> TypeError:
+    return TypeError(f"no documents in a {type(source).__name__} (expected a Library, a dataset, or a mapping)")
 
 
 def _numbers_of(dataset: Any) -> dict[str, int]:

@@ -29,6 +29,10 @@ class RunLog:
         self.passages: dict[str, Passage] = {}
         self.documents: dict[str, CitedDocument] = {}
 
+    def titles(self) -> dict[str, str]:
+        """Titles of the documents found or read, by id."""
+        return {one.doc_id: one.title for one in self.documents.values()}
+
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
         """Write down one call: the ids that the block puts in the list, and the time it took."""

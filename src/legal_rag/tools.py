@@ -1,17 +1,13 @@
-"""The tools as plain functions: search, read a passage, read a decision; texts are shown as they are.
-
-In: a retriever, or whatever holds the documents. Out: hits, or French text. `build_tools`, from
-`legal_rag.agent_tools`, makes of them what an agent calls.
-"""
+"""The agent's tools as plain functions: search, read a chunk, read a decision; texts are shown as they are."""
 
 from typing import Any
 
 from legal_rag.agent_tools import build_tools
 from legal_rag.chunking import parse_chunk_id
 from legal_rag.corpus import ID_COLUMN
-from legal_rag.meant_documents import find_chunks, find_document
 from legal_rag.retriever import Corpus, Retriever, SearchHit
-from legal_rag.tool_texts import chunk_text, document_text
+from legal_rag.tool_arguments import find_chunks, find_document
+from legal_rag.tool_outputs import chunk_text, document_text
 
 __all__ = [
     "ID_COLUMN",

@@ -1,7 +1,4 @@
-"""Deep reading as a tool of the agent: it hands on a question that a few passages cannot answer.
-
-In: a run of the agent, its models, its budget. Out: a French text with checked citations, which the agent observes.
-"""
+"""Deep reading as a tool of the agent, for questions that a few passages cannot answer."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -9,12 +6,12 @@ from typing import TYPE_CHECKING
 from legal_rag.budget import Budget
 from legal_rag.corpus_index import has_corpus_index
 from legal_rag.deep_read.reading import deep_read as read_deeply
-from legal_rag.meant_documents import find_document, meant_id
+from legal_rag.library import Library
 from legal_rag.prediction import Prediction
 from legal_rag.retriever import Retriever
 from legal_rag.run_log import RunLog
-from legal_rag.tool_inputs import parts_of, question_of, text_of
-from legal_rag.tool_texts import as_data, block
+from legal_rag.tool_arguments import document_ids, question_of, text_of
+from legal_rag.tool_outputs import as_data, block
 
 if TYPE_CHECKING:
     import dspy
@@ -38,10 +35,11 @@ def deep_read_tool(
     Args:
         retriever: The agent's.
         lm: Its model.
-        log: Of its run, which takes over what was found.
-        account: Of its run, which pays; None takes a budget of its own.
+        log: Of its run, to which the findings are added.
+        account: Of its run, charged for the reading; None gives it a budget of its own.
     """
-    if not has_corpus_index(retriever.corpus):
+    library = retriever.corpus
+    if not (isinstance(library, Library) and has_corpus_index(library)):
         return None
 
     def deep_read(question: str, doc_ids: str = "") -> str:
@@ -54,7 +52,8 @@ def deep_read_tool(
         """
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:
-                asked, wanted = question_of(question), _meant(doc_ids, retriever, log)
+                asked = question_of(question)
+                wanted = document_ids(doc_ids, library, log.titles) if text_of(doc_ids) else None
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
@@ -62,30 +61,14 @@ def deep_read_tool(
             budget = _left(account) if account else Budget()
             if budget is None:
                 return NO_ROOM
-            prediction = _read(asked, wanted, retriever, lm, budget)
+            prediction = read_deeply(asked, wanted, library=library, lm=lm, budget=budget, retriever=retriever)
             ids += [one.doc_id for one in prediction.documents]
         if account:
             account.usage = account.usage.plus(prediction.usage)
-        log.take_over(prediction, retriever.corpus)
+        log.take_over(prediction, library)
         return _observed(prediction)
 
     return deep_read
-
-
-def _read(question: str, doc_ids: list[str], retriever: Retriever, lm: "dspy.BaseLM", budget: Budget) -> Prediction:
-    from legal_rag.library import Library
-
-    library = retriever.corpus
-    if not isinstance(library, Library):
-        raise TypeError(f"deep reading needs a Library, not {type(library).__name__}")
-    return read_deeply(question, doc_ids or None, library=library, lm=lm, budget=budget, retriever=retriever)
-
-
-def _meant(doc_ids: object, retriever: Retriever, log: RunLog) -> list[str]:
-    titles = {one.doc_id: one.title for one in log.documents.values()}
-    corpus = retriever.corpus
-    named = parts_of(text_of(doc_ids, ","), ",")
-    return list(dict.fromkeys(find_document(meant_id(one, corpus, titles), corpus).id for one in named))
 
 
 def _left(account: "Account") -> Budget | None:

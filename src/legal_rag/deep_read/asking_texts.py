@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from legal_rag.corpus import Document
 from legal_rag.folding import fold_text
 from legal_rag.reading_window import Window
-from legal_rag.tool_texts import as_data, block
+from legal_rag.tool_outputs import as_data, block
 
 NO_ANSWER = "AUCUNE RÉPONSE"  # what a model writes, and a program reads, where a document does not answer
 _SIGNS = " .!*\"'`[]()\n\t"

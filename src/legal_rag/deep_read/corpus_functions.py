@@ -13,7 +13,7 @@ from legal_rag.failures import search_errors
 from legal_rag.filters import Filters
 from legal_rag.folding import fold_text
 from legal_rag.scope import naming_condition
-from legal_rag.tool_inputs import SHOWN_CHARS, question_of, shown, text_of
+from legal_rag.tool_arguments import SHOWN_CHARS, question_of, shown, text_of
 
 MOST_LISTED = 100_000  # ids or summaries that one call gives
 NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres"

@@ -31,7 +31,7 @@ from legal_rag.extraction.terms import class_named
 from legal_rag.failures import search_errors
 from legal_rag.filters import Filters
 from legal_rag.retriever import SearchHit
-from legal_rag.tool_inputs import question_of, text_of
+from legal_rag.tool_arguments import question_of, text_of
 
 MOST_HITS = 1000  # that one search gives
 NO_SEARCH = "recherche impossible dans ce corpus avec ces filtres"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from legal_rag.corpus import Document
 from legal_rag.deep_read.asking import WINDOW_CHARS, WORKERS, Asker
-from legal_rag.deep_read.function_inputs import document_id, document_ids
 from legal_rag.deep_read.grep import SECONDS, CorpusGrep
 from legal_rag.deep_read.models import SubModel
 from legal_rag.extraction.classes import KNOWN_CLASSES
@@ -18,6 +17,7 @@ from legal_rag.filters import Filters
 from legal_rag.prediction import EventType
 from legal_rag.retriever import Retriever, SearchHit
 from legal_rag.run_log import RunLog
+from legal_rag.tool_arguments import document_id, document_ids
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index import CorpusIndex
@@ -87,14 +87,11 @@ class FunctionBase:
             raise ValueError(NO_MODEL)
         return Asker(self.sub_llm, workers=self._workers, window_chars=self._window_chars)
 
-    def _titles(self) -> dict[str, str]:
-        return {one.doc_id: one.title for one in self.log.documents.values()}
-
     def _id(self, sent: object) -> str:
-        return document_id(sent, self.library, self._titles)
+        return document_id(sent, self.library, self.log.titles)
 
     def _ids(self, sent: object, *, keep_unknown: bool = False) -> list[str]:
-        return document_ids(sent, self.library, self._titles, keep_unknown=keep_unknown)
+        return document_ids(sent, self.library, self.log.titles, keep_unknown=keep_unknown)
 
     def _why_not(self, filters: Filters) -> str:
         """Return why filters by entities may find nothing here, in French; empty where they ask for none."""

@@ -9,7 +9,7 @@ from legal_rag.deep_read.asking import AnswersCutShortError
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, MOST_READ, FunctionBase
 from legal_rag.deep_read.function_inputs import prompt_of
 from legal_rag.extraction.entities import Entity
-from legal_rag.tool_inputs import question_of, text_of
+from legal_rag.tool_arguments import question_of, text_of
 
 
 class ModelFunctions(FunctionBase):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from legal_rag.extraction import build_enriched_context
 from legal_rag.extraction.entities import ExtractionResult
-from legal_rag.tool_texts import as_data
+from legal_rag.tool_outputs import as_data
 
 if TYPE_CHECKING:
     from legal_rag.corpus import Document

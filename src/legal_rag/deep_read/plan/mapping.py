@@ -19,7 +19,7 @@ from legal_rag.deep_read.plan.settings import PlanSettings
 from legal_rag.deep_read.plan.windows import windows_of
 from legal_rag.sentences import cut_at_blanks
 from legal_rag.source_texts import SourceText
-from legal_rag.tool_texts import as_data
+from legal_rag.tool_outputs import as_data
 
 SHORTEST_WINDOW = 1500  # characters: what a model finds too long is not halved below
 LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept

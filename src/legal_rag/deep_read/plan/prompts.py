@@ -10,7 +10,7 @@ from legal_rag.citation_checks import Citation
 from legal_rag.citation_markers import format_marker
 from legal_rag.corpus import Document
 from legal_rag.deep_read.plan.findings import Span
-from legal_rag.tool_texts import as_data, block
+from legal_rag.tool_outputs import as_data, block
 
 HEAD_CHARS = 300  # of a title, in a notice
 SHOWN_QUOTE = (800, 300)  # characters at the beginning and at the end of a longer quotation

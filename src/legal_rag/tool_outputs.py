@@ -1,36 +1,106 @@
-"""What the tools show: hits, passages, decisions and what was extracted of them, as French text for a model.
+"""French text that a model reads: tool results, and the trajectory of its run in DSPy's form.
 
-In: values. Out: text. For an agent, all that comes from the corpus stands between `<extrait>` and `</extrait>`, which
-no decision can write, nor the marks that divide a model's prompt.
+What comes from the corpus stands between `<extrait>` and `</extrait>`: marks that no decision can write, nor can it
+write those that divide a prompt.
 """
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from legal_rag.chunking import chunk_id as format_chunk_id
 from legal_rag.citation_markers import format_marker
+from legal_rag.cleaning import storable
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.library import StoredChunk
 from legal_rag.reading_window import Window
 from legal_rag.retriever import SearchHit
-from legal_rag.trajectory import without_marks
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
 TITLE_CHARS = 250  # shown of a title in a list of results
 MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # What would end or imitate a block, with up to ten signs in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+MOST_THOUGHT_CHARS = 3000  # kept of a thought
+MOST_ARGUMENT_CHARS = 1000
+LINE_CHARS = 160  # of an observation that had to be shortened
+# What a model, or the template of its chat, could take for structure: DSPy's field marks and chat templates' own.
+_STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
+_LOOK_ALIKES = {"[": "⟦", "<": "‹"}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step: thought, tool call, observation."""
+
+    thought: str
+    tool: str
+    arguments: dict[str, Any]
+    observation: str
+    is_short: bool = False
+
+    def shortened(self) -> "Turn":
+        """Return the step with its observation cut to a line."""
+        line = " ".join(self.observation.split())[:LINE_CHARS]
+        return replace(self, observation=f"{line} […] (observation abrégée)", is_short=True)
+
+
+class Trajectory:
+    """The steps of one run, oldest first."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def add(self, thought: str, tool: str, arguments: dict[str, Any], observation: str) -> None:
+        """Append a step."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        shown = arguments if len(text) <= MOST_ARGUMENT_CHARS else {"…": text[:MOST_ARGUMENT_CHARS]}
+        self.turns.append(Turn(thought[:MOST_THOUGHT_CHARS], tool, shown, observation))
+
+    def shorten(self) -> bool:
+        """Shorten the older half of the whole observations; return whether there was one."""
+        whole = [index for index, turn in enumerate(self.turns) if not turn.is_short]
+        for index in whole[: (len(whole) + 1) // 2]:
+            self.turns[index] = self.turns[index].shortened()
+        return bool(whole)
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return the steps under the names that `dspy.ReAct` gives them."""
+        fields: dict[str, Any] = {}
+        for index, turn in enumerate(self.turns):
+            fields[f"thought_{index}"] = turn.thought
+            fields[f"tool_name_{index}"] = turn.tool
+            fields[f"tool_args_{index}"] = turn.arguments
+            fields[f"observation_{index}"] = turn.observation
+        return fields
+
+    def __str__(self) -> str:
+        lines = []
+        for name, value in self.as_fields().items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            lines.append(f"[[ ## {name} ## ]]\n{without_marks(text)}")
+        return "\n\n".join(lines)
+
+
+def without_marks(text: str) -> str:
+    """Neutralise what a model could take for the prompt's structure; the length stays the same.
+
+    Half surrogate pairs, which no request may hold, are replaced.
+    """
+    return _STRUCTURE.sub(lambda match: _LOOK_ALIKES[match.group()], storable(text))
 
 
 def as_data(text: str) -> str:
-    """Return a text with the marks in it that would end a block or divide a prompt made harmless, as long as before."""
+    """Neutralise the marks in a text that would end a block or divide a prompt; its length stays the same."""
     return without_marks(_BLOCK_MARK.sub("‹", text))
 
 
 def block(text: str) -> str:
-    """Put a text from the corpus between the marks that tell a model that it is data."""
+    """Mark a text from the corpus as data, for a model."""
     return f"<extrait>\n{as_data(text)}\n</extrait>"
 
 
@@ -55,7 +125,7 @@ def document_text(document: Document, score: float | None = None) -> str:
 
 
 def window_text(document: Document, window: Window) -> str:
-    """Write a part of a decision for an agent: where it lies, then its pieces, each behind its offsets."""
+    """Write a window of a decision: its place, then its pieces, each after its offsets."""
     pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
     text = "\n".join([_head(document, _shortened(document.title, TITLE_CHARS)), *pieces])
     whole = len(document.content)
@@ -65,7 +135,7 @@ def window_text(document: Document, window: Window) -> str:
 
 
 def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
-    """Write for an agent what was extracted of a decision, each with its marker; of some classes only, if given."""
+    """Write the entities of a decision, each with its marker; of some classes only, if given."""
     wanted = {class_named(name) for name in classes}
     kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
     if not kept:
@@ -78,10 +148,10 @@ def entities_text(document: Document, entities: Sequence[Entity], classes: Seque
 
 
 def _entity_line(doc_id: str, one: Entity) -> str:
-    said = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
+    attributes = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
     marker = format_marker(doc_id, one["char_start"], one["char_end"])
     shown = _shortened(one["extraction_text"], ENTITY_CHARS)
-    return f"- {one['extraction_class']} : « {shown} »{f' ({said})' if said else ''} {marker}"
+    return f"- {one['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
 
 
 def _head(document: Document, title: str, score: float | None = None) -> str:
