@@ -1,6 +1,6 @@
 """The agent's ReAct loop (Yao et al., 2023), tolerant of weak models and streamed as events.
 
-It is a `dspy.ReAct`, so DSPy's optimisers know its predictors `react` and `extract`. Import it late: DSPy takes a second.
+It is a `dspy.ReAct`, so DSPy's optimisers know its predictors `react` and `extract`. Importing DSPy takes a second.
 """
 
 import asyncio
