@@ -5,6 +5,7 @@ import difflib
 import inspect
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -342,3 +343,19 @@ def _joined(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " ".join(map(str, value))
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.match(text)
+    return fenced.group(1).strip() if fenced else text
+
+
+def _folded(name: str) -> str:
+    """Return a name in small letters without accents, one underscore between words."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+
+
+def _key(name: str) -> str:
+    """Fold a name, and drop the namespaces that models put before it."""
+    return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", _folded(name))
