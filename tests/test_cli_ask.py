@@ -258,7 +258,8 @@ def test_a_run_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said
     hostile = "a\x1b[2J\x00\udcff</script>"
     run = Prediction(question=hostile, answer=hostile, mode="agent", status="answered", ungrounded_claims=[hostile])
     file = tmp_path / f"{EXAMPLE}.json"
-    file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": run.to_record()}))
+    record = run.to_record() | {"question": hostile, "answer": hostile, "ungrounded_claims": [hostile]}
+    file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": record}))
     there = ["--runs-folder", str(tmp_path)]
     assert json.loads(said("runs", EXAMPLE, "--json", *there)) == run.to_json()
     shown = said("runs", *there) + said("runs", EXAMPLE, "--html", tmp_path / "a.html", *there)

@@ -56,9 +56,9 @@ OFFLINE = [
     "sentences",
     "shard_draft",
     "sources",
+    "sqlite",
     "store",
     "updates",
-    "value_types",
 ]
 OFFLINE += sorted(f"corpus_index/{path.stem}" for path in (PACKAGE / "corpus_index").glob("*.py"))
 OFFLINE += sorted(f"structure/{path.stem}" for path in (PACKAGE / "structure").glob("*.py"))
