@@ -21,6 +21,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
+    from legal_rag.deep_read.agent_tool import deep_read_tool as deep_read_tool
     from legal_rag.deep_read.cached import CachedCorpusREPL as CachedCorpusREPL
     from legal_rag.deep_read.functions import MultiDocREPL as MultiDocREPL
     from legal_rag.deep_read.functions import create_multi_doc_env as create_multi_doc_env
