@@ -5,8 +5,6 @@ Ids are resolved here and nowhere else. Errors are French sentences that a model
 
 import json
 import re
-import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -28,7 +26,6 @@ MOST_IDS = 1_000_000  # documents named in one call
 MOST_WORDS = 40  # among which an id is looked for
 SHORTEST_WORD = 6  # characters of an id that is recognised among other words
 MOST_PLACES = 300  # chunks of the documents that share a number; more are a subject, not a name
-MOST_CHUNKS = 2**16  # of one document
 MOST_SHOWN = 5  # ids of documents that share a number
 NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write that they give no value
 ID_KEYS = ("doc_id", "id")  # of the rows that the deep reading functions return
@@ -284,16 +281,13 @@ def _in_marker(text: str, corpus: Corpus) -> str | None:
 
 
 def _chunk_at(reference: Reference, corpus: Corpus) -> str:
-    """Return the id of the chunk that holds a marker's place, found by bisection, as long texts have many."""
+    """Return the id of the chunk that holds a marker's place, or its document's where there is none."""
     if reference.place is None:
         return reference.doc_id
-
-    def end_of(number: int) -> int:
-        chunks = corpus.chunks_of(reference.doc_id, number, number)
-        return chunks[0].char_end if chunks else sys.maxsize
-
-    number = bisect_right(range(MOST_CHUNKS), reference.place[0], key=end_of)
-    return chunk_id(reference.doc_id, number) if end_of(number) < sys.maxsize else reference.doc_id
+    start, _ = reference.place
+    chunks = (one.chunk_index for one in corpus.chunks_of(reference.doc_id) if one.char_end > start)
+    index = next(chunks, None)
+    return reference.doc_id if index is None else chunk_id(reference.doc_id, index)
 
 
 def _among_words(text: str, corpus: Corpus) -> str | None:
