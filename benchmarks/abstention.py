@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from legal_rag.evidence import EvidenceAgent
 from legal_rag.library import DEFAULT_FOLDER, Library
-from legal_rag.relevance import CALIBRATIONS, Calibration, Signs, is_relevant
+from legal_rag.relevance import CALIBRATIONS, AbstentionFeatures, Calibration, is_relevant
 from legal_rag.retriever import build_retriever
 
 OFF_TOPIC = Path(__file__).parent / "data" / "off_topic_questions.jsonl"
@@ -35,8 +35,8 @@ def main() -> None:
     for name, queries in arguments.sets:
         retriever = build_retriever(Library.open(arguments.index_folder, name))
         agent, encoder = EvidenceAgent(retriever), retriever.encoder.identity.name
-        near[name] = [agent.find(question).signs for question in _questions(Path(queries))]
-        far[name] = [agent.find(question).signs for question in _questions(arguments.off_topic)]
+        near[name] = [agent.find(question).features for question in _questions(Path(queries))]
+        far[name] = [agent.find(question).features for question in _questions(arguments.off_topic)]
     fitted = _fit([s for signs in near.values() for s in signs[::2]], [s for signs in far.values() for s in signs[::2]])
     print(f"fitted: {fitted}\nin force for {encoder!r}: {CALIBRATIONS.get(encoder)}")
     print(f"{'set':24}{'rule':10}{'half':>12}{'false abstentions':>22}{'false answers':>18}")
@@ -51,7 +51,7 @@ def _questions(path: Path) -> list[str]:
     return [json.loads(line)["question"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _fit(near: list[Signs], far: list[Signs]) -> Calibration:
+def _fit(near: list[AbstentionFeatures], far: list[AbstentionFeatures]) -> Calibration:
     features = np.array([*near, *far])
     scale = features.std(axis=0)
     model = LogisticRegression(C=1.0).fit(features / scale, [1] * len(near) + [0] * len(far))
@@ -65,7 +65,9 @@ def _fit(near: list[Signs], far: list[Signs]) -> Calibration:
     return Calibration(1.0, round(float(weights[1]), 4), round(float(best.mean()), 4))
 
 
-def _errors(rule: Calibration | None, near: list[Signs], far: list[Signs], encoder: str) -> str:
+def _errors(
+    rule: Calibration | None, near: list[AbstentionFeatures], far: list[AbstentionFeatures], encoder: str
+) -> str:
     missed = sum(not is_relevant(signs, encoder, rule) for signs in near)
     wrong = sum(is_relevant(signs, encoder, rule) for signs in far)
     return f"{f'{missed} of {len(near)}':>22}{f'{wrong} of {len(far)}':>18}"

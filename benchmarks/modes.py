@@ -22,7 +22,7 @@ from legal_rag.filters import Filters, fitting
 from legal_rag.fusion import MODES
 from legal_rag.legal_patterns import SERIES
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
-from legal_rag.ranking import Question
+from legal_rag.ranking import QueryFeatures
 from legal_rag.retriever import Retriever, build_retriever
 from legal_rag.store import connect_to_read
 
@@ -57,7 +57,7 @@ def print_latencies(retriever: Retriever, texts: list[str], generator: random.Ra
     ids = list(retriever.corpus)  # type: ignore[call-overload]
     narrow = retriever.corpus.positions(Filters(doc_ids=generator.sample(ids, max(len(ids) // 100, 1))))
     encode = [_timed(partial(retriever.encoder.encode_queries, [text])) for text in texts]
-    questions = [Question(question.query, question.vectors) for question in retriever._questions(texts, "hybrid")]
+    questions = [QueryFeatures(question.query, question.vectors) for question in retriever._questions(texts, "hybrid")]
     times: dict[tuple[str, str], list[float]] = {}
     for _ in range(ROUNDS):
         for question in questions:

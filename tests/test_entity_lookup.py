@@ -6,7 +6,12 @@ import pytest
 
 from legal_rag.corpus import Document
 from legal_rag.extraction.entities import ExtractionResult
-from legal_rag.extraction.lookup import MOST_NAMED, documents_by_facts, documents_told_apart, documents_with_entities
+from legal_rag.extraction.lookup import (
+    MOST_NAMED,
+    discriminative_documents,
+    documents_by_facts,
+    documents_with_entities,
+)
 from legal_rag.extraction.store import ExtractionStore, Recipe
 from legal_rag.extraction.terms import terms_of, terms_of_all, wanted_entity
 from legal_rag.filters import Filters
@@ -172,7 +177,7 @@ def store(tmp_path_factory):
     ],
 )
 def test_facts_in_a_question_tell_documents_apart(store, question, doc_ids):
-    assert documents_told_apart(question, store) == doc_ids
+    assert discriminative_documents(question, store) == doc_ids
 
 
 @pytest.mark.parametrize(
@@ -194,7 +199,7 @@ def test_facts_in_a_question_tell_documents_apart(store, question, doc_ids):
     ],
 )
 def test_an_ordinary_question_tells_none_apart(store, question):
-    assert documents_told_apart(question, store) == []
+    assert discriminative_documents(question, store) == []
 
 
 def test_more_facts_and_rarer_ones_count_more(store):
@@ -206,13 +211,13 @@ def test_more_facts_and_rarer_ones_count_more(store):
 
 
 def test_a_document_with_less_than_half_of_what_is_named_is_no_find(store):
-    assert documents_told_apart("Le 1er mai 1990, le 2 mai 1990 ou le 3 mai 1990 pour 45 300 euros ?", store) == []
+    assert discriminative_documents("Le 1er mai 1990, le 2 mai 1990 ou le 3 mai 1990 pour 45 300 euros ?", store) == []
 
 
 def test_what_leads_to_many_documents_is_no_name(tmp_path):
     facts = {f"d{number}": [("partie", "la société Lever")] for number in range(8)}
     with closing(filled(tmp_path / "e.sqlite", facts, others=400)) as store:
-        assert documents_told_apart("Que doit la société Lever ?", store) == []
+        assert discriminative_documents("Que doit la société Lever ?", store) == []
         assert len(documents_by_facts("Que doit la société Lever ?", store)) == 8
         assert documents_by_facts("Que doit la société Lever ?", store, most=7) == []
         assert documents_by_facts("Que doit la société Lever ?", store, most=8)
@@ -277,7 +282,7 @@ def passing(library, filters):
 def test_without_extraction_there_are_no_entities(opened):
     assert opened.entities is None
     assert opened.entities_of("lever") is None
-    assert opened.positions_named("Que doit la société Lever ?").having is None
+    assert opened.positions_named("Que doit la société Lever ?").facts is None
     with pytest.raises(ValueError, match="no entities in .*legal-rag extract"):
         opened.positions(Filters(entity=("partie=Lever",)))
 

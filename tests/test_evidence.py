@@ -13,7 +13,7 @@ from legal_rag.budget import Usage
 from legal_rag.citations import Citation, format_marker
 from legal_rag.evidence import INSTEAD, INTRODUCTION, NO_PASSAGE, QUOTE_CHARS, EvidenceAgent
 from legal_rag.indexer import IndexConfig, build_index, open_index
-from legal_rag.relevance import Signs, is_relevant, measure_signs
+from legal_rag.relevance import AbstentionFeatures, abstention_features, is_relevant
 from legal_rag.retriever import build_retriever
 from legal_rag.run_log import RunLog
 
@@ -215,12 +215,12 @@ def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(b
 @pytest.mark.parametrize(
     ("signs", "encoder", "relevant"),
     [
-        (Signs(0.99, 1.0), "bundled", True),
-        (Signs(0.2, 1.0), "bundled", False),
-        (Signs(-1.0, 0.0), "bundled", False),
-        (Signs(0.01, 0.1), "maker/model", True),
-        (Signs(0.99, 0.0), "maker/model", False),
-        (Signs(-1.0, 0.0), "maker/model", False),
+        (AbstentionFeatures(0.99, 1.0), "bundled", True),
+        (AbstentionFeatures(0.2, 1.0), "bundled", False),
+        (AbstentionFeatures(-1.0, 0.0), "bundled", False),
+        (AbstentionFeatures(0.01, 0.1), "maker/model", True),
+        (AbstentionFeatures(0.99, 0.0), "maker/model", False),
+        (AbstentionFeatures(-1.0, 0.0), "maker/model", False),
     ],
 )
 def test_hits_are_worth_quoting_by_the_rule_of_their_encoder(signs, encoder, relevant):
@@ -228,12 +228,12 @@ def test_hits_are_worth_quoting_by_the_rule_of_their_encoder(signs, encoder, rel
 
 
 def test_signs_compare_words_by_their_beginnings_without_accents_or_question_words():
-    signs = measure_signs("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], np.array([0.5, 1.0]))
-    assert signs == Signs(0.75, 1.0)
-    assert measure_signs("Licenciement du préfet", ["licencié"], np.ones(1)) == Signs(1.0, 0.5)
-    assert measure_signs("licenciement", ["a", "b", "c", "licencié"], np.ones(1)) == Signs(1.0, 0.0)
-    assert measure_signs("?", ["licencié"], np.ones(1)) == Signs(1.0, 0.0)
-    assert measure_signs("licenciement", [], np.empty(0)) == Signs(-1.0, 0.0)
+    signs = abstention_features("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], np.array([0.5, 1.0]))
+    assert signs == AbstentionFeatures(0.75, 1.0)
+    assert abstention_features("Licenciement du préfet", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.5)
+    assert abstention_features("licenciement", ["a", "b", "c", "licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
+    assert abstention_features("?", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
+    assert abstention_features("licenciement", [], np.empty(0)) == AbstentionFeatures(-1.0, 0.0)
 
 
 def test_the_fixed_sentences_say_nothing_of_the_law():

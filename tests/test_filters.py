@@ -9,7 +9,7 @@ from legal_rag.corpus import Document
 from legal_rag.court_ranks import words_of_value
 from legal_rag.filters import Filters, fitting
 from legal_rag.indexer import IndexConfig, build_index, open_index
-from legal_rag.names import cited_by, own_names
+from legal_rag.names import cited_keys, own_keys
 from legal_rag.retriever import Retriever
 from legal_rag.scope import distinct
 
@@ -140,14 +140,14 @@ def test_days_bound_the_decision_s_own_date_both_included(library):
 
 def test_an_article_is_searched_in_what_is_cited_and_a_number_in_what_is_one_s_own(library):
     documents = list(library.documents())
-    cited = {one.id: {term for term in cited_by(one) if term.startswith("article:")} for one in documents}
+    cited = {one.id: {term for term in cited_keys(one) if term.startswith("article:")} for one in documents}
     terms = sorted({term for some in cited.values() for term in some if " " not in term})
     for term in random.Random(3).sample(terms, 20):
         value = term.removeprefix("article:")
         expected = {doc_id for doc_id, some in cited.items() if term in some}
         assert passing(library, Filters(article=f"article {value}")) == expected
     for document in documents:
-        for term in own_names(document):
+        for term in own_keys(document):
             kind, _, value = term.partition(":")
             if kind == "pourvoi":
                 assert document.id in passing(library, Filters(number=value))
@@ -167,7 +167,7 @@ def test_conditions_hold_together(library):
 
 def test_a_citation_in_the_official_summary_is_indexed():
     document = Document(id="a", content="Sur le moyen unique.", summary="Article L. 1152-1 du code du travail.")
-    assert "article:L1152-1 code du travail" in cited_by(document)
+    assert "article:L1152-1 code du travail" in cited_keys(document)
 
 
 @pytest.mark.parametrize(
@@ -253,6 +253,6 @@ def test_laws_in_a_column_are_cited_too_and_one_article_is_asked_for(tiny_encode
 def test_a_decision_keeps_its_own_number_where_its_title_cites_an_article():
     title = "Loi organique portant application de l'article 68 de la Constitution"
     document = Document(id="a", content="", title=title, extra={"number": "2014-703", "nature": "DC"})
-    assert own_names(document) == ["dc:2014-703", "cc:2014-703"]
+    assert own_keys(document) == ["dc:2014-703", "cc:2014-703"]
     article = Document(id="b", content="", title="Code du travail, article L1152-1", extra={"number": "L1152-1"})
-    assert "article:L1152-1" in own_names(article)
+    assert "article:L1152-1" in own_keys(article)

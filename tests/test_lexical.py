@@ -11,7 +11,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.lexical import HEADER_COLUMNS, LEXICAL_FOLDER, LexicalIndex, words_of
-from legal_rag.names import all_names_in, cited_by, loosest_of, names_in, own_names
+from legal_rag.names import all_reference_keys, cited_keys, own_keys, reference_keys, relaxed_key
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +42,10 @@ def plain_bm25(library, query, k1=1.2, b=0.75):
         for chunk in library.chunks_of(doc_id):
             bags[doc_id, chunk.chunk_index] = (
                 Counter(words_of(f"{header} {chunk.text}")),
-                Counter(names_in(chunk.text)),
+                Counter(reference_keys(chunk.text)),
             )
     scores = Counter()
-    for part, terms in enumerate((words_of(query), names_in(query))):
+    for part, terms in enumerate((words_of(query), reference_keys(query))):
         average = sum(bag[part].total() for bag in bags.values()) / len(bags)
         for term in terms:
             holders = [key for key, bag in bags.items() if term in bag[part]]
@@ -129,7 +129,7 @@ def test_the_share_of_documents_that_cite_something(index, tiny_library):
     """Also where a column says so, not the text; a document's own name is no citation."""
     cited = Counter()
     for one in tiny_library.documents():
-        cited.update({loosest_of(term) for term in set(cited_by(one)) - set(own_names(one))})
+        cited.update({relaxed_key(term) for term in set(cited_keys(one)) - set(own_keys(one))})
     for name in random.Random(0).sample(sorted(cited), 20):
         assert index.share_citing(name) == pytest.approx(cited[name] / tiny_library.n_documents)
     assert index.share_citing("article:9999") == 0
@@ -218,7 +218,7 @@ def test_a_damaged_index_is_told_in_one_line(tiny_library, tmp_path):
     ],
 )
 def test_an_article_may_be_named_by_its_number_alone(text, article):
-    assert f"article:{article}" in all_names_in(text)
+    assert f"article:{article}" in all_reference_keys(text)
 
 
 SUMS_DAYS_AND_DURATIONS = "3 000 €|12 000|1147 euros|2,50 euros|5 %|24 mai 2019|01/03/2019|1er mars|12 mois|2 ans|10h"
@@ -226,4 +226,4 @@ SUMS_DAYS_AND_DURATIONS = "3 000 €|12 000|1147 euros|2,50 euros|5 %|24 mai 201
 
 @pytest.mark.parametrize("text", SUMS_DAYS_AND_DURATIONS.split("|"))
 def test_a_sum_a_day_or_a_duration_names_no_article(text):
-    assert all_names_in(text) == []
+    assert all_reference_keys(text) == []

@@ -9,7 +9,7 @@ from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_do
 from legal_rag.library import Library
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.retriever import Retriever
-from legal_rag.token_weights import weigh
+from legal_rag.token_weights import idf_weighted_query
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
@@ -39,7 +39,9 @@ def test_a_score_is_max_sim_with_the_chunk_as_it_would_be_indexed(retriever, tin
     hit = next(hit for hit in retriever.search(QUESTION, 10**6) if hit.char_start == 0)
     header = f"Titre: {hit.title} | Date: {hit.decision_date}\n"
     (query,) = tiny_encoder.encode_queries([QUESTION])
-    query = weigh(QUESTION, query, tiny_encoder.query_offsets(QUESTION), retriever.corpus.lexical_index().rarity)
+    query = idf_weighted_query(
+        QUESTION, query, tiny_encoder.query_offsets(QUESTION), retriever.corpus.lexical_index().rarity
+    )
     (document,) = tiny_encoder.encode_documents([header + hit.text])
     assert hit.score == pytest.approx((query @ document.T).max(axis=1).sum(), abs=1e-4)
 

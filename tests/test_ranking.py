@@ -7,13 +7,13 @@ import pytest
 
 from legal_rag.chunking import chunk_id
 from legal_rag.filters import Filters
-from legal_rag.fusion import CHANCE_OF_NEXT, CHANCES_WEIGHT, FUSED_CHUNKS, LATE_WEIGHT, fuse
+from legal_rag.fusion import FUSED_CHUNKS, LATE_WEIGHT, LENGTH_PRIOR_PER_CHUNK, LENGTH_PRIOR_WEIGHT, fuse
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
 from legal_rag.library import Library
-from legal_rag.names import own_names
+from legal_rag.names import own_keys
 from legal_rag.plaid import SearchSettings
-from legal_rag.ranking import RERANKED_CHUNKS, stacked
-from legal_rag.repeats import first_of_each
+from legal_rag.ranking import RERANKED_CHUNKS, tiered_merge
+from legal_rag.repeats import deduplicate_near_duplicates
 from legal_rag.retriever import Retriever
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
@@ -50,7 +50,7 @@ def test_hybrid_is_the_weighted_sum_of_both_parts(retriever):
 def test_a_document_of_many_chunks_has_to_score_higher_for_its_many_chances():
     scores, nothing, first = np.array([2.0, 2.0, 1.0]), np.zeros(3), np.ones(3, dtype=bool)
     few, many, worse = fuse(scores, nothing, nothing, np.array([1, 9, 1]), first)
-    assert few - many == pytest.approx(CHANCES_WEIGHT * np.log(1 + 8 * CHANCE_OF_NEXT))
+    assert few - many == pytest.approx(LENGTH_PRIOR_WEIGHT * np.log(1 + 8 * LENGTH_PRIOR_PER_CHUNK))
     assert few - worse == pytest.approx(LATE_WEIGHT / np.std(scores))
 
 
@@ -96,7 +96,7 @@ def test_an_unknown_mode_is_refused(retriever):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_decision_named_by_its_number_comes_first(retriever, tiny_library, mode):
-    numbered = [(doc_id, own_names(tiny_library.document(doc_id))) for doc_id in tiny_library]
+    numbered = [(doc_id, own_keys(tiny_library.document(doc_id))) for doc_id in tiny_library]
     numbered = [(doc_id, names) for doc_id, names in numbered if names]
     assert len(numbered) > 20
     for _, names in numbered:
@@ -110,7 +110,7 @@ def test_a_decision_named_by_its_number_comes_first(retriever, tiny_library, mod
 
 def test_a_name_does_not_lead_outside_a_filter(retriever, tiny_library):
     doc_id = next(iter(tiny_library))
-    name = own_names(tiny_library.document(doc_id))[0].partition(":")[2]
+    name = own_keys(tiny_library.document(doc_id))[0].partition(":")[2]
     others = [one for one in tiny_library if one != doc_id]
     hits = retriever.search(f"décision {name}", 10**6, filters=Filters(doc_ids=others))
     assert doc_id not in {hit.doc_id for hit in hits}
@@ -118,24 +118,24 @@ def test_a_name_does_not_lead_outside_a_filter(retriever, tiny_library):
 
 def test_tiers_are_put_one_above_the_other_with_falling_scores():
     tiers = [[(0, 4, 0.1)], [], [(0, 1, 9.0), (0, 4, 8.0), (0, 2, 7.0)]]
-    result = stacked(tiers)
+    result = tiered_merge(tiers)
     assert [one[:2] for one in result] == [(0, 4), (0, 1), (0, 2)]
     assert [one[2] for one in result] == [10.0, 9.0, 7.0]
-    assert stacked([]) == stacked([[], []]) == []
+    assert tiered_merge([]) == tiered_merge([[], []]) == []
 
 
 def test_texts_that_nearly_repeat_one_another_are_told():
     text = " ".join(f"mot{i}" for i in range(100))
     nearly = text.replace("mot50", "autre")
-    assert first_of_each([text, nearly, "tout autre chose que cela", text]) == [0, 2]
-    assert first_of_each(["", ""]) == [0]
-    assert first_of_each([]) == []
+    assert deduplicate_near_duplicates([text, nearly, "tout autre chose que cela", text]) == [0, 2]
+    assert deduplicate_near_duplicates(["", ""]) == [0]
+    assert deduplicate_near_duplicates([]) == []
 
 
 def test_diverse_hits_do_not_repeat_one_another(retriever):
     hits = retriever.search(QUESTION, 30, diverse=True, by_document=True)
     assert len(hits) == 30
-    assert first_of_each([hit.text for hit in hits]) == list(range(30))
+    assert deduplicate_near_duplicates([hit.text for hit in hits]) == list(range(30))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from legal_rag.retriever import Retriever
-from legal_rag.token_weights import weigh
+from legal_rag.token_weights import idf_weighted_query
 
 RARITIES = {"le": 0.0, "juge": 1.0, "taxation": 9.0}
 
@@ -15,21 +15,21 @@ def test_rare_words_weigh_more_and_stop_words_signs_and_special_tokens_nothing()
     question = "le juge, taxation"
     offsets = np.array([(0, 0), (0, 2), (3, 7), (7, 8), (9, 13), (13, 17), (0, 0)])
     vectors = np.eye(7, dtype=np.float32)
-    weighed = weigh(question, vectors, offsets, RARITIES.__getitem__)
+    weighed = idf_weighted_query(question, vectors, offsets, RARITIES.__getitem__)
     mean = (1 + 3 + 3) / 3
     np.testing.assert_allclose(weighed, vectors[[2, 4, 5]] * np.array([[1], [3], [3]]) / mean, rtol=1e-6)
 
 
 def test_a_question_of_stop_words_stays_as_it_is():
     vectors = np.eye(2, dtype=np.float32)
-    assert weigh("le", vectors, np.array([(0, 0), (0, 2)]), RARITIES.__getitem__) is vectors
+    assert idf_weighted_query("le", vectors, np.array([(0, 0), (0, 2)]), RARITIES.__getitem__) is vectors
 
 
 def test_rows_that_an_encoder_adds_weigh_one_and_rows_it_cut_off_none():
     offsets = np.array([(0, 0), (0, 4)])
     vectors = np.eye(4, dtype=np.float32)
-    np.testing.assert_allclose(weigh("juge", vectors, offsets, RARITIES.__getitem__), vectors[1:])
-    np.testing.assert_allclose(weigh("juge", vectors[:1], offsets, RARITIES.__getitem__), vectors[:1])
+    np.testing.assert_allclose(idf_weighted_query("juge", vectors, offsets, RARITIES.__getitem__), vectors[1:])
+    np.testing.assert_allclose(idf_weighted_query("juge", vectors[:1], offsets, RARITIES.__getitem__), vectors[:1])
 
 
 def test_offsets_are_those_of_the_rows(bundled):
@@ -45,7 +45,7 @@ def test_late_interaction_is_max_sim_of_the_weighed_tokens(sample_library, bundl
     hit = Retriever(sample_library, bundled).search(question, 1, mode="colbert")[0]
     lexical = sample_library.lexical_index()
     (vectors,) = bundled.encode_queries([question])
-    weighed = weigh(question, vectors, bundled.query_offsets(question), lexical.rarity)
+    weighed = idf_weighted_query(question, vectors, bundled.query_offsets(question), lexical.rarity)
     assert 3 < len(weighed) < len(vectors)
     header = "" if hit.char_start else f"Titre: {hit.title} | Date: {hit.decision_date}\n"
     (document,) = bundled.encode_documents([header + hit.text])

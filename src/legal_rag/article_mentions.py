@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from legal_rag.extraction.decision_parts import Operative, operative_part
 from legal_rag.legal_patterns import Identifier, find_identifiers
-from legal_rag.names import term_of
+from legal_rag.names import canonical_key
 
 # Cited whatever the case is about: what binds every judge or contract, interest, costs, form of judgments, how a court
 # sits.
@@ -84,7 +84,7 @@ def _mention(text: str, one: Identifier) -> ArticleMention:
     numbered = _NUMBERED_PART.match(text, one.end)
     part = numbered[1].casefold().replace("premier", "1") if numbered else ""
     in_visa = _VISA.match(text, text.rfind("\n", 0, one.start) + 1, one.start) is not None
-    return ArticleMention(term_of(one), article_name(one.value, one.code), one.start, one.end, part, in_visa)
+    return ArticleMention(canonical_key(one), article_name(one.value, one.code), one.start, one.end, part, in_visa)
 
 
 def article_name(value: str, code: str) -> str:

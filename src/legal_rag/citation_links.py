@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from legal_rag.names import lead_of, loosest_of
+from legal_rag.names import relaxed_key, resolve_key
 from legal_rag.scope import distinct
 
 Place = tuple[int, int]  # shard, position
@@ -79,7 +79,7 @@ class CitationLinks:
                     share = 1 / len(leads) / len(holders)
                     before = links.get((citing, holder))
                     links[citing, holder] = Link(
-                        citing, holder, loosest_of(term), share + (before.share if before else 0.0)
+                        citing, holder, relaxed_key(term), share + (before.share if before else 0.0)
                     )
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
@@ -96,7 +96,7 @@ class CitationLinks:
         """Return the documents that cite a name and have one of some outcomes.
 
         Args:
-            term: As `legal_rag.names.cited_by` gives it.
+            term: A key of `legal_rag.names.cited_keys`.
             solutions: As their sources write them.
             most: Documents citing the name that are looked at, whatever their outcome: those indexed last.
         """
@@ -132,6 +132,6 @@ class CitationLinks:
 
 def _leads(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
     """Return the name that each term leads to, and whether it is whole; what is also cited in full counts once, so."""
-    leads = {term: lead for term in terms if (lead := lead_of(term))}
-    in_full = {loosest_of(term) for term, (_, whole) in leads.items() if whole}
-    return {term: lead for term, lead in leads.items() if lead[1] or loosest_of(term) not in in_full}
+    leads = {term: lead for term in terms if (lead := resolve_key(term))}
+    in_full = {relaxed_key(term) for term, (_, whole) in leads.items() if whole}
+    return {term: lead for term, lead in leads.items() if lead[1] or relaxed_key(term) not in in_full}

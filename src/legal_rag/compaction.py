@@ -1,9 +1,8 @@
-"""Compaction: a Library written anew without what was removed from it, its small shards made into large ones.
+"""Compaction: rewrite an index without removed documents, and merge its small shards.
 
-In: a Library after many additions and removals. Out: the same documents, chunks and ids, on less disk, in fewer shards.
-A large shard keeps its quantised vectors, bit by bit, without the removed passages. The chunks of small shards go into
-new ones together, from the token vectors if these were kept, else encoded again: what was quantised is never quantised
-a second time.
+Documents, chunks and ids stay the same. A large shard keeps its quantised vectors bit by bit, without the removed
+passages. The chunks of small shards go into new ones together, from the token vectors if these were kept, else encoded
+again: nothing is quantised twice.
 """
 
 import os

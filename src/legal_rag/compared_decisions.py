@@ -12,7 +12,7 @@ from legal_rag.article_mentions import ArticleMention, find_grounds, find_mentio
 from legal_rag.corpus import Document
 from legal_rag.court_ranks import Court, court_of
 from legal_rag.extraction.decision_parts import Operative, operative_part
-from legal_rag.names import own_names
+from legal_rag.names import own_keys
 from legal_rag.outcomes import CASSATION, Outcome, outcome_of
 from legal_rag.retriever import Corpus
 
@@ -76,8 +76,8 @@ class Reading:
 
     def is_of_same_case(self, other: "Reading") -> bool:
         """Tell whether two documents are one decision: they have a name in common, or the same text."""
-        return self.document.content == other.document.content or not set(own_names(self.document)).isdisjoint(
-            own_names(other.document)
+        return self.document.content == other.document.content or not set(own_keys(self.document)).isdisjoint(
+            own_keys(other.document)
         )
 
     def shown_at(self, mention: ArticleMention) -> ComparedDecision:

@@ -1,7 +1,6 @@
-"""Shards of a Library without PLAID files: a chunk is encoded when it is to be scored.
+"""Re-ranking for a Library without PLAID files: candidates of BM25 are encoded when they are scored.
 
-In: a Library, its encoder; then queries as token vectors and the places that BM25 found for them. Out: MaxSim scores,
-exact to the encoder's precision. Nothing can be searched for so: scoring a chunk costs its encoding.
+MaxSim is exact to the encoder's precision. Nothing can be searched this way: scoring a chunk costs its encoding.
 """
 
 from collections.abc import Sequence
@@ -17,8 +16,8 @@ from legal_rag.plaid_search import ShardHits, ShardSize
 NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
 
 
-class EncodedShards:
-    """What answers for the shards of a Library without PLAID files; see `Shards`."""
+class OnTheFlyReranker:
+    """`Shards` of a Library without PLAID files: scores candidates, cannot search."""
 
     def __init__(self, library: Library, encoder: Encoder) -> None:
         self.dim = encoder.identity.dim

@@ -1,7 +1,4 @@
-"""Texts as an encoder reads them, token by token: each text of a run once, two texts at a time.
-
-In: texts. Out: their token vectors, and the characters that each vector stands for.
-"""
+"""Encoding cache of one run: each text is encoded once, two texts at a time."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +10,12 @@ THREADS = 2  # encoders read one text at a time on one core
 
 
 class EncodedTexts:
-    """What an encoder read in one run, kept as long as the run: what finds passages also matches their words."""
+    """Token vectors of one run's texts: searching and highlighting share them.
+
+    Args:
+        encoder: The index's.
+        query: The run's question, if it is encoded already.
+    """
 
     def __init__(self, encoder: Encoder, *, query: EncodedQuery | None = None) -> None:
         self.encoder = encoder

@@ -1,7 +1,4 @@
-"""The encoder: text to token vectors, by PyLate, from the hub, a folder, or the bundled model.
-
-In: texts. Out: for each text a matrix of unit rows, one row a token; and the token counts that chunking needs.
-"""
+"""Encode texts to token vectors with a PyLate ColBERT model from the hub, a folder, or the bundled model."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -53,7 +50,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderIdentity:
-    """What an index remembers of its encoder, so that it is searched with the same one."""
+    """What an index records of its encoder, so that it is searched with the same one."""
 
     name: str
     revision: str
@@ -208,7 +205,7 @@ class PyLateEncoder:
         return self._encode(texts, "query")
 
     def check_query(self, text: str) -> None:
-        """Refuse a question that the encoder would cut.
+        """Refuse a question that the encoder would truncate.
 
         Raises:
             ValueError: If it is empty, longer than the encoder reads, or not text.

@@ -1,7 +1,4 @@
-"""The PyLate model behind an encoder: found, checked for code of its own, loaded into the backend that suits.
-
-In: a model folder or a hub id, and the encoder's settings. Out: a model ready to encode.
-"""
+"""Load the PyLate model behind an encoder, in OpenVINO or torch; refuse code it brings unless allowed."""
 
 import copy
 import json

@@ -1,7 +1,6 @@
 """Evidence mode: an answer made only of verbatim passages, with no language model.
 
-In: a question. Out: a `Prediction` whose answer quotes the closest passages with their exact offsets, or says that
-there is none. It never writes a sentence of its own about the law.
+The `Prediction` quotes the closest passages with their exact offsets, or abstains; it says nothing else about the law.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from legal_rag.citations import Citation, EnrichedResponse, format_marker
 from legal_rag.encoded_texts import EncodedTexts
 from legal_rag.filters import Filters
 from legal_rag.prediction import Event, Mode, Prediction, Status
-from legal_rag.relevance import Signs, is_relevant, measure_signs
+from legal_rag.relevance import AbstentionFeatures, abstention_features, is_relevant
 from legal_rag.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.run_log import RunLog
 from legal_rag.sentences import split_sentences, without_blanks
@@ -29,7 +28,7 @@ INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 
 
 class Reading(NamedTuple):
-    """A hit's text read token by token against the question."""
+    """A hit with the similarity of each of its tokens to each token of the question."""
 
     hit: SearchHit
     similarities: np.ndarray  # (n_query_tokens, n_tokens), cosines
@@ -37,10 +36,10 @@ class Reading(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What a search for a question brought, and how near it came."""
+    """The passages found for a question, and the features that decide on abstention."""
 
     readings: list[Reading]
-    signs: Signs
+    features: AbstentionFeatures
 
 
 class EvidenceAgent:
@@ -49,7 +48,7 @@ class EvidenceAgent:
     def __init__(
         self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True, filters: Filters | None = None
     ) -> None:
-        """Wire an agent.
+        """Configure an agent.
 
         Args:
             retriever: What it searches with, and where.
@@ -82,7 +81,7 @@ class EvidenceAgent:
         return AnswerStream(self.run(self._retriever.query(question), RunLog(), mode="evidence"))
 
     async def acall(self, question: str) -> Prediction:
-        """Answer a question beside other tasks, in a thread.
+        """Answer a question in a thread, for asyncio callers.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
@@ -115,10 +114,10 @@ class EvidenceAgent:
             findings = self.find(query, encoded)
             ids += [reading.hit.chunk_id for reading in findings.readings]
         yield from log.news()
-        relevant = is_relevant(findings.signs, self._retriever.encoder.identity.name)
+        relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
         answer = self._quote(findings.readings) if relevant else abstention()
-        log.checked(answer, 0.0)  # what is cut out of a decision stands there
+        log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", question, answer, time.perf_counter() - started)
         for reading in findings.readings if relevant else []:
             log.saw(reading.hit)
@@ -155,10 +154,10 @@ class EvidenceAgent:
         readings = [Reading(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)]
         own_words = offsets[:, 0] < offsets[:, 1]
         best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
-        return Findings(readings, measure_signs(query.text, [reading.hit.text for reading in readings], best))
+        return Findings(readings, abstention_features(query.text, [reading.hit.text for reading in readings], best))
 
     def _quote(self, readings: Sequence[Reading]) -> EnrichedResponse:
-        # Quoted from offsets, nothing is left to be searched for: a quotation that itself holds « or [Source: …] stays.
+        # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
         lines, citations = [INTRODUCTION], []
         for hit, similarities, offsets in readings:
             start, end = max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run))

@@ -12,7 +12,7 @@ from datetime import date, datetime
 from legal_rag.court_ranks import words_of_value
 from legal_rag.extraction.terms import wanted_entity
 from legal_rag.legal_patterns import MONTHS, find_dates
-from legal_rag.names import article_terms
+from legal_rag.names import article_keys
 
 
 class UnsupportedFilterError(ValueError):
@@ -44,7 +44,7 @@ class Filters:
             object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
 
         if self.article is not None:
-            article_terms(self.article)
+            article_keys(self.article)
         if self.entity is not None:
             given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
             object.__setattr__(self, "entity", given)

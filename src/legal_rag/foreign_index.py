@@ -19,7 +19,7 @@ from legal_rag.cleaning import clean_text
 from legal_rag.corpus import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.filters import Filters, UnsupportedFilterError
-from legal_rag.library import MAPPING, STORE, Named, StoredChunk, is_library
+from legal_rag.library import MAPPING, STORE, IdentifierMatches, StoredChunk, is_library
 from legal_rag.names import ParsedQuery
 from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.rows import document_of_row, nearest_among
@@ -143,9 +143,9 @@ class ForeignIndex:
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
-    def positions_named(self, query: str | ParsedQuery) -> Named:
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
         """Return nothing: names are not indexed."""
-        return Named(None, None)
+        return IdentifierMatches(None, None)
 
     def entities_of(self, doc_id: str) -> None:
         """Return None: nothing has been extracted of its texts."""

@@ -1,8 +1,4 @@
-"""The modes of ranking; late interaction, BM25 and citations made one.
-
-In: for the same chunks, their MaxSim and BM25 scores, and BM25 of the documents they are of. Out: one score each.
-In: scores of documents, and which cite which. Out: what each gains by being cited.
-"""
+"""Score fusion: MaxSim, chunk BM25 and document BM25 as one score; citation propagation between documents."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,20 +12,20 @@ Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 LATE_WEIGHT, CHUNK_WEIGHT, DOCUMENT_WEIGHT = 0.5, 0.1, 0.4  # of MaxSim; of BM25 of the chunk; of its document
 FUSED_CHUNKS = 128  # that each part brings into a hybrid ranking, at least
-CHANCES_WEIGHT = 1.25  # of the logarithm of the chances that its number of chunks gives a document
-CHANCE_OF_NEXT = 0.5  # that a chunk adds to the first one's
-CITING_DOCUMENTS = 200  # the best, which share their relevance out among what they cite
+LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of the chances that its chunk count gives a document
+LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
+CITING_DOCUMENTS = 200  # best documents that propagate their scores to what they cite
 CITED_WEIGHT = 1.0  # of what a document gets from those that cite it
 
 
 def fuse(
     late: np.ndarray, words: np.ndarray, wholes: np.ndarray, n_chunks: np.ndarray, first: np.ndarray
 ) -> np.ndarray:
-    """Add the scores of each chunk, each brought to mean 0 and deviation 1 over the best `FUSED_CHUNKS` by that score.
+    """Fuse scores: a weighted sum of z-scores, less a length prior.
 
-    The first ones are told by `first`, so that a score does not depend on how many chunks are asked for. Documents of
-    many chunks have many chances of a high score: in proportion to the logarithm of these it is taken off again, so
-    that each document is as likely to come first as any other, which is what they are before a question is asked.
+    Mean and deviation are taken over the best `FUSED_CHUNKS` among `first`, so that a score does not depend on how many
+    chunks are asked for. Documents of many chunks have many chances of a high score: a penalty in proportion to the
+    logarithm of these chances makes every document equally likely to come first, as before a question is asked.
 
     Args:
         late: MaxSim, shape (n,).
@@ -43,16 +39,17 @@ def fuse(
     """
     parts = ((LATE_WEIGHT, late), (CHUNK_WEIGHT, words), (DOCUMENT_WEIGHT, wholes))
     fused = np.sum([weight * _standard(scores, first) for weight, scores in parts], axis=0)
-    chances = 1 + CHANCE_OF_NEXT * (n_chunks - 1)
-    return np.asarray(fused - CHANCES_WEIGHT * np.log(chances))
+    chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
+    return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
 
 
-def credits(scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]) -> dict[int, float]:
-    """Return what documents gain by being cited by the best ones.
+def propagate_citations(
+    scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]
+) -> dict[int, float]:
+    """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
 
-    One step of a random walk along citations (Page et al., 1999), started from the question: each of the best
-    `CITING_DOCUMENTS` gives what its score has above the last of them, in equal parts to all that it cites. What a
-    document would get if the best ones cited as all others do is taken off, so that what everybody cites gains nothing.
+    Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
+    The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
 
     Args:
         scores: Of documents, by their keys.

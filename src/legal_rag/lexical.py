@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from legal_rag.corpus import Document
-from legal_rag.names import ParsedQuery, loosest_of, names_in
+from legal_rag.names import ParsedQuery, reference_keys, relaxed_key
 from legal_rag.progress import progress
 from legal_rag.sqlite import connect_to_read
 from legal_rag.store import SELECT_DOCUMENTS, document_of_stored
@@ -178,7 +178,7 @@ class LexicalIndex:
         return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
 
     def share_citing(self, name: str) -> float:
-        """Return the share of documents that cite something, given as a term of `names_in`; in [0, 1]."""
+        """Return the share of documents that cite something, given as a key of `reference_keys`; in [0, 1]."""
         return float(self._wholes.doc_freq("cited", name) / max(self._wholes.num_docs, 1))
 
     def _scores(self, searcher: "tantivy.Searcher", query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
@@ -215,7 +215,7 @@ def words_of(text: str) -> list[str]:
 def _query(query: str | ParsedQuery) -> "tantivy.Query":
     """Ask for what shares any word or name."""
     query = ParsedQuery.of(query)
-    terms = [("text", word) for word in words_of(query.text)] + [("names", name) for name in query.names]
+    terms = [("text", word) for word in words_of(query.text)] + [("names", name) for name in query.keys]
     return _any_of([_term(*one) for one in terms])
 
 
@@ -270,9 +270,9 @@ def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow], cited: Itera
 
 
 def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
-    """Return what a document cites, wherever it says so, each in the form of `names_in`."""
+    """Return what a document cites, wherever it says so, each in the form of `reference_keys`."""
     query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
-    return {loosest_of(term) for (term,) in connection.execute(query, (document_key,))}
+    return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
 
 
 def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
@@ -282,7 +282,7 @@ def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]
     row = document.row()
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     numbers = {"place": place, "document": _number(*chunks[0][2:]), "n_chunks": len(chunks)}
-    return tantivy.Document.from_dict({"text": [header, text], "names": names_in(text), **numbers}, _schema())
+    return tantivy.Document.from_dict({"text": [header, text], "names": reference_keys(text), **numbers}, _schema())
 
 
 def _chunks_of(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:

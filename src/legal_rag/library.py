@@ -1,7 +1,6 @@
-"""The Library: one folder that holds everything built from a corpus.
+"""Index folders for reading: documents and chunks by key, shards' folders, lexical index, citation links, entities.
 
-In: the folder. Out: its documents and chunks by key, its shards' folders, its manifest.
-`corpus.sqlite` is the truth; `manifest.json` says what the folder is, and without it there is no Library.
+`corpus.sqlite` is the source of truth; `manifest.json` is written last, and a folder without it is no Library.
 """
 
 import difflib
@@ -24,7 +23,7 @@ from legal_rag.library_entities import LibraryEntities
 from legal_rag.names import ParsedQuery
 from legal_rag.plaid_format import PLAID_FOLDER
 from legal_rag.rows import NEAR_IDS
-from legal_rag.scope import Condition, citing_condition, conditions_of, naming_condition, own_name_condition
+from legal_rag.scope import Condition, citing_condition, compile_filters, naming_condition, own_name_condition
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.store import SELECT_DOCUMENTS, document_of_stored, present_at
 
@@ -49,7 +48,7 @@ def is_library(folder: Path) -> bool:
 
 
 class StoredChunk(NamedTuple):
-    """A chunk, where it stands in its document, and the document's line in a list of results."""
+    """A chunk with its offsets, and what a list of results shows of its document."""
 
     doc_id: str
     chunk_index: int
@@ -60,18 +59,18 @@ class StoredChunk(NamedTuple):
     decision_date: str
 
 
-class Named(NamedTuple):
-    """For each shard the rising positions of chunks that the names in a question lead to; None if it names none."""
+class IdentifierMatches(NamedTuple):
+    """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
 
-    own: list[np.ndarray] | None  # of documents that go by them
-    citing: list[np.ndarray] | None  # of documents that cite them
-    having: list[np.ndarray] | None = None  # of documents whose entities hold facts that few others hold
+    exact: list[np.ndarray] | None  # of documents that the question names
+    citing: list[np.ndarray] | None  # of documents that cite a decision it names
+    facts: list[np.ndarray] | None = None  # of documents that share rare entities with it
 
 
 class Library:
-    """A complete Library folder, open for reading, from any number of threads, at one commit: the last one there was.
+    """Thread-safe, read-only snapshot of an index folder at its latest commit.
 
-    What is added or removed later is not seen; `reload` opens the Library anew.
+    Later commits are not seen; `reload` opens the folder again.
 
     Raises:
         FileNotFoundError: If there is no complete Library in the folder.
@@ -95,7 +94,7 @@ class Library:
         return cls(Path(index_folder).expanduser() / index_name)
 
     def reload(self) -> "Library":
-        """Open the Library at its last commit; this one stays as it is."""
+        """Open the folder at its latest commit; this snapshot stays as it is."""
         return Library(self._place)
 
     @property
@@ -180,7 +179,7 @@ class Library:
         Raises:
             ValueError: If they ask for entities, and none were extracted.
         """
-        conditions = conditions_of(filters, self._connection, self._present)
+        conditions = compile_filters(filters, self._connection, self._present)
         return self._meeting([*conditions, *self._extracted.conditions(filters.entity)])
 
     def ids(self, filters: Filters) -> list[str]:
@@ -189,7 +188,7 @@ class Library:
         Raises:
             ValueError: If they ask for entities, and none were extracted.
         """
-        conditions = conditions_of(filters, self._connection, self._present)
+        conditions = compile_filters(filters, self._connection, self._present)
         return self._ids([*conditions, *self._extracted.conditions(filters.entity)])
 
     def ids_citing(self, name: str) -> list[str]:
@@ -206,12 +205,13 @@ class Library:
         query = f"SELECT id FROM documents WHERE {sql} ORDER BY document_key"  # noqa: S608
         return [doc_id for (doc_id,) in self._connection.execute(query, values)]
 
-    def positions_named(self, query: str | ParsedQuery) -> Named:
-        """Return the positions, as `positions` does, of documents that a question names, or that cite what it names."""
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
+        """Return the positions of chunks that a question's identifiers and rare facts lead to."""
         query, connection = ParsedQuery.of(query), self._connection
-        own, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
-        having = self._extracted.told_apart(query)
-        return Named(*(self._meeting([condition]) if condition else None for condition in (own, citing, having)))
+        exact, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
+        facts = self._extracted.discriminative(query)
+        found = (self._meeting([condition]) if condition else None for condition in (exact, citing, facts))
+        return IdentifierMatches(*found)
 
     @property
     def entities(self) -> "ExtractionStore | None":

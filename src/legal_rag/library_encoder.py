@@ -1,7 +1,4 @@
-"""The encoder that a Library was made with, and the check that another one is not used with it.
-
-In: a manifest. Out: the encoder it names.
-"""
+"""Load the encoder that an index was made with, and refuse another one."""
 
 from collections.abc import Mapping
 from pathlib import Path

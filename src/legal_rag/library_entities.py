@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.extraction.classes import JURISPRUDENCE, KNOWN_CLASSES
-from legal_rag.extraction.lookup import documents_told_apart, documents_with_entities
+from legal_rag.extraction.lookup import discriminative_documents, documents_with_entities
 from legal_rag.extraction.terms import wanted_entity
 from legal_rag.filters import UnsupportedFilterError
 from legal_rag.names import ParsedQuery
@@ -61,13 +61,13 @@ class LibraryEntities:
         found = documents_with_entities(entities, self.store)
         return [_held(found, self.store)]
 
-    def told_apart(self, question: str | ParsedQuery) -> Condition | None:
-        """Return the condition that a document is told from others by facts in a question; None if none is.
+    def discriminative(self, question: str | ParsedQuery) -> Condition | None:
+        """Return the condition that a document has a discriminative (low document frequency) entity of the question.
 
-        Damaged entities count as none, which is told: searching needs none.
+        None if none has. A damaged file counts as empty and is logged: searching can do without.
         """
         try:
-            found = documents_told_apart(question, self.store) if self.store else []
+            found = discriminative_documents(question, self.store) if self.store else []
             return _held(found, self.store) if found and self.store else None
         except sqlite3.DatabaseError as error:
             logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)

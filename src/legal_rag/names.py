@@ -1,7 +1,8 @@
-"""The terms that documents are found by when a question or a filter names them: 'pourvoi:16-86735', 'date:2023-11-08'.
+"""Reference keys: canonical strings for cited decisions, articles and days: 'pourvoi:16-86735', 'date:2023-11-08'.
 
-In: text, or a document. Out: terms. A decision of the Conseil constitutionnel has a term with its series and one
-without, since texts often leave the series out; an article has one with its code and one without, likewise.
+Documents are indexed under the keys of what they are and of what they cite; questions and filters are resolved to the
+same keys. A decision of the Conseil constitutionnel has a key with its series and a relaxed one without, since texts
+often leave the series out; an article has one with its code and a relaxed one without, likewise.
 """
 
 import re
@@ -51,28 +52,28 @@ class ParsedQuery:
         return find_identifiers(self.text)
 
     @cached_property
-    def names(self) -> list[str]:
-        """The terms of what it names, as `names_in` gives them."""
-        return _names(self.identifiers, self.text)
+    def keys(self) -> list[str]:
+        """The keys of what it names, as `reference_keys` gives them."""
+        return _keys(self.identifiers, self.text)
 
 
-def names_in(text: str) -> list[str]:
-    """Return the terms of the decisions, articles and days that a text names, each once, in the order of the text."""
-    return _names(find_identifiers(text), text)
+def reference_keys(text: str) -> list[str]:
+    """Return the relaxed keys of the decisions, articles and days that a text names, each once, in text order."""
+    return _keys(find_identifiers(text), text)
 
 
-def _names(identifiers: Iterable[Identifier], text: str) -> list[str]:
-    names = [_loosest(one) for one in identifiers]
+def _keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
+    names = [_relaxed(one) for one in identifiers]
     return list(dict.fromkeys([*names, *(f"date:{one.value.isoformat()}" for one in find_dates(text))]))
 
 
-def all_names_in(text: str) -> list[str]:
-    """Return all terms of the decisions and articles that a text names, of each the narrowest first, then the loosest.
+def all_reference_keys(text: str) -> list[str]:
+    """Return all keys of the decisions and articles that a text names, of each the canonical one, then the relaxed.
 
     A text that begins with an article's number names that article; "3 000 €" and "24 mai 2019" name none.
     """
     found = find_identifiers(text) or _bare_articles(text)
-    return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
+    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
 
 
 def _bare_articles(text: str) -> list[Identifier]:
@@ -83,42 +84,46 @@ def _bare_articles(text: str) -> list[Identifier]:
     return find_identifiers(f"article {text}")
 
 
-def cited_by(document: Document) -> list[str]:
-    """Return the terms of the decisions and articles that a document names in its text, its summary or its law column.
+def cited_keys(document: Document) -> list[str]:
+    """Return the keys of the decisions and articles that a document cites in its text, summary or law column.
 
-    Articles have one with their code and one without; those cited by an article without a code are of its own.
+    Articles have a key with their code and one without; an article that cites others without a code means its own.
     """
     found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
     codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
         found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return list(dict.fromkeys(term for one in found for term in (_loosest(one), term_of(one))))
+    return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
 
 
-def lead_of(term: str) -> tuple[str, bool] | None:
-    """Return the name that a term of `cited_by` leads to, and whether it is a whole name; None if another says more."""
-    kind, _, value = term.partition(":")
+def resolve_key(key: str) -> tuple[str, bool] | None:
+    """Resolve a cited key to the key that documents are held under.
+
+    Returns:
+        The key, and whether it is complete (with code or series); None where another key of the citation says more.
+    """
+    kind, _, value = key.partition(":")
     if kind == "article":
         number, _, code = value.partition(" ")
-        return None if not code else (f"article:{number}", False) if code == NO_CODE else (term, True)
+        return None if not code else (f"article:{number}", False) if code == NO_CODE else (key, True)
     if kind == "number":
         return f"{CONSTITUTIONAL}:{value}", False
-    return None if kind == CONSTITUTIONAL else (term, True)
+    return None if kind == CONSTITUTIONAL else (key, True)
 
 
-def loosest_of(term: str) -> str:
-    """Return the form of a term that `names_in` gives for any way of writing the name."""
-    kind, _, value = term.partition(":")
+def relaxed_key(key: str) -> str:
+    """Return the key without code or series, the same however a reference is written; see `reference_keys`."""
+    kind, _, value = key.partition(":")
     if kind == "article":
         return f"article:{value.partition(' ')[0]}"
-    return f"{CONSTITUTIONAL}:{value}" if kind in (*SERIES, "number") else term
+    return f"{CONSTITUTIONAL}:{value}" if kind in (*SERIES, "number") else key
 
 
-def own_names(document: Document) -> list[str]:
-    """Return the terms of a document's own names: its number or numbers and its ECLI, or the article that it is."""
+def own_keys(document: Document) -> list[str]:
+    """Return the keys a document is held under: its number or numbers and its ECLI, or the article that it is."""
     found = _own_identifiers(document)
-    return list(dict.fromkeys(term for one in found for term in (term_of(one), _loosest(one))))
+    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
 
 
 def _own_identifiers(document: Document) -> list[Identifier]:
@@ -136,23 +141,23 @@ def _column(document: Document, name: str) -> str:
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def lookups(query: ParsedQuery) -> list[list[str]]:
-    """Return, for each decision or article that a question names, the terms to look it up by, the best first."""
-    return [_lookup(one) for one in query.identifiers]
+def candidate_keys(query: ParsedQuery) -> list[list[str]]:
+    """Return, for each decision or article that a question names, the keys to look it up by, the best first."""
+    return [_candidates(one) for one in query.identifiers]
 
 
-def number_lookups(number: str) -> list[list[str]]:
-    """Return, for each of a decision's numbers as a user writes them, the terms to look it up by, the best first."""
-    return [_lookup(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
+def candidate_keys_of_number(number: str) -> list[list[str]]:
+    """Return, for each of a decision's numbers as a user writes them, the keys to look it up by, the best first."""
+    return [_candidates(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
 
 
-def case_terms(query: ParsedQuery) -> list[str]:
-    """Return the terms that texts have which name one of the decisions that a question names."""
-    return [_loosest(one) for one in query.identifiers if one.kind != "article"]
+def decision_keys(query: ParsedQuery) -> list[str]:
+    """Return the relaxed keys of the decisions that a question names: those that texts citing them are found by."""
+    return [_relaxed(one) for one in query.identifiers if one.kind != "article"]
 
 
-def article_terms(text: str) -> list[str]:
-    """Return the terms of what cites an article, given as 'L. 1152-1', '1240' or 'L. 1152-1 du code du travail'.
+def article_keys(text: str) -> list[str]:
+    """Return the keys that find what cites an article, given as '1240' or 'L. 1152-1 du code du travail'.
 
     With a code: those that name it, and those that name none.
 
@@ -166,22 +171,22 @@ def article_terms(text: str) -> list[str]:
     if len({one.value for one in articles}) > 1:
         raise ValueError(f"several articles: {text!r} (expected one, e.g. 'L. 1152-1 du code du travail')")
     one = articles[-1]
-    return [term_of(one), term_of(one._replace(code=""))] if one.code else [_loosest(one)]
+    return [canonical_key(one), canonical_key(one._replace(code=""))] if one.code else [_relaxed(one)]
 
 
-def _lookup(one: Identifier) -> list[str]:
+def _candidates(one: Identifier) -> list[str]:
     if one.kind == "article" and one.code:
-        return [term_of(one), term_of(one._replace(code=""))]  # never the same number in another code
-    return list(dict.fromkeys([term_of(one), _loosest(one)]))
+        return [canonical_key(one), canonical_key(one._replace(code=""))]  # never the same number in another code
+    return list(dict.fromkeys([canonical_key(one), _relaxed(one)]))
 
 
-def term_of(one: Identifier) -> str:
-    """Return the term of a name as it is written: with its code or series, if it names one."""
+def canonical_key(one: Identifier) -> str:
+    """Return the key of a reference as written: with its code or series, if it gives one."""
     if one.kind == "article":
         return f"article:{one.value} {one.code or NO_CODE}"
     return f"{one.kind}:{one.value}"
 
 
-def _loosest(one: Identifier) -> str:
+def _relaxed(one: Identifier) -> str:
     kind = CONSTITUTIONAL if one.kind in (*SERIES, "number") else one.kind
     return f"{kind}:{one.value}"

@@ -1,7 +1,7 @@
-"""Ranking chunks for a question: by late interaction, by BM25, by both; what a question names comes first.
+"""Ranking: late interaction, BM25, or both fused; exact references in the query boost their documents to the top.
 
-In: questions, encoded where the mode needs it. Out: places (shard, position) with scores that fall. What a score means
-depends on the mode: MaxSim, BM25, or their sum in standard deviations; one lifted by a name has what keeps it above.
+Results are places (shard, position) with falling scores. What a score means depends on the mode: MaxSim, BM25, or their
+weighted sum in standard deviations; a boosted place's score is raised just enough to keep it above the others.
 """
 
 import math
@@ -15,33 +15,33 @@ import numpy as np
 
 from legal_rag.citation_links import CitationLinks, Place
 from legal_rag.encoded_shards import NOT_SEARCHABLE
-from legal_rag.fusion import CITED_WEIGHT, FUSED_CHUNKS, MODES, Mode, credits, fuse
+from legal_rag.fusion import CITED_WEIGHT, FUSED_CHUNKS, MODES, Mode, fuse, propagate_citations
 from legal_rag.lexical import LexicalIndex, Ranked
 from legal_rag.names import ParsedQuery
 from legal_rag.plaid import SearchSettings, ShardHits, Shards, search_shards
 
 RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
 
-LIFTED_CHUNKS = 2  # of each document that holds the facts which a question names
+LIFTED_CHUNKS = 2  # boosted of each document that shares rare entities with the query
 
 Subsets = Sequence[np.ndarray]  # for each shard, rising positions
 
 
-class Question(NamedTuple):
-    """A question as the ranking needs it."""
+class QueryFeatures(NamedTuple):
+    """What ranking uses of one query."""
 
     query: ParsedQuery
     vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
-    named: Sequence[Subsets] = ()  # chunks that its names lead to: those to come first, those to come next
-    having: Subsets | None = None  # chunks of documents that hold the facts it names: the best of each come after those
+    tiers: Sequence[Subsets] = ()  # chunks boosted above all others: exact matches, then chunks citing them
+    facts: Subsets | None = None  # chunks of documents sharing rare entities: the best of each come next
 
 
-class Known(NamedTuple):
-    """What is known of places, for one question."""
+class PartialScores(NamedTuple):
+    """Scores computed so far for one query, by place."""
 
-    late: dict[Place, float]  # MaxSim
-    words: dict[Place, float]  # BM25
-    documents: dict[Place, tuple[float, int]]  # BM25 of the whole document, the number of its chunks
+    maxsim: dict[Place, float]
+    bm25: dict[Place, float]
+    document_bm25: dict[Place, tuple[float, int]]  # of the whole document; the number of its chunks
 
 
 class Ranker:
@@ -72,7 +72,7 @@ class Ranker:
         return self._open_shards()
 
     def checked(self, mode: str | None) -> Mode:
-        """Return a mode that the corpus is indexed for; None stands for the best there is.
+        """Return a mode that the corpus is indexed for; None takes the best available.
 
         Raises:
             ValueError: If there is no such mode, or it needs an index that the corpus does not have.
@@ -87,26 +87,29 @@ class Ranker:
             raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
         return mode
 
-    def rank(self, questions: Sequence[Question], k: int, mode: Mode, subsets: Subsets | None = None) -> list[Ranked]:
+    def rank(
+        self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None = None
+    ) -> list[Ranked]:
         """Rank at most `k` places for each question, among `subsets` where they are given."""
         answers = self._by_mode(questions, k, mode, subsets)
         return [
-            self._names_first(question, answer, k, mode, subsets)
-            if question.named or question.having is not None
+            self._boost_known_items(question, answer, k, mode, subsets)
+            if question.tiers or question.facts is not None
             else answer
             for question, answer in zip(questions, answers, strict=True)
         ]
 
-    def _names_first(self, question: Question, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None) -> Ranked:
-        named = [_both(some, subsets) for some in question.named]
-        tiers = [self._rank_all(question, k, mode, some) for some in named]
-        if question.having is not None:
-            having = _both(question.having, subsets)
-            tiers.append(self._best_of_each(self._rank_all(question, max(k, FUSED_CHUNKS), mode, having)))
-        return stacked([*tiers, answer])[:k]
+    def _boost_known_items(
+        self, question: QueryFeatures, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None
+    ) -> Ranked:
+        tiers = [self._rank_all(question, k, mode, _intersection(tier, subsets)) for tier in question.tiers]
+        if question.facts is not None:
+            facts = _intersection(question.facts, subsets)
+            tiers.append(self._best_of_each(self._rank_all(question, max(k, FUSED_CHUNKS), mode, facts)))
+        return tiered_merge([*tiers, answer])[:k]
 
     def _best_of_each(self, ranked: Ranked) -> Ranked:
-        """Keep the best chunks of each document: where facts mislead, the others leave room for better ones."""
+        """Keep `LIFTED_CHUNKS` of each document: rare entities may mislead, so others must stay in reach."""
         if self._links is None:
             return ranked
         documents = self._links.documents_at({one[:2] for one in ranked})
@@ -118,15 +121,15 @@ class Ranker:
                 kept.append(one)
         return kept
 
-    def _rank_all(self, question: Question, k: int, mode: Mode, named: Subsets) -> Ranked:
-        """Rank what a name leads to, also what shares no word with the question: it comes last, with score 0."""
+    def _rank_all(self, question: QueryFeatures, k: int, mode: Mode, named: Subsets) -> Ranked:
+        """Rank all given places; those that share no word with the query come last, with score 0."""
         (ranked,) = self._by_mode([question], k, mode, named)
         found = {one[:2] for one in ranked}
         places = ((shard, int(position)) for shard, some in enumerate(named) for position in some)
         rest = (place for place in places if place not in found)
-        return stacked([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
+        return tiered_merge([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
 
-    def _by_mode(self, questions: Sequence[Question], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
+    def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         if mode == "colbert":
             return self._late(questions, k, subsets)
         if mode == "bm25":
@@ -139,21 +142,25 @@ class Ranker:
         return [self._fused(*one, subsets)[:k] for one in zip(questions, late, words, strict=True)]
 
     def _late(
-        self, questions: Sequence[Question], k: int, subsets: Subsets | None, settings: SearchSettings | None = None
+        self,
+        questions: Sequence[QueryFeatures],
+        k: int,
+        subsets: Subsets | None,
+        settings: SearchSettings | None = None,
     ) -> list[Ranked]:
         vectors = [_vectors(one) for one in questions]
         return search_shards(self._shards, vectors, k, settings or self._settings, subsets)
 
-    def _late_of_hybrid(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
-        """Rank what the fusion goes by, always found in the same way; behind it, what more is asked for."""
+    def _late_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
         fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
         first = self._late(questions, FUSED_CHUNKS, subsets, fewer)
         if k <= FUSED_CHUNKS:
             return first
         more = self._late(questions, k, subsets)
-        return [_followed(*pair)[:k] for pair in zip(first, more, strict=True)]
+        return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
-    def _words(self, questions: Sequence[Question], k: int, subsets: Subsets | None) -> list[Ranked]:
+    def _words(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         return [self._lexicon.search(one.query, k, subsets) for one in questions]
 
     @property
@@ -161,20 +168,20 @@ class Ranker:
         assert self._lexical is not None  # noqa: S101 - `checked` lets no mode through that would need it
         return self._lexical
 
-    def _reranked(self, question: Question, found: Ranked) -> Ranked:
-        """Order the first of what BM25 found by MaxSim, always as many; the others stay behind them as they are."""
+    def _reranked(self, question: QueryFeatures, found: Ranked) -> Ranked:
+        """Re-rank the top `RERANKED_CHUNKS` of BM25 by MaxSim; the rest keep their order below."""
         places = [one[:2] for one in found[:RERANKED_CHUNKS]]
-        return stacked([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
+        return tiered_merge([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
 
-    def _fused(self, question: Question, late: Ranked, words: Ranked, subsets: Subsets | None) -> Ranked:
-        """Score what either part found by both parts; then what that cites, by both parts and who cites it."""
+    def _fused(self, question: QueryFeatures, late: Ranked, words: Ranked, subsets: Subsets | None) -> Ranked:
+        """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
         first = {one[:2] for part in (late, words) for one in part[:FUSED_CHUNKS]}
-        known = Known({one[:2]: one[2] for one in late}, {one[:2]: one[2] for one in words}, {})
-        places = sorted(known.late.keys() | known.words.keys())
+        known = PartialScores({one[:2]: one[2] for one in late}, {one[:2]: one[2] for one in words}, {})
+        places = sorted(known.maxsim.keys() | known.bm25.keys())
         scores = self._by_all_parts(question, places, known, first)
         if self._links is None or not places:
             return _ordered(places, scores)
-        gains = self._gains(self._links, dict(zip(places, scores, strict=True)), first)
+        gains = self._citation_gains(self._links, dict(zip(places, scores, strict=True)), first)
         cited = (place for place in gains if _is_among(place, subsets))
         places = sorted({*places, *islice(cited, FUSED_CHUNKS)})
         scores = self._by_all_parts(question, places, known, first)
@@ -182,39 +189,41 @@ class Ranker:
 
     def _by_all_parts(
         self,
-        question: Question,
+        question: QueryFeatures,
         places: Sequence[Place],
-        known: Known,
+        known: PartialScores,
         first: Set[Place],
     ) -> np.ndarray:
-        """Return the fused scores of places; adds to what is known what of it is missing."""
+        """Return the fused scores of places, completing the partial scores where they are missing."""
         without_late, without_words, unknown = ([place for place in places if place not in some] for some in known)
-        known.late.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
+        known.maxsim.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
         words_too = self._lexicon.scores(question.query, without_words)
-        known.words.update(zip(without_words, words_too.tolist(), strict=True))
+        known.bm25.update(zip(without_words, words_too.tolist(), strict=True))
         wholes, n_chunks = self._lexicon.document_scores(question.query, unknown)
-        known.documents.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
+        known.document_bm25.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
         late, words = (np.array([scores[place] for place in places]) for scores in known[:2])
-        wholes, n_chunks = np.array([known.documents[place] for place in places]).reshape(-1, 2).T
+        wholes, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
         return fuse(late, words, wholes, n_chunks, np.array([place in first for place in places], dtype=bool))
 
-    def _gains(self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]) -> dict[Place, float]:
-        """Return what the chunks of documents gain that the best ones cite; those that gain most come first."""
+    def _citation_gains(
+        self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]
+    ) -> dict[Place, float]:
+        """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
         documents = links.documents_at(first)
         best: dict[int, float] = {}
         for place, document in documents.items():
             best[document] = max(best.get(document, -math.inf), scores[place])
         found = links.links_from(best)
         shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in found}}
-        gained = credits(best, found, shares)
+        gained = propagate_citations(best, found, shares)
         places = links.places_of(list(gained))
         most = sorted(gained, key=lambda document: (-gained[document], document))
         return {place: gained[document] for document in most for place in places[document]}
 
-    def _max_sim(self, question: Question, places: Sequence[Place]) -> np.ndarray:
+    def _max_sim(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
         """Score places by MaxSim, shape (n_places,)."""
         if not places:
-            return np.empty(0, dtype=np.float32)  # shards may lie on other machines: nothing is asked of them in vain
+            return np.empty(0, dtype=np.float32)  # shards may be on other machines: no empty calls
         shards = self._shards
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
@@ -231,8 +240,8 @@ class Ranker:
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
-def stacked(tiers: Sequence[Ranked]) -> Ranked:
-    """Put rankings one above the other, each place where it first stands; higher ones' scores are raised to fall."""
+def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:
+    """Merge rankings by priority: each place in its first tier, higher tiers' scores lifted above lower ones."""
     above: set[Place] = set()
     distinct: list[Ranked] = []
     for tier in tiers:
@@ -245,8 +254,8 @@ def stacked(tiers: Sequence[Ranked]) -> Ranked:
     return result
 
 
-def _followed(first: Ranked, more: Ranked) -> Ranked:
-    """Put behind a ranking what another has beside; scores stay as they are."""
+def _append_new(first: Ranked, more: Ranked) -> Ranked:
+    """Append to a ranking the places that only another has; scores stay as they are."""
     there = {one[:2] for one in first}
     return [*first, *(one for one in more if one[:2] not in there)]
 
@@ -256,7 +265,7 @@ def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:
     return sorted(ranked, key=lambda one: (-one[2], one[:2]))
 
 
-def _both(some: Subsets, others: Subsets | None) -> Subsets:
+def _intersection(some: Subsets, others: Subsets | None) -> Subsets:
     if others is None:
         return some
     return [np.intersect1d(one, other, assume_unique=True) for one, other in zip(some, others, strict=True)]
@@ -270,6 +279,6 @@ def _is_among(place: Place, subsets: Subsets | None) -> bool:
     return bool(i < len(subsets[shard]) and subsets[shard][i] == position)
 
 
-def _vectors(question: Question) -> np.ndarray:
+def _vectors(question: QueryFeatures) -> np.ndarray:
     assert question.vectors is not None  # noqa: S101 - the mode says whether questions are encoded
     return question.vectors

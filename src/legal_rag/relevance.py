@@ -1,9 +1,8 @@
-"""Whether the passages found have to do with the question at all: when to abstain.
+"""Abstention: are the retrieved passages relevant enough to answer?
 
-In: a question and the passages found. Out: yes or no. Two signs are weighed: how close the best passage is (the mean,
-over the tokens of the question's words, of their best match in it), and how many of those words stand in the best three
-passages. How far apart near and far lie differs from encoder to encoder, so the weights are measured for each:
-`benchmarks/abstention.py` does it.
+Two features are weighed: mean MaxSim of the best passage over the question's own tokens, and the share of the
+question's words that the best three passages contain. Near and far lie differently for each encoder, so the weights are
+calibrated for each by `benchmarks/abstention.py`.
 """
 
 import re
@@ -24,54 +23,54 @@ QUESTION_WORDS = frozenset(
 )
 
 
-class Signs(NamedTuple):
-    """What is measured of a question and its hits."""
+class AbstentionFeatures(NamedTuple):
+    """Features of a question and its hits, from which abstention is decided."""
 
-    closeness: float  # of the best passage: mean over the question's tokens of their best cosine, -1 to 1
-    coverage: float  # share of the question's words that stand in the best passages, 0 to 1
+    mean_maxsim: float  # mean over the question's tokens of their best cosine in the best passage, -1 to 1
+    coverage: float  # share of the question's words that the best passages contain, 0 to 1
 
 
 class Calibration(NamedTuple):
-    """A linear rule: relevant where `closeness_weight * closeness + coverage_weight * coverage` reaches `threshold`."""
+    """A linear rule: relevant where `maxsim_weight * mean_maxsim + coverage_weight * coverage` reaches `threshold`."""
 
-    closeness_weight: float
+    maxsim_weight: float
     coverage_weight: float
     threshold: float
 
 
-CALIBRATIONS = {"bundled": Calibration(closeness_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
+CALIBRATIONS = {"bundled": Calibration(maxsim_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
 
 
-def is_relevant(signs: Signs, encoder_name: str, rule: Calibration | None = None) -> bool:
+def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibration | None = None) -> bool:
     """Tell whether passages are worth quoting.
 
-    With an encoder that was never calibrated, only passages that share no word with the question are refused.
+    Without a calibration for the encoder, only passages that share no word with the question are refused.
 
     Args:
-        signs: From `measure_signs`.
+        features: From `abstention_features`.
         encoder_name: Whose calibration to use.
         rule: Another one to use instead.
     """
     rule = rule or CALIBRATIONS.get(encoder_name)
     if rule is None:
-        return signs.coverage > 0
-    return rule.closeness_weight * signs.closeness + rule.coverage_weight * signs.coverage >= rule.threshold
+        return features.coverage > 0
+    return rule.maxsim_weight * features.mean_maxsim + rule.coverage_weight * features.coverage >= rule.threshold
 
 
-def measure_signs(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> Signs:
-    """Measure how near passages are to a question.
+def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
+    """Measure the features of a question and the passages found for it.
 
     Args:
         question: The question.
-        passages: The texts found, best first; without any, both signs are at their lowest.
+        passages: The texts found, best first; without any, both features are at their lowest.
         best_similarities: Shape (n,), for each token of the question's own words its highest cosine with the tokens
-            of the best passage. Special tokens and prefixes are left out: they are near to everything.
+            of the best passage. Special tokens and prefixes are left out: they match everything.
     """
     if not passages or not len(best_similarities):
-        return Signs(-1.0, 0.0)
+        return AbstentionFeatures(-1.0, 0.0)
     asked = _stems(question)
     found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
-    return Signs(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
+    return AbstentionFeatures(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
 
 
 def _stems(text: str) -> set[str]:

@@ -1,7 +1,4 @@
-"""The retriever: a French question in, ranked chunks out.
-
-In: an open Library (or anything with the same shards and texts) and its encoder. Out: `SearchHit`s, best first.
-"""
+"""The retriever: a French question in, ranked chunks out."""
 
 import threading
 from collections.abc import Sequence
@@ -15,26 +12,26 @@ import numpy as np
 from legal_rag.chunking import chunk_id
 from legal_rag.citation_links import CitationLinks
 from legal_rag.corpus import Document
-from legal_rag.encoded_shards import EncodedShards
+from legal_rag.encoded_shards import OnTheFlyReranker
 from legal_rag.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, build_encoder, check_text
 from legal_rag.extraction.entities import Entity
 from legal_rag.filters import Filters
 from legal_rag.foreign_index import ForeignIndex, is_foreign
 from legal_rag.fusion import Mode
 from legal_rag.lexical import LexicalIndex, Ranked
-from legal_rag.library import Library, Named, StoredChunk
+from legal_rag.library import IdentifierMatches, Library, StoredChunk
 from legal_rag.library_encoder import load_encoder
 from legal_rag.names import ParsedQuery
 from legal_rag.plaid import PlaidShards, SearchSettings, Shards
-from legal_rag.ranking import Question, Ranker
-from legal_rag.repeats import first_of_each
-from legal_rag.token_weights import weigh
+from legal_rag.ranking import QueryFeatures, Ranker
+from legal_rag.repeats import deduplicate_near_duplicates
+from legal_rag.token_weights import idf_weighted_query
 
 __all__ = ["Corpus", "Filters", "Retriever", "SearchHit", "build_encoder", "build_retriever", "open_corpus"]
 
 
 class SearchHit(NamedTuple):
-    """A chunk that answers a query, with all that a list of results shows."""
+    """A ranked chunk, with what a list of results shows."""
 
     rank: int  # from 1
     chunk_id: str
@@ -48,7 +45,7 @@ class SearchHit(NamedTuple):
 
 
 class Corpus(Protocol):
-    """What searching asks of whoever holds the texts: a `Library`, or an index that came from elsewhere."""
+    """What a retriever needs of an index: a `Library`, or a bare fast-plaid index."""
 
     path: Path
     manifest: dict[str, Any]
@@ -70,8 +67,8 @@ class Corpus(Protocol):
     def positions(self, filters: Filters) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
 
-    def positions_named(self, query: str | ParsedQuery) -> Named:
-        """Return the positions of chunks that the names in a question lead to."""
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
+        """Return the positions of chunks that a question's identifiers and rare facts lead to."""
 
     def entities_of(self, doc_id: str) -> list[Entity] | None:
         """Return what was extracted of a document; None if nothing has been."""
@@ -174,7 +171,7 @@ class Retriever:
         with self._lock:
             if self._shards is None:
                 library = self._library_without_plaid
-                self._shards = self._plaid_shards() if library is None else EncodedShards(library, self.encoder)
+                self._shards = self._plaid_shards() if library is None else OnTheFlyReranker(library, self.encoder)
                 self.corpus.check_unchanged()
             return self._shards
 
@@ -215,16 +212,16 @@ class Retriever:
     ) -> list[SearchHit]:
         """Rank the chunks that answer a question.
 
-        Chunks of documents that go by a name in the question come first, those of documents that cite it next; then the
-        best ones of documents whose entities hold facts of the question that few others hold.
+        Exact identifier matches rank first, then documents citing that identifier, then the best chunks of documents
+        that share rare entities with the question.
 
         Args:
             query: The question.
             k: How many hits at most.
             mode: 'hybrid', 'colbert', 'bm25' or 'bm25+rerank'; None takes the first that the corpus is indexed for.
-            filters: Search the documents that pass them only.
+            filters: Restrict the search to documents that pass them.
             by_document: Count documents: each appears once, by its best chunk.
-            diverse: Leave out a chunk whose text nearly repeats that of one above it.
+            diverse: Leave out near-duplicates of a chunk ranked above.
 
         Raises:
             ValueError: If the question is empty or, unless BM25 alone ranks, longer than the encoder reads, k is below
@@ -242,7 +239,7 @@ class Retriever:
         by_document: bool = False,
         diverse: bool = False,
     ) -> list[list[SearchHit]]:
-        """Rank the chunks for several questions, which share the work; see `search`."""
+        """Rank the chunks for several questions, encoded and searched in one batch; see `search`."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
         mode = self._ranker.checked(mode)
@@ -259,7 +256,7 @@ class Retriever:
             answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
         return answers
 
-    def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[Question]:
+    def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
         parsed = [ParsedQuery.of(query) for query in queries]
         if mode == "bm25":  # reads questions of any length
             for query in parsed:
@@ -267,17 +264,20 @@ class Retriever:
         vectors = [None] * len(parsed) if mode == "bm25" else self._query_vectors(parsed)
         questions = []
         for query, some in zip(parsed, vectors, strict=True):
-            named = self.corpus.positions_named(query)
-            first = [one for one in (named.own, named.citing) if one is not None]
-            questions.append(Question(query, some, first, named.having))
+            matches = self.corpus.positions_named(query)
+            tiers = [tier for tier in (matches.exact, matches.citing) if tier is not None]
+            questions.append(QueryFeatures(query, some, tiers, matches.facts))
         return questions
 
     def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
-        """Encode questions; where the corpus says how rare words are, their tokens are weighed by it."""
+        """Encode questions; where the corpus has a lexical index, weigh their tokens by IDF."""
         found = self._token_vectors(queries)
         if self._lexical is None:
             return [tokens.vectors for tokens in found]
-        return [weigh(query.text, *tokens, self._lexical.rarity) for query, tokens in zip(queries, found, strict=True)]
+        return [
+            idf_weighted_query(query.text, *tokens, self._lexical.rarity)
+            for query, tokens in zip(queries, found, strict=True)
+        ]
 
     def _token_vectors(self, queries: Sequence[ParsedQuery]) -> list[TokenVectors]:
         """Return the tokens of questions; those encoded only now are checked, and encoded together."""
@@ -304,7 +304,7 @@ class Retriever:
         ]
         if by_document:
             hits = _best_of_each_document(hits)
-        return [hits[i] for i in first_of_each([hit.text for hit in hits])] if diverse else hits
+        return [hits[i] for i in deduplicate_near_duplicates([hit.text for hit in hits])] if diverse else hits
 
 
 def open_corpus(
@@ -313,16 +313,16 @@ def open_corpus(
     *,
     encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path | None = None,
 ) -> Corpus:
-    """Open the index in a folder: a Library, or one of the old form, a `fast_plaid_index` and its dataset.
+    """Open the index in a folder: a Library, or a bare `fast_plaid_index` with its dataset.
 
     Args:
         path: The Library's folder, or the folder that holds `fast_plaid_index`.
-        dataset: For the old form: see `ForeignIndex`. A Library holds its own texts.
-        encoder: For the old form, which does not say: what the index was made with.
+        dataset: For a bare index: see `ForeignIndex`. A Library holds its own texts.
+        encoder: For a bare index, which does not record it: the encoder it was made with.
 
     Raises:
         FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
-        ValueError: If the index is damaged or does not fit dataset or encoder, or no encoder is given for the old form.
+        ValueError: If the index is damaged or does not fit dataset or encoder, or no encoder is given for a bare one.
     """
     folder = Path(path).expanduser()
     if not is_foreign(folder):

@@ -1,7 +1,6 @@
-"""Filters and names as SQL: the condition that a document of the store meets them.
+"""Filters and references compiled to SQL conditions on the store's `documents`.
 
-In: filters, or a question; a connection to the store. Out: conditions on `documents` with their values.
-Nothing here reads more than the index entries that a condition names.
+Nothing here reads more than the index entries that a condition names, in a constant number of statements.
 """
 
 import json
@@ -10,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.filters import Filters, fitting
-from legal_rag.names import ParsedQuery, article_terms, case_terms, lookups, number_lookups
+from legal_rag.names import ParsedQuery, article_keys, candidate_keys, candidate_keys_of_number, decision_keys
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # not 'inconnue', nor none
-MOST_NAMED = 1000  # documents that a name may lead to and still be one; more are a subject
+MOST_NAMED = 1000  # documents that a reference may lead to; one that leads to more is a subject
 
 
 class Condition(NamedTuple):
@@ -26,18 +25,18 @@ class Condition(NamedTuple):
 NONE = Condition("FALSE", ())
 
 
-def conditions_of(filters: Filters, connection: sqlite3.Connection, present: str) -> list[Condition]:
-    """Return what all must hold for a document to pass the filters.
+def compile_filters(filters: Filters, connection: sqlite3.Connection, present: str) -> list[Condition]:
+    """Compile filters to conditions, all of which a document must meet.
 
     Args:
-        filters: What is asked for.
+        filters: What documents must meet.
         connection: To the store.
-        present: SQL that tells the documents of the commit at hand; see `legal_rag.store.present_at`.
+        present: SQL condition for the documents of the current commit; see `legal_rag.store.present_at`.
     """
-    return list(_conditions(filters, connection, present))
+    return list(_compiled(filters, connection, present))
 
 
-def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
+def _compiled(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
     wanted_courts = [one for one in (filters.juridiction, filters.formation) if one is not None]
     courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
     for wanted in wanted_courts:
@@ -50,9 +49,9 @@ def _conditions(filters: Filters, connection: sqlite3.Connection, present: str) 
     if filters.date_to is not None:
         yield Condition(f"{IS_DATE} AND decision_date <= ?", (str(filters.date_to),))
     if filters.number is not None:
-        yield _named(_first_held(number_lookups(filters.number), connection, present))
+        yield _named(_first_held(candidate_keys_of_number(filters.number), connection, present))
     if filters.article is not None:
-        yield _named(article_terms(filters.article), own=False)
+        yield _named(article_keys(filters.article), own=False)
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
 
@@ -65,28 +64,28 @@ def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str,
 
 
 def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
-    """Return the condition that a document goes by a name in the query; None if none does, or far too many do."""
-    return _few(_first_held(lookups(query), connection, present), connection, present)
+    """Return the condition that the query names a document; None if it names none, or more than `MOST_NAMED`."""
+    return _few(_first_held(candidate_keys(query), connection, present), connection, present)
 
 
 def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
-    """Return the condition that a document cites a decision named in the query; None as for `own_name_condition`."""
-    return _few(case_terms(query), connection, present, own=False)
+    """Return the condition that a document cites a decision the query names; None as for `own_name_condition`."""
+    return _few(decision_keys(query), connection, present, own=False)
 
 
 def naming_condition(name: str) -> Condition:
-    """Return the condition that a document cites an article or a decision that it is not itself, however many do.
+    """Return the condition that a document cites an article or a decision other than itself, without limit.
 
     Raises:
-        ValueError: If the name is of neither.
+        ValueError: If the name is neither an article nor a decision.
     """
     held = "SELECT document_key FROM names WHERE own = 0 AND term IN (SELECT value FROM json_each(?))"
-    return Condition(f"document_key IN ({held})", (json.dumps(case_terms(ParsedQuery(name)) or article_terms(name)),))
+    return Condition(f"document_key IN ({held})", (json.dumps(decision_keys(ParsedQuery(name)) or article_keys(name)),))
 
 
-def _first_held(lookups: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
-    """Return, for each list of keys, the first that a present document goes by, left out where there is none."""
-    if not lookups:
+def _first_held(candidates: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
+    """Return the first key of each list that a present document is held under; lists without one are left out."""
+    if not candidates:
         return []
     held = f"""
         SELECT value FROM json_each(?) WHERE EXISTS (
@@ -94,9 +93,9 @@ def _first_held(lookups: Sequence[Sequence[str]], connection: sqlite3.Connection
             WHERE term = value AND own AND {present}
         )
     """  # noqa: S608
-    keys = json.dumps([key for keys in lookups for key in keys])
+    keys = json.dumps([key for keys in candidates for key in keys])
     known = {key for (key,) in connection.execute(held, (keys,))}
-    return [next(key for key in keys if key in known) for keys in lookups if not known.isdisjoint(keys)]
+    return [next(key for key in keys if key in known) for keys in candidates if not known.isdisjoint(keys)]
 
 
 def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from legal_rag.chunking import Chunk
 from legal_rag.corpus import Document
-from legal_rag.names import cited_by, own_names
+from legal_rag.names import cited_keys, own_keys
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
 SCHEMA = """
@@ -166,7 +166,7 @@ class StoreWriter:
             rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
             self.n_chunks += 1
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
-        names = dict.fromkeys(cited_by(document), 0) | dict.fromkeys(own_names(document), 1)
+        names = dict.fromkeys(cited_keys(document), 0) | dict.fromkeys(own_keys(document), 1)
         named = [(term, self.n_documents, own) for term, own in names.items()]
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 

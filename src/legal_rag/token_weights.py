@@ -1,8 +1,7 @@
-"""How much each token of a question counts in MaxSim: more, the rarer its word is in the corpus.
+"""IDF weights of a question's tokens in MaxSim: the rarer its word in the corpus, the more a token counts.
 
-In: a question, its token vectors, how rare words are. Out: the vectors of tokens that count, as long as their weights.
-MaxSim with them is the weighted sum of the tokens' best similarities. An encoder trained for late interaction learns
-such lengths; one that was not treats "le" and "licenciement" alike.
+MaxSim with scaled vectors is the weighted sum of the tokens' best similarities. An encoder trained for late interaction
+learns such lengths; one that was not treats "le" and "licenciement" alike.
 """
 
 import re
@@ -13,8 +12,10 @@ import numpy as np
 WORD = re.compile(r"\w+")
 
 
-def weigh(question: str, vectors: np.ndarray, offsets: np.ndarray, rarity: Callable[[str], float]) -> np.ndarray:
-    """Lengthen and shorten token vectors; leave out those of stop words, punctuation and special tokens.
+def idf_weighted_query(
+    question: str, vectors: np.ndarray, offsets: np.ndarray, rarity: Callable[[str], float]
+) -> np.ndarray:
+    """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
 
     A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows beyond the
     question's own tokens, by which an encoder expands it, weigh 1.

@@ -22,7 +22,7 @@ from legal_rag.extraction.terms import (
 from legal_rag.filters import UnsupportedFilterError
 from legal_rag.legal_patterns import find_dates
 from legal_rag.library import Library
-from legal_rag.names import all_names_in
+from legal_rag.names import all_reference_keys
 
 MOST_NAMES = 20  # shown of a document
 MOST_WORDS = 50  # of a name: none is longer
@@ -121,7 +121,7 @@ def _terms(text: str) -> Iterator[str]:
     for day in find_dates(text):
         yield f"date:{day.value.isoformat()}"
     yield from amount_terms(text)
-    yield from all_names_in(text)
+    yield from all_reference_keys(text)
     if words := name_words(text):
         yield from (name_term(kind, words) for kind in _KINDS)
     if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as terms are made

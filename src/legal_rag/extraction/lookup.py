@@ -22,7 +22,7 @@ from legal_rag.extraction.terms import (
     words_of,
 )
 from legal_rag.legal_patterns import find_dates
-from legal_rag.names import ParsedQuery, lookups
+from legal_rag.names import ParsedQuery, candidate_keys
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -86,8 +86,8 @@ def documents_by_facts(question: str, store: "ExtractionStore", *, most: int = M
     return _scored(facts_in(question, store, most=most), store.held_count())
 
 
-def documents_told_apart(question: str | ParsedQuery, store: "ExtractionStore") -> list[str]:
-    """Return the documents that facts in a question tell from all others; none for a question that names none.
+def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStore") -> list[str]:
+    """Return the documents with discriminative (low document frequency) entities of a question, none without such.
 
     They hold a fact that few documents hold, or two at once; no other holds more of what the question names, and they
     hold at least half of it. Articles of law count beside other facts only.
@@ -110,7 +110,7 @@ def documents_with_entities(wanted: Sequence[WantedEntity], store: "ExtractionSt
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore", *, most: int = MOST_NAMED) -> list[Fact]:
     """Return the facts that a question names: days, sums and numbers, and of parties those that some document has."""
     query, found = ParsedQuery.of(question), dict[str, Fact]()
-    for terms in [*([term] for term in _days_and_sums(query.text)), *lookups(query)]:
+    for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
         if fact := _first_held(terms, store, most):
             found.setdefault(fact.term, fact)
     for fact in _parties(query.text, store, most):

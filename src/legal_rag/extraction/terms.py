@@ -15,7 +15,7 @@ from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.extraction.entities import Entity
 from legal_rag.folding import fold_text
 from legal_rag.legal_patterns import find_amounts, find_dates
-from legal_rag.names import NO_CODE, all_names_in, number_lookups
+from legal_rag.names import NO_CODE, all_reference_keys, candidate_keys_of_number
 
 DATE_CLASSES = frozenset({
     classes.DATE, classes.DEADLINE, classes.EFFECTIVE_DATE, classes.TERMINATION_DATE, classes.RESOLUTION_DATE,
@@ -177,8 +177,8 @@ def _values(name: str, text: str) -> list[str]:
     if name in AMOUNT_CLASSES:
         return amount_terms(text)
     if name in NUMBER_CLASSES:
-        return [term for terms in number_lookups(text) for term in terms]
-    return all_names_in(text) if name in CITING_CLASSES else []
+        return [term for terms in candidate_keys_of_number(text) for term in terms]
+    return all_reference_keys(text) if name in CITING_CLASSES else []
 
 
 def _folded(name: str, text: str) -> list[str]:
