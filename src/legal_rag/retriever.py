@@ -271,20 +271,20 @@ class Retriever:
 
     def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
         """Encode questions; where the corpus has a lexical index, weigh their tokens by IDF."""
-        found = self._token_vectors(queries)
-        if self._lexical is None:
-            return [tokens.vectors for tokens in found]
+        lexical, found = self._lexical, self._encoded(queries)
+        if lexical is None:
+            return found
+        # Not the offsets of `EncodedQuery.tokens`: those have rows for the encoder's expansion too, which weigh 1.
         return [
-            idf_weighted_query(query.text, *tokens, self._lexical.rarity)
-            for query, tokens in zip(queries, found, strict=True)
+            idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
+            for query, vectors in zip(queries, found, strict=True)
         ]
 
-    def _token_vectors(self, queries: Sequence[ParsedQuery]) -> list[TokenVectors]:
-        """Return the tokens of questions; those encoded only now are checked, and encoded together."""
+    def _encoded(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
+        """Return the token vectors of questions; those encoded only now are checked, and encoded together."""
         new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
-        offsets = map(self.encoder.query_offsets, new)
-        encoded = map(TokenVectors, self.encoder.encode_queries(new) if new else [], offsets)
-        return [query.tokens if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
+        encoded = iter(self.encoder.encode_queries(new) if new else [])
+        return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
 
     def _hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
         chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
