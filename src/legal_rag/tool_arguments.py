@@ -315,7 +315,7 @@ def _numbered(text: str, corpus: Corpus) -> str | None:
 
 
 def _documents_numbered(text: str, corpus: Corpus) -> list[str]:
-    places = corpus.positions_named(text).own
+    places = corpus.positions_named(text).exact
     if places is None:
         try:
             places = corpus.positions(Filters(number=text))
