@@ -98,14 +98,14 @@ def looking_up(library: Library) -> Iterator[tuple[str, str]]:
 def updating(library: Library) -> Iterator[tuple[str, str]]:
     """Add documents and remove them, one by one: the index's part of a commit, and the whole."""
     encoder, folder, of_index = bundled_encoder(), library.path.parent, list[float]()
-    follow = library_writer.follow_commit
+    update = library_writer.update_corpus_index
 
     def timed(*values: Any) -> None:
         started = time.perf_counter()
-        follow(*values)
+        update(*values)
         of_index.append((time.perf_counter() - started) * 1000)
 
-    library_writer.follow_commit = timed
+    library_writer.update_corpus_index = timed
     rows = [{**library[doc_id], "id": f"new-{doc_id}"} for doc_id in CorpusIndex.open(library).document_ids(UPDATES)]
     adding, removing = list[float](), list[float]()
     for row in rows:
@@ -118,7 +118,7 @@ def updating(library: Library) -> Iterator[tuple[str, str]]:
         removing.append(once(lambda row=row: remove_documents([row["id"]], folder, library.path.name)))
     yield "removing a document, the index's part, ms", spread(of_index)
     yield "removing a document, the whole commit, ms", spread(removing)
-    library_writer.follow_commit = follow
+    library_writer.update_corpus_index = update
 
 
 def once(do: Callable[[], Any]) -> float:

@@ -5,8 +5,7 @@ import pytest
 
 from legal_rag.corpus import read_documents
 from legal_rag.corpus_index.clusters import MOST_CLUSTERS, Centres, fit_centres, n_clusters
-from legal_rag.corpus_index.frequencies import TermCounter
-from legal_rag.corpus_index.keywords import keywords_of
+from legal_rag.corpus_index.keywords import TermCounter, keywords_of
 from legal_rag.corpus_index.terms import read_terms
 
 LEASES = [{"bail": 3.0, "preneur": 2.0, "conge": weight} for weight in (0.5, 1.0, 1.5, 2.0)]
@@ -39,7 +38,7 @@ def test_equal_documents_give_equal_centres():
     documents = [{f"terme{n}": float(rng.random()) + 0.1 for n in rng.integers(0, 200, 20)} for _ in range(500)]
     first, second = fit_centres(iter(documents)), fit_centres(documents)
     assert first.terms == second.terms
-    assert first.to_bytes() == second.to_bytes()
+    assert first.matrix.tobytes() == second.matrix.tobytes()
     assert len(first.matrix) <= n_clusters(500)
 
 
@@ -51,7 +50,7 @@ def test_a_document_has_its_cluster_whatever_the_order_of_its_terms():
 
 def test_centres_are_read_back_from_their_bytes():
     centres = fit_centres(DOCUMENTS, 2)
-    again = Centres.from_bytes(centres.terms, centres.to_bytes())
+    again = Centres.from_bytes(centres.terms, centres.matrix.tobytes())
     assert again.terms == centres.terms
     assert again.matrix.dtype == np.float32
     assert (again.matrix == centres.matrix).all()
@@ -77,7 +76,7 @@ def test_documents_that_share_nothing_have_no_centres(documents):
     assert centres.matrix.shape[0] == 0
     assert centres.labels({}) == []
     assert centres.assign({"bail": 1.0}) is None
-    assert Centres.from_bytes(centres.terms, centres.to_bytes()).assign({"bail": 1.0}) is None
+    assert Centres.from_bytes(centres.terms, centres.matrix.tobytes()).assign({"bail": 1.0}) is None
 
 
 def test_there_are_no_more_clusters_than_documents_unlike_each_other():

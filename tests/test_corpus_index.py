@@ -111,8 +111,7 @@ def test_entries_are_given_in_the_order_asked_each_once_without_unknown_ids(inde
 
 
 def test_entries_of_more_documents_than_one_query_takes_are_all_there(index, monkeypatch):
-    monkeypatch.setattr("legal_rag.corpus_index.reading.PAGE", 2)
-    monkeypatch.setattr("legal_rag.corpus_index.index_file.PAGE", 2)
+    monkeypatch.setattr("legal_rag.corpus_index.index.PAGE", 2)
     assert [meta.doc_id for meta in index.metas()] == index.document_ids()
     assert [meta.doc_id for meta in index.metas(["é", "B1", "E1"])] == ["é", "B1", "E1"]
 

@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from legal_rag.compaction import compact_index
-from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, building, model_summaries
+from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, building, describing
 from legal_rag.indexer import IndexConfig, add_documents, build_index
 from legal_rag.library import Library
 
@@ -202,11 +202,11 @@ def test_where_a_model_fails_sentences_of_the_text_stand_in(library_of, caplog, 
     index = CorpusIndexer(library, Author(vendeur=reply)).build_corpus_index()
     assert dict(index.summaries())["b"] == "Le vendeur réclame le prix. L'acheteur ne le doit pas."
     assert index.summary_sources() == {"author-1": 1, "extractive": 1, "official": 1}
-    assert "1 of 2 summaries were not to be had of the model" in caplog.text
+    assert "the model gave no usable summary of 1 of 2 documents" in caplog.text
 
 
 def test_a_long_text_is_read_whole_and_its_summaries_are_merged(library_of, monkeypatch):
-    monkeypatch.setattr(model_summaries, "READ_CHARS", 2000)
+    monkeypatch.setattr(describing, "READ_CHARS", 2000)
     author = Author(résumés="Le juge a condamné le vendeur à rendre le prix.")
     library = library_of([{"id": "long", "content": " ".join(f"Le vendeur {n} réclame le prix." for n in range(200))}])
     index = CorpusIndexer(library, author).build_corpus_index()
@@ -227,7 +227,7 @@ def test_a_model_s_summaries_outlive_a_new_build_of_the_index_which_asks_for_the
 
 
 def test_a_build_stopped_amid_summaries_does_not_ask_again(library_of, monkeypatch):
-    monkeypatch.setattr(model_summaries, "AT_ONCE", 1)
+    monkeypatch.setattr(describing, "AT_ONCE", 1)
     library, author = library_of(TEXTS), Author(salarié=KeyboardInterrupt())
     author.query = _interrupted(author.query)
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,8 @@ import pytest
 from legal_rag.compaction import compact_index
 from legal_rag.corpus import Document
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer, building, has_corpus_index
-from legal_rag.corpus_index.frozen import read_centres, read_statistics, write_statistics
+from legal_rag.corpus_index.keywords import TermStatistics
+from legal_rag.corpus_index.tables import read_centres, read_statistics, write_statistics
 from legal_rag.doctor import examine
 from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_documents
 from legal_rag.library import Library
@@ -82,7 +83,7 @@ def built_anew(tmp_path, monkeypatch):
             statistics, centres = read_statistics(connection), read_centres(connection)
             topics = [topic for (topic,) in connection.execute("SELECT topic FROM clusters ORDER BY cluster")]
 
-        def counted(self):
+        def counted(self, pool):
             write_statistics(self._connection, statistics)
             return statistics
 
@@ -91,7 +92,7 @@ def built_anew(tmp_path, monkeypatch):
         copy = Library.open(tmp_path / "anew")
         (copy.path / INDEX).unlink()
         with monkeypatch.context() as patch:
-            patch.setattr(building._Filling, "counted", counted)
+            patch.setattr(building._Build, "count_terms", counted)
             patch.setattr(building, "fit_centres", lambda drawn: centres)
             patch.setattr(type(centres), "labels", lambda *_: topics)
             CorpusIndexer(copy).build_corpus_index()
@@ -181,7 +182,7 @@ def test_a_reader_opened_before_sees_its_commit_also_from_new_threads(library, a
     "name", ["documents", "keyword_index", "date_index", "clusters", "topics", "metas", "summaries"]
 )
 def test_who_has_read_half_of_an_index_keeps_no_commit_waiting(library, add, monkeypatch, name):
-    monkeypatch.setattr("legal_rag.corpus_index.index_file.PAGE", 1)
+    monkeypatch.setattr("legal_rag.corpus_index.index.PAGE", 1)
     monkeypatch.setattr("legal_rag.sqlite.PATIENCE_SECONDS", 0.1)
     index = CorpusIndex.open(library)
     streamed = getattr(index, name)
@@ -205,14 +206,14 @@ def killed(*_, **__):
 
 
 @pytest.mark.parametrize("documents_at_once", [1, 100])
-@pytest.mark.parametrize("killed_at", ["_count", "_add", "_remove"])
+@pytest.mark.parametrize("killed_at", ["_write_totals", "_add_documents", "_mark_removed"])
 def test_what_a_commit_that_never_came_left_is_forgotten(
     library, add, built_anew, monkeypatch, killed_at, documents_at_once
 ):
-    monkeypatch.setattr("legal_rag.corpus_index.following.COMMIT_DOCUMENTS", documents_at_once)
+    monkeypatch.setattr("legal_rag.corpus_index.updating.COMMIT_DOCUMENTS", documents_at_once)
     before = present_rows(library)
     with monkeypatch.context() as patch:
-        patch.setattr(f"legal_rag.corpus_index.following.{killed_at}", killed)
+        patch.setattr(f"legal_rag.corpus_index.updating.{killed_at}", killed)
         with pytest.raises(KeyboardInterrupt):
             add(library, row("never", "brevet"), row("d2", "brevet"))
     assert present_rows(library.reload()) == before
@@ -246,10 +247,10 @@ def test_compacting_renews_frequencies_and_topics(tmp_path, tiny_encoder, add):
     build_index(config, tiny_encoder)
     library = add(Library.open(tmp_path / "plaid"), *(row(f"n{n}", "brevet") for n in range(4)))
     library = remove(library, "d0")
-    assert CorpusIndex.open(library).frequencies(["brevet"]) == ({}, {})
+    assert CorpusIndex.open(library).statistics_of(["brevet"]).frequencies == {}
     compact_index(config.index_folder, encoder=tiny_encoder)
     index = CorpusIndex.open(library.reload())
-    assert index.frequencies(["brevet"]) == ({"brevet": 4}, {"brevet": "brevet"})
+    assert index.statistics_of(["brevet"]) == TermStatistics(9, {"brevet": 4}, {"brevet": "brevet"})
     assert (index.meta["counted"], index.total_docs, index.document_ids()[-1]) == (9, 9, "n3")
     compacted = present_rows(index.library)
     CorpusIndexer(index.library).build_corpus_index()
@@ -306,7 +307,7 @@ def test_a_stale_index_does_not_block_a_commit_and_is_not_taken_for_right_after_
 
 def test_an_index_that_a_commit_passed_by_is_not_taken_for_right(library, add, monkeypatch, caplog):
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.library_writer.follow_commit", lambda *_: None)  # as an earlier version writes
+        patch.setattr("legal_rag.library_writer.update_corpus_index", lambda *_: None)  # as an earlier version writes
         library = add(library, row("new", "bail"))
     with pytest.raises(ValueError, match="knows nothing of the Library's commit 2"):
         CorpusIndex.open(library)

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legal_rag.corpus import Document, read_documents
-from legal_rag.corpus_index.document_index import build_document_index
 from legal_rag.corpus_index.records import WHOLE
-from legal_rag.corpus_index.section_summaries import SHORT_CHARS
+from legal_rag.corpus_index.sections import SHORT_CHARS, build_document_index
 from legal_rag.extraction.entities import rule_entity
 from legal_rag.reading_window import READ_CHARS
 

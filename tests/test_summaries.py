@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.corpus import read_documents
-from legal_rag.corpus_index.frequencies import TermCounter
-from legal_rag.corpus_index.keywords import keywords_of
+from legal_rag.corpus_index.keywords import TermCounter, keywords_of
 from legal_rag.corpus_index.summaries import CUT, MOST_CHARS, OMITTED, Summary, extractive_summary
 from legal_rag.corpus_index.terms import read_terms
 

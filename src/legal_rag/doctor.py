@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from legal_rag.corpus import Document
-from legal_rag.corpus_index.checking import index_problems
+from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.folders import beside, locked
 from legal_rag.lexical import LEXICAL_FOLDER

@@ -33,9 +33,10 @@ from legal_rag.rows import document_of_row
 from legal_rag.selection import open_documents, read_ids
 from legal_rag.shard_draft import discard_shards
 from legal_rag.store import StoreWriter
-from legal_rag.updates import add_documents, remove_documents
+from legal_rag.updates import IncrementalIndexer, add_documents, remove_documents
 
 __all__ = [
+    "IncrementalIndexer",
     "IndexConfig",
     "IndexReport",
     "add_documents",

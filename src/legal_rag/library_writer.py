@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from legal_rag.corpus import BadRecord, Document
-from legal_rag.corpus_index.following import follow_commit
+from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.extraction.moving import entities_taken_along
 from legal_rag.folders import beside, locked, put_in_place, restore, sync, write_whole
 from legal_rag.lexical import LEXICAL_FOLDER, write_lexical
@@ -199,7 +199,7 @@ class LibraryUpdate:
             removed = self._removed_now()
         added = self._take_over_rows()
         self._connection.execute("DETACH other")
-        follow_commit(self.path, self.manifest["lineage"], self.commit)
+        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
         return Added(added, removed, sum(shard["tokens"] for shard in described))
 
@@ -215,7 +215,7 @@ class LibraryUpdate:
                 if not self._mark_removed("id = ?", parameter(doc_id)):
                     raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
             removed = self._removed_now()
-        follow_commit(self.path, self.manifest["lineage"], self.commit)
+        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest([], Rows(0, 0), removed, {})
         return len(ids)
 

@@ -4,10 +4,11 @@ In: a source, or ids. Out: the Library's next commit; what was there is not writ
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from legal_rag.corpus import Document
 from legal_rag.encoder import Encoder
@@ -21,7 +22,7 @@ from legal_rag.index_config import (
     shard_settings,
     source_entry,
 )
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library_encoder import load_encoder
 from legal_rag.library_writer import LibraryUpdate, append_bad_records, staging, updating
 from legal_rag.pipeline import Stopwatch, fill_shards
@@ -85,6 +86,41 @@ def remove_documents(
         removed = update.remove(ids)
         forget_entities(update.path, ids)
     return removed
+
+
+class IncrementalIndexer:
+    """Adds documents to a Library and removes them one by one; its corpus index follows.
+
+    Args:
+        library: The Library, or its folder.
+    """
+
+    def __init__(self, library: Library | str | Path) -> None:
+        path = (library.path if isinstance(library, Library) else Path(library).expanduser()).absolute()
+        self._folder, self._name = str(path.parent), path.name
+
+    def add_document(self, source: str | Path | Document | Mapping[str, Any]) -> IndexReport:
+        """Add a document; one with the same id is replaced.
+
+        Args:
+            source: A file, whose name becomes the id, a document, or a row of a dataset.
+
+        Raises:
+            FileNotFoundError: If there is no such file, or no Library.
+            ValueError: If it holds no text, or another process is writing to the Library.
+        """
+        row = source.row() if isinstance(source, Document) else source
+        given = [row] if isinstance(row, Mapping) else row
+        return add_documents(IndexConfig(source=given, index_folder=self._folder, index_name=self._name))
+
+    def remove_document(self, doc_id: str) -> None:
+        """Remove a document.
+
+        Raises:
+            LookupError: If there is no such document.
+            ValueError: If another process is writing to the Library.
+        """
+        remove_documents([doc_id], self._folder, self._name)
 
 
 def _store_for(update: LibraryUpdate, path: Path, shard_chunks: int) -> StoreWriter:

@@ -1,29 +1,32 @@
 """The corpus index: what each document of a Library is and says, and which documents belong together, in two levels.
 
-In: a Library. Out: level 1, one entry a document with inverted indexes, in `corpus_index.sqlite`; level 2, a document's
-sections, on demand. The main names are imported when used.
+Level 1 has one entry a document, and inverted indexes; level 2 has a document's sections, made on demand.
 """
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from legal_rag.lazy import lazy_exports
 
 _HOMES = {
-    "CorpusIndex": "reading",
+    "CorpusIndex": "index",
     "CorpusIndexer": "building",
     "DocumentIndex": "records",
     "DocumentMeta": "records",
-    "IncrementalIndexer": "updating",
-    "has_corpus_index": "index_file",
+    "has_corpus_index": "index",
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted([*_HOMES, "IncrementalIndexer"])
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index.building import CorpusIndexer as CorpusIndexer
-    from legal_rag.corpus_index.index_file import has_corpus_index as has_corpus_index
-    from legal_rag.corpus_index.reading import CorpusIndex as CorpusIndex
+    from legal_rag.corpus_index.index import CorpusIndex as CorpusIndex
+    from legal_rag.corpus_index.index import has_corpus_index as has_corpus_index
     from legal_rag.corpus_index.records import DocumentIndex as DocumentIndex
     from legal_rag.corpus_index.records import DocumentMeta as DocumentMeta
-    from legal_rag.corpus_index.updating import IncrementalIndexer as IncrementalIndexer
 else:
-    __getattr__ = lazy_exports(__name__, _HOMES)
+    _lazy = lazy_exports(__name__, _HOMES)
+
+    def __getattr__(name: str) -> Any:
+        if name == "IncrementalIndexer":  # defined in the indexer, which builds on this package
+            return import_module("legal_rag.indexer").IncrementalIndexer
+        return _lazy(name)

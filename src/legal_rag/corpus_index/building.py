@@ -1,29 +1,42 @@
-"""The corpus index, built from a Library: terms are counted, documents described, clusters found.
+"""Build the corpus index of a Library: count terms, describe documents, find clusters.
 
-In: a Library. Out: `corpus_index.sqlite` in its folder, put in place when it is complete. A build that was killed is
-taken up where it stopped, and gives the same index; so does one on several cores.
+The index replaces the one before it when it is complete. A build that was killed resumes where it stopped and gives the
+same index; so does one on several cores.
 """
 
+import multiprocessing
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import closing, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TypeVar
 
 from legal_rag.corpus import Document
 from legal_rag.corpus_index.clusters import fit_centres
-from legal_rag.corpus_index.describing import describe
-from legal_rag.corpus_index.frequencies import TermCounter, TermStatistics, is_counted
-from legal_rag.corpus_index.frozen import is_counted_already, read_statistics, write_centres, write_statistics
-from legal_rag.corpus_index.in_processes import Workers
-from legal_rag.corpus_index.level_two import make_sections, sections_to_json
-from legal_rag.corpus_index.model_summaries import take_over_replies, write_model_summaries
-from legal_rag.corpus_index.reading import CorpusIndex
+from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
+from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.records import DocumentIndex
-from legal_rag.corpus_index.rows import Row, assign_all, posted, put_rows
-from legal_rag.corpus_index.section_summaries import SubModel
-from legal_rag.corpus_index.tables import FORMAT_VERSION, open_to_write, read_meta, write_meta
+from legal_rag.corpus_index.sections import SubModel, index_sections, sections_to_json
+from legal_rag.corpus_index.tables import (
+    COUNTED,
+    FORMAT_VERSION,
+    Row,
+    assign_all,
+    keyword_vectors,
+    open_to_write,
+    put_rows,
+    read_meta,
+    read_statistics,
+    write_centres,
+    write_meta,
+    write_statistics,
+)
 from legal_rag.corpus_index.terms import read_terms
 from legal_rag.folders import beside, locked, sync
 from legal_rag.library import CORPUS_INDEX, STORE, Library
@@ -31,31 +44,34 @@ from legal_rag.progress import progress
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 
-BATCH = 100  # documents described at once
+BATCH = 100  # documents a task
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)
-KeyRange = tuple[int, int]  # the first key, and the one behind the last
+
+KeyRange = tuple[int, int]  # document keys, end exclusive
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class CorpusIndexer:
-    """Builds the two levels of a Library's index.
+    """Builds the two levels of a Library's corpus index.
 
     Args:
         library: The Library.
-        sub_llm: Writes summaries where there is no official one; without it they are made of sentences of the text.
+        sub_llm: Writes summaries where there is no official one; by default they are extractive.
     """
 
     def __init__(self, library: Library, sub_llm: SubModel | None = None) -> None:
         self.library, self._sub_llm = library, sub_llm
 
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
-        """Build level 1, and put it in the place of the one before it.
+        """Build level 1 and replace the index before it.
 
         Args:
             parallel: On all cores.
-            batch_size: Documents described at once.
+            batch_size: Documents a task.
 
         Raises:
-            ValueError: If another process is writing to the Library, or it was built anew since it was opened.
+            ValueError: If another process is writing to the Library, or it was rebuilt since it was opened.
         """
         with locked(self.library.path):
             self.library.check_unchanged()
@@ -67,23 +83,23 @@ class CorpusIndexer:
                 sub_llm=self._sub_llm,
                 workers=os.cpu_count() or 1 if parallel else 1,
                 batch_size=batch_size,
-                earlier=_of_same_build(library),
+                earlier=_valid_index(library),
             )
         return CorpusIndex(library)
 
     def build_document_index(self, doc_id: str) -> DocumentIndex:
-        """Build level 2 of one document, and keep it.
+        """Build level 2 of one document, and store it.
 
         Raises:
             LookupError: If there is no such document.
         """
         index = CorpusIndex(self.library)
-        made = make_sections(index, doc_id, self._sub_llm)
+        sections = index_sections(index, doc_id, self._sub_llm)
         with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
             put = "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents"
-            values = (getattr(self._sub_llm, "name", ""), sections_to_json(made), doc_id)
+            values = (getattr(self._sub_llm, "name", ""), sections_to_json(sections), doc_id)
             connection.execute(f"{put} WHERE id = ? AND removed IS NULL", values)
-        return made
+        return sections
 
 
 def fill_index(
@@ -96,45 +112,88 @@ def fill_index(
     batch_size: int = BATCH,
     earlier: Path | None = None,
 ) -> None:
-    """Build the index of a folder that holds a store, and put it in place; the caller keeps other writers out.
+    """Build the index of a folder that holds a store; the caller keeps other writers out.
 
     Args:
         folder: Of a Library, or of one that is being built.
         lineage: Of its manifest.
-        commit: Documents present at it are described.
+        commit: The index describes the documents present at it.
         sub_llm: See `CorpusIndexer`.
         workers: Processes.
-        batch_size: Documents described at once.
-        earlier: An index of the same documents, by the same keys, of which is taken over what a model wrote.
+        batch_size: Documents a task.
+        earlier: An index of the same documents and keys, whose summaries by a model are reused.
     """
     target, unfinished = folder / CORPUS_INDEX, beside(folder / CORPUS_INDEX, "building")
     key = {"lineage": lineage, "commit": commit, "summaries": getattr(sub_llm, "name", "")}
-    with closing(_begun(unfinished, key)) as connection:
-        work = _Filling(connection, folder / STORE, unfinished, commit, batch_size)
-        with Workers(workers) as work.workers:
-            statistics = work.counted()
-            work.described(statistics)
+    with closing(_resume_or_begin(unfinished, key)) as connection:
+        build = _Build(connection, folder / STORE, unfinished, commit, batch_size)
+        with process_pool(workers, len(build.ranges_after(0))) as pool:
+            statistics = build.count_terms(pool)
+            build.describe_documents(pool, statistics)
         if earlier is not None and earlier.is_file():
-            take_over_replies(connection, earlier)
+            copy_model_texts(connection, earlier)
         if sub_llm is not None:
             write_model_summaries(connection, folder / STORE, sub_llm)
-        work.clustered(statistics)
-        work.finished(key)
+        build.find_clusters(statistics)
+        build.finish(key)
     sync(unfinished)
     os.replace(unfinished, target)
     sync(folder)
 
 
-def _of_same_build(library: Library) -> Path | None:
-    """Return the file of a Library's index, if there is one and it holds for it."""
+@contextmanager
+def process_pool(workers: int, n_tasks: int) -> Iterator[ProcessPoolExecutor | None]:
+    """Give a pool whose processes end with this one, even if it is killed; None where one process will do."""
+    n = min(workers, n_tasks)
+    if n < 2:
+        yield None
+        return
+    context = multiprocessing.get_context("spawn")  # forking is unsafe with the threads of torch
+    pool = ProcessPoolExecutor(n, mp_context=context, initializer=_exit_with_parent)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def parallel_map(
+    pool: ProcessPoolExecutor | None, function: Callable[[Item], Result], items: Sequence[Item]
+) -> Iterator[Result]:
+    """Map like `pool.map`, but submit few items ahead, so that results do not pile up in memory."""
+    if pool is None:
+        yield from map(function, items)
+        return
+    ahead = 2 * (os.cpu_count() or 1)
+    futures: deque[Future[Result]] = deque()
+    for item in items:  # `pool.map(buffersize=ahead)` does this from Python 3.14 on
+        futures.append(pool.submit(function, item))
+        if len(futures) > ahead:
+            yield futures.popleft().result()
+    while futures:
+        yield futures.popleft().result()
+
+
+def _exit_with_parent() -> None:
+    """End this process with its parent, which cannot tell it when it is killed."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _valid_index(library: Library) -> Path | None:
     try:
         return CorpusIndex(library).path
     except (FileNotFoundError, ValueError):
         return None
 
 
-def _begun(path: Path, key: dict[str, object]) -> sqlite3.Connection:
-    """Open what an earlier attempt left, if it was the same; else begin anew."""
+def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
+    """Open the unfinished file of a build with the same key; discard another's."""
     if path.is_file():
         with closing(connect_to_write(path)) as connection:
             same = _meta_or_nothing(connection).get("building") == key
@@ -142,7 +201,7 @@ def _begun(path: Path, key: dict[str, object]) -> sqlite3.Connection:
             for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
                 leftover.unlink(missing_ok=True)
     connection = open_to_write(path)
-    # With a journal of its own, what was written outlives a kill, and the processes that describe can read it.
+    # A write-ahead log survives a kill, and lets the other processes read meanwhile.
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
     write_meta(connection, {"building": key})
@@ -156,57 +215,55 @@ def _meta_or_nothing(connection: sqlite3.Connection) -> dict[str, object]:
         return {}
 
 
-class _Filling:
-    """One build: what is done of it is in the file."""
+class _Build:
+    """One build; its progress is in the file."""
 
     def __init__(self, connection: sqlite3.Connection, store: Path, path: Path, commit: int, batch_size: int) -> None:
         self._connection, self._store, self._path, self._commit = connection, store, path, commit
         self._batch_size = batch_size
-        self.workers = Workers(1)
         with closing(connect_to_read(store)) as documents:
             query = f"SELECT COUNT(*), COALESCE(MAX(document_key), 0) FROM documents WHERE {present_at(commit)}"  # noqa: S608
-            self.n_documents, self.last_key = documents.execute(query).fetchone()
+            self._n_documents, self._last_key = documents.execute(query).fetchone()
 
-    def counted(self) -> TermStatistics:
-        """Count the terms of the corpus, unless that was done."""
-        if not is_counted_already(self._connection):
+    def ranges_after(self, key: int) -> list[KeyRange]:
+        """Return the tasks for the documents after a key."""
+        size = self._batch_size
+        return [(start, start + size) for start in range(key + 1, self._last_key + 1, size)]
+
+    def count_terms(self, pool: ProcessPoolExecutor | None) -> TermStatistics:
+        """Count document frequencies, unless an earlier attempt did."""
+        if COUNTED not in read_meta(self._connection):
             counter = TermCounter()
-            count = partial(_count_range, self._store, self._commit, self.n_documents)
-            with progress("Counting", total=self.n_documents, unit=" docs") as bar:
-                for n_documents, counted in self.workers.map(count, self._ranges(0)):
+            count = partial(_count_range, self._store, self._commit, self._n_documents)
+            with progress("Counting", total=self._n_documents, unit=" docs") as bar:
+                for n_documents, counted in parallel_map(pool, count, self.ranges_after(0)):
                     counter.merge(counted)
                     bar.update(n_documents)
             write_statistics(self._connection, counter.freeze())
         return read_statistics(self._connection)
 
-    def described(self, statistics: TermStatistics) -> None:
-        """Describe the documents that are not yet."""
+    def describe_documents(self, pool: ProcessPoolExecutor | None, statistics: TermStatistics) -> None:
+        """Describe the documents that no earlier attempt did."""
         (last,) = self._connection.execute("SELECT COALESCE(MAX(document_key), 0) FROM documents").fetchone()
-        ranges = self._ranges(last)
-        # Other processes read the statistics for themselves: they are too many to be sent with every range.
-        known = self._path if self.workers.are_others_for(ranges) else statistics
+        # Other processes read the statistics from the file: they are too large to be sent with every task.
+        known = self._path if pool else statistics
         describe_range = partial(_describe_range, self._store, self._commit, known)
-        with progress("Describing", total=self.n_documents, unit=" docs") as bar:
-            for rows in self.workers.map(describe_range, ranges):
+        with progress("Describing", total=self._n_documents, unit=" docs") as bar:
+            for rows in parallel_map(pool, describe_range, self.ranges_after(last)):
                 with transaction(self._connection):
                     put_rows(self._connection, rows)
                 bar.update(len(rows))
 
-    def _ranges(self, last: int) -> list[KeyRange]:
-        """Divide the keys behind one."""
-        size = self._batch_size
-        return [(start, start + size) for start in range(last + 1, self.last_key + 1, size)]
-
-    def clustered(self, statistics: TermStatistics) -> None:
-        """Find clusters and topics; each document goes into its nearest one."""
-        drawn = (weights for _, doc_id, weights in posted(self._connection) if is_counted(doc_id, self.n_documents))
-        centres = fit_centres(drawn)
+    def find_clusters(self, statistics: TermStatistics) -> None:
+        """Fit clusters to a sample of the documents, label them, and assign every document."""
+        vectors = keyword_vectors(self._connection)
+        centres = fit_centres(weights for _, doc_id, weights in vectors if is_sampled(doc_id, self._n_documents))
         with transaction(self._connection):
             write_centres(self._connection, centres, centres.labels(statistics.shown))
             assign_all(self._connection, centres)
 
-    def finished(self, key: dict[str, object]) -> None:
-        """Say that the index is whole, and leave one file that needs no journal."""
+    def finish(self, key: dict[str, object]) -> None:
+        """Mark the index as complete, and leave one file without a log."""
         with transaction(self._connection):
             total = "INSERT OR REPLACE INTO totals SELECT ?, COUNT(*), COALESCE(SUM(char_count), 0) FROM documents"
             self._connection.execute(total, (self._commit,))
@@ -216,7 +273,7 @@ class _Filling:
 
 
 def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> tuple[int, TermCounter]:
-    """Return how many documents there are in a range, and the terms of those that are counted."""
+    """Return how many documents a range holds, and the terms of those in the sample."""
     counter, found = TermCounter(), 0
     query = (
         f"SELECT document_key, id FROM documents WHERE document_key >= ? AND document_key < ? AND {present_at(commit)}"  # noqa: S608
@@ -224,7 +281,7 @@ def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> 
     with closing(connect_to_read(store)) as documents:
         for key, doc_id in documents.execute(query, keys):
             found += 1
-            if is_counted(doc_id, n_documents):
+            if is_sampled(doc_id, n_documents):
                 text = documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,))
                 counter.add(read_terms(text.fetchone()[0]))
     return found, counter
@@ -232,7 +289,7 @@ def _count_range(store: Path, commit: int, n_documents: int, keys: KeyRange) -> 
 
 @lru_cache(1)
 def _statistics_in(index: Path) -> TermStatistics:
-    """Read the statistics of an index, once in each process that works for this one."""
+    """Read the statistics of an index, once in each process of a pool."""
     with closing(connect_to_read(index)) as connection:
         return read_statistics(connection)
 
@@ -241,7 +298,8 @@ def _describe_range(store: Path, commit: int, statistics: TermStatistics | Path,
     known = _statistics_in(statistics) if isinstance(statistics, Path) else statistics
     with closing(connect_to_read(store)) as documents:
         return [
-            Row(key, one.id, added, describe(one, known)) for key, added, one in _documents(documents, commit, keys)
+            Row(key, document.id, added, describe(document, known))
+            for key, added, document in _documents(documents, commit, keys)
         ]
 
 

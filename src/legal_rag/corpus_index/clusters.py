@@ -1,32 +1,30 @@
-"""Clusters: documents that share key terms, and the topics they are about.
+"""Cluster documents by their key terms, and label the clusters as topics.
 
-In: the weighted key terms of documents. Out: `Centres`, frozen, which assign any document and name topics.
-
-Documents are unit vectors of their key terms' weights, divided by k-means (scikit-learn's, seeded, from one start by
-k-means++); centres are unit vectors too, and the nearest is the one of greatest cosine (Dhillon and Modha, 2001).
+Documents are unit vectors of keyword weights, clustered by mini-batch k-means with a fixed seed; centres are unit
+vectors too, and a document belongs to the centre of greatest cosine (spherical k-means: Dhillon and Modha, 2001).
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 SEED = 20240229
 MOST_CLUSTERS = 200
-MOST_FEATURES = 4096  # key terms that centres are made of: those of most documents
-LEAST_DOCUMENTS = 2  # a key term of one document joins it to no other
-BATCH = 1024  # documents a step of k-means looks at
-LABEL_TERMS = 4  # of a topic's label
+MOST_FEATURES = 4096  # key terms that centres are made of, those of most documents
+MIN_DOCUMENTS = 2  # a key term of one document relates it to no other
+BATCH = 1024  # documents a step of k-means
+LABEL_TERMS = 4  # of a topic
 
 
 @dataclass(frozen=True)
 class Centres:
-    """Centres of clusters. The largest cluster is 0; each row is a unit vector."""
+    """Cluster centres, the largest cluster first; each row is a unit vector."""
 
-    terms: tuple[str, ...]  # the key terms that columns stand for
+    terms: tuple[str, ...]  # the key terms of the columns
     matrix: np.ndarray  # float32, shape (n_clusters, n_terms)
 
     def __post_init__(self) -> None:
@@ -38,10 +36,10 @@ class Centres:
 
     @classmethod
     def from_bytes(cls, terms: Sequence[str], data: bytes) -> "Centres":
-        """Return the centres that `to_bytes` gave.
+        """Read the rows of the matrix, little-endian.
 
         Raises:
-            ValueError: If the bytes are no whole number of rows.
+            ValueError: If the bytes are not a whole number of rows.
         """
         width = 4 * len(terms)
         if bool(data) != bool(width) or (width and len(data) % width):
@@ -49,16 +47,8 @@ class Centres:
         rows = len(data) // width if width else 0
         return cls(tuple(terms), np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(rows, len(terms)))
 
-    def to_bytes(self) -> bytes:
-        """Return the matrix row by row, little-endian."""
-        return self.matrix.astype("<f4").tobytes()
-
     def assign(self, weights: Mapping[str, float]) -> int | None:
-        """Return the cluster nearest to a document; None if it shares no term with any.
-
-        Args:
-            weights: The document's key terms, in whatever order.
-        """
+        """Return the cluster nearest to a document's weighted key terms; None if it shares no term with any."""
         found = sorted((self._columns[term], weight) for term, weight in weights.items() if term in self._columns)
         if not found:
             return None
@@ -69,15 +59,15 @@ class Centres:
         return best if scores[best] > 0 else None
 
     def labels(self, shown: Mapping[str, str]) -> list[str]:
-        """Return each cluster's topic: the terms that tell it best from the others, as many as no other label has.
+        """Return each cluster's topic, all different: the terms that distinguish it best from the others.
 
         Args:
-            shown: By term, how it is written; see `TermStatistics`.
+            shown: Surface forms by term; see `TermStatistics`.
         """
         labels: list[str] = []
-        for number in range(len(self.matrix)):
-            terms = (shown.get(term, term) for term in self._telling(number))
-            labels.append(_label(terms, set(labels), number))
+        for cluster in range(len(self.matrix)):
+            terms = (shown.get(term, term) for term in self._distinctive(cluster))
+            labels.append(_label(terms, set(labels), cluster))
         return labels
 
     @cached_property
@@ -88,9 +78,9 @@ class Centres:
     def _by_term(self) -> np.ndarray:
         return np.ascontiguousarray(self.matrix.T, dtype=np.float64)
 
-    def _telling(self, number: int) -> Iterator[str]:
-        """Yield a centre's terms that weigh most above the mean of all centres, but for words of those before."""
-        row = self.matrix[number]
+    def _distinctive(self, cluster: int) -> Iterator[str]:
+        """Yield a centre's terms by how far they exceed the mean of all centres, without words already yielded."""
+        row = self.matrix[cluster]
         above = row - self.matrix.mean(axis=0) if len(self.matrix) > 1 else row
         said: set[str] = set()
         best = sorted(np.flatnonzero(row > 0), key=lambda column: (-above[column], -row[column], self.terms[column]))
@@ -102,63 +92,64 @@ class Centres:
 
 
 def n_clusters(n_documents: int) -> int:
-    """Return into how many clusters documents are divided, 1 to 200: the root of half their number (Mardia, 1979)."""
+    """Return the number of clusters, 1 to 200: the root of half the documents (Mardia, 1979)."""
     return max(1, min(MOST_CLUSTERS, round(math.sqrt(n_documents / 2))))
 
 
 def fit_centres(documents: Iterable[Mapping[str, float]], n: int | None = None) -> Centres:
-    """Divide documents into clusters. Equal documents in equal order give equal centres.
+    """Cluster documents; equal documents in equal order give equal centres.
 
-    All are held in memory: of a large corpus, give those that `is_counted` draws.
+    All are held in memory: of a large corpus, pass a sample (`is_sampled`).
 
     Args:
-        documents: Each one's key terms with their weights, above 0.
-        n: How many clusters at most; by default what `n_clusters` says of the documents.
+        documents: Weights above 0 by key term.
+        n: Clusters at most; by default `n_clusters` of the documents.
     """
-    held = list(documents)
-    counts = Counter(term for weights in held for term in weights)
-    kept = sorted((term for term in counts if counts[term] >= LEAST_DOCUMENTS), key=lambda term: (-counts[term], term))
-    terms = tuple(kept[:MOST_FEATURES])
-    rows = _unit_rows(held, {term: column for column, term in enumerate(terms)})
-    if not rows:
+    vectors = list(documents)
+    terms, rows = _unit_rows(vectors)
+    if not terms:
         return Centres((), np.empty((0, 0), dtype=np.float32))
-    return Centres(terms, _k_means(rows, len(terms), min(n or n_clusters(len(held)), len(rows))))
+    return Centres(terms, _k_means(rows, min(n or n_clusters(len(vectors)), rows.shape[0])))
 
 
-def _unit_rows(documents: Iterable[Mapping[str, float]], columns: Mapping[str, int]) -> list[dict[int, float]]:
-    rows = []
-    for weights in documents:
-        row = {columns[term]: weight for term, weight in weights.items() if term in columns}
-        if row:
-            norm = math.sqrt(sum(weight * weight for weight in row.values()))
-            rows.append({column: row[column] / norm for column in sorted(row)})
-    return rows
+def _unit_rows(vectors: Sequence[Mapping[str, float]]) -> tuple[tuple[str, ...], Any]:
+    """Return the most frequent terms, and the documents that hold any as a sparse matrix of unit rows."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.preprocessing import normalize
+
+    if not any(vectors):
+        return (), None
+    vectorizer = DictVectorizer()
+    matrix = vectorizer.fit_transform(vectors)
+    counts = matrix.getnnz(axis=0)
+    kept = np.argsort(-counts, kind="stable")[:MOST_FEATURES]  # equal counts in alphabetical order
+    kept = kept[counts[kept] >= MIN_DOCUMENTS]
+    if not kept.size:
+        return (), None
+    rows = matrix[:, kept].sorted_indices()
+    rows = normalize(rows[rows.getnnz(axis=1) > 0]).astype(np.float32)
+    return tuple(vectorizer.get_feature_names_out()[kept]), rows
 
 
-def _k_means(rows: list[dict[int, float]], n_columns: int, n: int) -> np.ndarray:
-    """Return the centres of rows, shape (at most n, n_columns), those of most rows first."""
-    from scipy.sparse import csr_array
+def _k_means(rows: Any, n: int) -> np.ndarray:
+    """Return at most `n` unit centres of the rows of a sparse matrix, those of most rows first."""
     from sklearn.cluster import MiniBatchKMeans
     from threadpoolctl import threadpool_limits
 
-    ends = np.cumsum([0, *(len(row) for row in rows)], dtype=np.int32)
-    columns = np.fromiter((column for row in rows for column in row), dtype=np.int32)
-    values = np.fromiter((value for row in rows for value in row.values()), dtype=np.float32)
-    matrix = csr_array((values, columns, ends), shape=(len(rows), n_columns))
     with threadpool_limits(1):  # sums in one order, on however many cores
-        model = MiniBatchKMeans(n, random_state=SEED, batch_size=BATCH, n_init=3).fit(matrix)
+        model = MiniBatchKMeans(n, random_state=SEED, batch_size=BATCH, n_init=3).fit(rows)
     sizes = np.bincount(model.labels_, minlength=n)
     order = [cluster for cluster in np.argsort(-sizes, kind="stable") if sizes[cluster]]
-    centres = model.cluster_centers_[order].astype(np.float32)
+    centres = model.cluster_centers_[order]
     unit: np.ndarray = centres / np.linalg.norm(centres, axis=1, keepdims=True)
     return unit
 
 
-def _label(terms: Iterable[str], taken: set[str], number: int) -> str:
-    """Return a label that none of those taken is."""
+def _label(terms: Iterable[str], taken: set[str], cluster: int) -> str:
+    """Join terms until no other label is the same."""
     label: list[str] = []
     for term in terms:
         label.append(term)
         if len(label) >= LABEL_TERMS and ", ".join(label) not in taken:
             return ", ".join(label)
-    return ", ".join(label) if ", ".join(label) not in taken else ", ".join([*label, str(number)])
+    return ", ".join(label) if ", ".join(label) not in taken else ", ".join([*label, str(cluster)])

@@ -1,78 +1,135 @@
-"""Keywords: the terms that tell a text from the others of its corpus.
+"""Keywords of a text by TF-IDF, against the document frequencies of a sample of its corpus.
 
-In: the terms of a text, and how many documents hold each. Out: the weightiest, words and expressions of two words.
-
-A term weighs (1 + ln tf) * (ln((N + 1) / (df + 1)) + 1), tf its times in the text, df its documents of N: sublinear tf
-(Manning, Raghavan and Schütze, "Introduction to Information Retrieval", 2008, 6.4.1) and the smoothed idf of
-scikit-learn. What never stands behind an article is hardly a noun and weighs less. Terms of most documents are none.
+A term weighs (1 + ln tf) * (ln((N + 1) / (df + 1)) + 1): sublinear tf (Manning, Raghavan and Schütze, "Introduction to
+Information Retrieval", 2008, 6.4.1) and scikit-learn's smoothed idf. Its vectorizers are not used: they hold the whole
+vocabulary in memory, where a document that is added looks up its own terms only.
 """
 
+import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus_index.frequencies import TermStatistics
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 
-N_KEYWORDS = 12  # shown of a document
-COMMON_SHARE = 0.7  # of the documents: what more of them hold tells none from the others
-FEW_DOCUMENTS = 20  # in a corpus of fewer nothing is common, nor unknown
-RAREST = 4  # documents: what stands in fewer counts as if in so many, for rare words are often slips or names
-NO_NOUN = 0.4  # weight of a term that never stands behind an article
-PAIR = 0.9  # weight of an expression: both its words may be keywords as well
-COVERED = 0.5  # share of a word's times that stand in one expression: the expression says it better
-OVERLAPPED = 0.8  # the same for an expression's words that stand in weightier ones
-LEAST_WEIGHT = 0.3  # of the weightiest term's: what weighs less is no keyword
-CACHED = 50_000  # logarithms that are remembered
+SAMPLE_SIZE = 20_000  # documents, about: enough to tell one in a hundred from one in a thousand
+MIN_DOCUMENTS = 2  # a term of fewer is dropped: most such are names and typing errors
+MOST_TERMS = 300_000  # kept, the most frequent ones: some 60 MB
+N_KEYWORDS = 12  # of a document
+COMMON_SHARE = 0.7  # of the documents: a term of more of them is no keyword
+FEW_DOCUMENTS = 20  # in a smaller corpus no term is common, nor unknown
+RAREST = 4  # documents: the df of rarer terms is raised to it, for they are often typing errors or names
+NO_NOUN = 0.4  # weight of a term that never follows a determiner
+PAIR = 0.9  # weight of a pair: both its words may be keywords as well
+COVERED = 0.5  # share of a word's occurrences within one pair: the pair replaces it
+OVERLAPPED = 0.8  # the same for a pair's words within weightier pairs
+MIN_WEIGHT = 0.3  # of the top term's weight
+CACHED_LOGARITHMS = 50_000
+
+
+@dataclass(frozen=True)
+class TermStatistics:
+    """Document frequencies of a corpus; the mappings need not be dicts, nor iterable."""
+
+    n_documents: int = 0  # in the sample
+    frequencies: Mapping[str, int] = field(default_factory=dict)  # document frequency by term
+    shown: Mapping[str, str] = field(default_factory=dict)  # by term: its most frequent surface form
 
 
 class Keyword(NamedTuple):
     """A key term of a text."""
 
-    term: str  # a stem, or two with a blank between them: what it is found by
-    shown: str  # as the corpus writes it most often: "compte de campagne"
-    weight: float  # above 0; of one document comparable with each other
+    term: str  # a stem, or two with a blank between them
+    shown: str  # its most frequent surface form in the corpus: "compte de campagne"
+    weight: float  # above 0, comparable within a document
+
+
+class TermCounter:
+    """Counts document frequencies; the result does not depend on the order of `add` and `merge`.
+
+    A document counts for the first surface form of a term, so that forms add up to terms.
+    """
+
+    def __init__(self) -> None:
+        self.n_documents = 0
+        self._forms: Counter[str] = Counter()  # by term and form, a tab between them
+
+    def add(self, terms: TextTerms) -> None:
+        """Count one document."""
+        self.n_documents += 1
+        self._forms.update([f"{term}\t{shown}" for term, shown in terms.shown.items()])
+
+    def merge(self, other: "TermCounter") -> None:
+        """Add the counts of another counter."""
+        self.n_documents += other.n_documents
+        self._forms.update(other._forms)
+
+    def freeze(self) -> TermStatistics:
+        """Return the statistics of the documents counted so far."""
+        frequencies: Counter[str] = Counter()
+        best: dict[str, tuple[int, int, str]] = {}
+        for form, n in self._forms.items():
+            term, _, shown = form.partition("\t")
+            frequencies[term] += n
+            rank = (-n, len(shown), shown)
+            best[term] = min(best.get(term, rank), rank)
+        kept = [term for term, n in frequencies.items() if n >= MIN_DOCUMENTS]
+        kept = sorted(kept, key=lambda term: (-frequencies[term], term))[:MOST_TERMS]
+        return TermStatistics(
+            self.n_documents, {term: frequencies[term] for term in kept}, {term: best[term][2] for term in kept}
+        )
+
+
+def is_sampled(doc_id: str, n_documents: int) -> bool:
+    """Tell whether a document is in the sample of a corpus of `n_documents`: all are, up to `SAMPLE_SIZE`.
+
+    A hash of the id decides, so that the same corpus gives the same statistics, and memory does not grow with it.
+    """
+    if n_documents <= SAMPLE_SIZE:
+        return True
+    drawn = int.from_bytes(hashlib.blake2b(doc_id.encode(), digest_size=8).digest(), "big")
+    return drawn * n_documents < SAMPLE_SIZE << 64
 
 
 def keywords_of(
     text: str | TextTerms, statistics: TermStatistics | None = None, most: int = N_KEYWORDS
 ) -> list[Keyword]:
-    """Return the key terms of a text, weightiest first; equal texts and statistics give equal keywords.
+    """Return the key terms of a text, by falling weight; deterministic.
 
     Args:
-        text: A text, or its terms if they are read already.
-        statistics: Of the corpus; without any, terms weigh by their times in the text alone.
+        text: A text, or its terms.
+        statistics: Of the corpus; by default terms weigh by their frequency in the text alone.
         most: How many at most.
     """
     terms = read_terms(text) if isinstance(text, str) else text
     statistics = statistics or TermStatistics()
-    weighed = sorted(_weighed(terms, statistics))
+    candidates = sorted(_candidates(terms, statistics))
     chosen: list[Keyword] = []
-    taken: Counter[str] = Counter()  # by word: its times in the expressions chosen
-    for minus_weight, term in weighed:
-        if len(chosen) == most or minus_weight > LEAST_WEIGHT * weighed[0][0]:
+    in_pairs: Counter[str] = Counter()  # by word: its occurrences in the pairs chosen
+    for minus_weight, term in candidates:
+        if len(chosen) == most or minus_weight > MIN_WEIGHT * candidates[0][0]:
             break
         if " " in term:
             words = term.split()
-            if any(taken[word] >= OVERLAPPED * terms.counts.get(word, math.inf) for word in words):
+            if any(in_pairs[word] >= OVERLAPPED * terms.counts.get(word, math.inf) for word in words):
                 continue
-            taken.update(dict.fromkeys(words, terms.counts[term]))
+            in_pairs.update(dict.fromkeys(words, terms.counts[term]))
         chosen.append(Keyword(term, statistics.shown.get(term, terms.shown[term]), -minus_weight))
     return chosen
 
 
 def index_terms(keywords: Iterable[Keyword]) -> dict[str, float]:
-    """Return the terms by which a text with these keywords is found, with weights: they, and the words they hold.
+    """Return the terms that find a text with these keywords, with weights: the keywords and their words.
 
-    What "clause de non-concurrence" is a keyword of is found by "clause" and by "concurrence", too.
+    The keyword "clause de non-concurrence" is found by "clause" and by "concurrence", too.
     """
     found: dict[str, float] = {}
     for term, _, weight in keywords:
         for one in (term, *_words(term)):
-            if weight > found.get(one, 0.0):
-                found[one] = weight
+            found[one] = max(weight, found.get(one, 0.0))
     return found
 
 
@@ -82,13 +139,13 @@ def _words(term: str) -> list[str]:
     return [word for part in term.split() for word in (part, part.rpartition("-")[2])]
 
 
-def _weighed(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
-    """Return the terms of a text that may be keywords, each behind its weight with a minus."""
-    n, frequencies, nouns = statistics.n_documents, statistics.frequencies, terms.nouns
+def _candidates(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, str]]:
+    """Return the terms of a text that may be keywords, each after its negated weight."""
+    n, frequencies = statistics.n_documents, statistics.frequencies
     few = n < FEW_DOCUMENTS
     common = math.inf if few else n * COMMON_SHARE
-    covered = _covered(terms)
-    weighed: list[tuple[float, str]] = []
+    covered = _in_most_frequent_pair(terms)
+    candidates: list[tuple[float, str]] = []
     for term, times in terms.counts.items():
         documents = frequencies.get(term, 0)
         if documents > common or not (documents or times > 1 or few):
@@ -98,24 +155,24 @@ def _weighed(terms: TextTerms, statistics: TermStatistics) -> list[tuple[float, 
             if all(frequencies.get(word, 0) > common for word in term.split()):
                 continue
             weight *= PAIR
-        elif term in covered and covered[term] >= COVERED * times:
+        elif covered.get(term, 0) >= COVERED * times:
             continue
-        weighed.append((weight if term in nouns else weight * NO_NOUN, term))
-    return weighed
+        candidates.append((weight if term in terms.nouns else weight * NO_NOUN, term))
+    return candidates
 
 
-@lru_cache(CACHED)
+@lru_cache(CACHED_LOGARITHMS)
 def _tf(times: int) -> float:
     return 1 + math.log(times)
 
 
-@lru_cache(CACHED)
+@lru_cache(CACHED_LOGARITHMS)
 def _idf(documents: int, n: int) -> float:
     return 1 + math.log((n + 1) / (min(max(documents, RAREST), n) + 1))
 
 
-def _covered(terms: TextTerms) -> dict[str, int]:
-    """Return for the words of expressions how often they stand in the one that is most frequent."""
+def _in_most_frequent_pair(terms: TextTerms) -> dict[str, int]:
+    """Return, for each word of a pair, how often its most frequent pair occurs."""
     covered: dict[str, int] = {}
     for term, times in terms.counts.items():
         if " " in term:

@@ -1,12 +1,24 @@
-"""What the corpus index says of a document, as values: level 1, one entry each, and level 2, its sections.
+"""What the corpus index holds of a document: level 1, its entry, and level 2, its sections.
 
-In: rows of the index. Out: `DocumentMeta` and `DocumentIndex`. Offsets are characters of `Document.content`.
+Offsets are characters of `Document.content`.
 """
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag.sources import TEXT_READERS
 
 WHOLE = "full_document"  # the only section of a document without structure
+# The columns of `meta_of`; `corpus` is the store.
+SELECT_ENTRIES = """
+    SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
+           d.juridiction, d.formation, d.solution, d.extra, i.cluster,
+           EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key)
+    FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
+"""
 
 
 @dataclass(frozen=True)
@@ -19,7 +31,7 @@ class DocumentMeta:
     char_count: int
     title: str
     summary: str  # the official one, else a model's, else sentences of the text
-    keywords: tuple[str, ...]  # the weightiest first
+    keywords: tuple[str, ...]  # by falling weight
     entities: tuple[str, ...]  # as the text names them; none where nothing was extracted
     doc_type: str
     date: str  # ISO 8601, as far as it is known
@@ -49,3 +61,48 @@ class DocumentIndex:
     section_summaries: dict[str, str] = field(default_factory=dict)
     keywords_by_section: dict[str, list[str]] = field(default_factory=dict)
     entities_by_section: dict[str, list[str]] = field(default_factory=dict)
+
+
+class Described(NamedTuple):
+    """The rows that the index stores of one document."""
+
+    content_hash: str
+    char_count: int
+    file_size: int  # bytes in UTF-8
+    doc_type: str
+    summary_source: str
+    summary: str
+    keywords: list[tuple[str, str, float]]  # term, surface form, weight; by falling weight
+    postings: Mapping[str, float]  # weights by the terms that find it
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The keywords' weights by term, which decide on its cluster."""
+        return {term: weight for term, _, weight in self.keywords}
+
+
+def meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], index_path: Path) -> DocumentMeta:
+    """Return the entry of a row of `SELECT_ENTRIES`."""
+    _, doc_id, size, chars, title, summary, doc_type, date, court, formation, solution, extra, cluster, sections = row
+    more: dict[str, Any] = json.loads(extra)
+    is_file = Path(doc_id).suffix.lower() in TEXT_READERS  # the id of a folder's file is its path in the folder
+    return DocumentMeta(
+        doc_id=doc_id,
+        file_path=str(more.get("file_path") or (doc_id if is_file else "")),
+        file_size=size,
+        char_count=chars,
+        title=title,
+        summary=summary,
+        keywords=keywords,
+        entities=entities,
+        doc_type=doc_type,
+        date=date,
+        author=str(more.get("author") or court),
+        juridiction=court,
+        formation=formation,
+        solution=solution,
+        number=str(more.get("number") or ""),
+        cluster=cluster,
+        has_detailed_index=bool(sections),
+        detailed_index_path=str(index_path) if sections else "",
+    )

@@ -1,12 +1,11 @@
-"""Words that are no key terms of a French legal text, whatever the corpus.
+"""Stop words of French legal texts, as folded words (lower case, without accents).
 
-In: nothing. Out: sets of folded words (lower case, without accents). What is common in one corpus only, its document
-frequencies tell; these are the words that tell nothing in any.
+No library in use keeps a list for the law; words that are common in one corpus only are found by their frequency.
 """
 
 # Between two words of one expression: "compte de campagne", "impôt sur le revenu", "hygiène et sécurité".
 LINKS = frozenset("a au aux d' de des du en et l' la le les par pour sans sur".split())
-# Before a noun; in French texts and in English ones.
+# Before a noun, in French and in English.
 DETERMINERS = frozenset(
     """
     l' la le les un une des du au aux ce cet cette ces son sa ses leur leurs notre nos votre vos mon ma mes aucun
@@ -62,7 +61,7 @@ tenu tenue tenus tiennent tient tire tiree tirees tirer tires trouvait trouve tr
 valoir vaut venir veut viennent vient vise visee visees viser vises voir voit vont vouloir voulu
 """
 
-# How decisions are made, not what they are about.
+# Of procedure, not of what a decision is about.
 _OF_DECISIONS = """
 adresse affaire affaires alias alinea alineas an annee annees annexe annexes ans appel appelant appelante appelantes
 appelants appels applicable applicables application appliquer arret arrete arrets article articles assiste assistee
@@ -106,7 +105,7 @@ seizieme sept septembre septieme six sixieme soixante tiers treize treizieme tre
 troisieme un vendredi vingt vingtaine vingtieme zero
 """
 
-# Contracts and letters of a corpus may be in English; what is in German is quoted.
+# Contracts and letters may be in English, quotations in German.
 _ENGLISH = """
 about above after again all also among and any are at be been before being below between both by can cannot could das
 dem den der did does doing down during each either every from fur further had has have having her here hereby herein
@@ -117,10 +116,10 @@ thus to too und under until up upon von was were what when where whereas whether
 with within without would you your yours
 """
 
-FUNCTION_WORDS = frozenset(_FUNCTION.split()) | frozenset(_NUMBERS.split())  # no terms, nor parts of any
+FUNCTION_WORDS = frozenset(_FUNCTION.split()) | frozenset(_NUMBERS.split())  # dropped from hyphenated words, too
 STOP_WORDS = FUNCTION_WORDS.union(*(words.split() for words in (_VERBS, _OF_DECISIONS, _ENGLISH)))
 
-# What a hyphen makes one word with the next: "non-concurrence", "sous-traitance".
+# They make one term with the word after the hyphen: "non-concurrence", "sous-traitance".
 PREFIXES = frozenset(
     """
     anti auto avant co contre demi ex extra inter intra mi micro mini multi non para poly post pre pro quasi re semi

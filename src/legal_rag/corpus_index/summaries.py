@@ -1,10 +1,8 @@
-"""Extractive summaries: the two or three sentences of a text that say most of it, as they stand in it.
+"""Extractive summaries: the two or three sentences of a text that say most of it, verbatim.
 
-In: a text and its corpus's document frequencies. Out: `Summary`, with the spans it is made of.
-
-Sentences are scored by the weights of the key terms they hold (centroid-based summarisation: Radev et al., 2004), less
-for what opens, quotes the law, or signs, more for what concludes; none that repeats another is taken (Carbonell and
-Goldstein, 1998). A decision's summary ends with what it decides.
+Sentences are scored by the weights of the key terms they hold (centroid-based summarisation: Radev et al., 2004);
+formulas, quoted law and signatures lose, conclusions win; repetition is avoided (Carbonell and Goldstein, 1998). A
+decision's summary ends with what it decides.
 """
 
 import math
@@ -13,33 +11,31 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from legal_rag.corpus_index.frequencies import TermStatistics
-from legal_rag.corpus_index.keywords import Keyword, index_terms, keywords_of
-from legal_rag.corpus_index.terms import TextTerms, read_terms
-from legal_rag.corpus_index.words import WORDS, Word, raw_words
+from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
+from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 from legal_rag.extraction.decision_parts import Operative, operative_part, statements
 from legal_rag.sentences import split_sentences, without_blanks
 
 MOST_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of what a decision decides
-LEAST_CHARS = 40  # of a sentence: what is shorter is a heading, if there is anything else
-LEAST_ROOM = 100  # characters
-SENTENCES = 3  # of a summary at most, what is decided among them
+MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
+MIN_SUMMARY_CHARS = 100
+SENTENCES = 3  # of a summary at most, the decision's included
 CENTROID = 30  # key terms by which sentences are scored
-FEW_LINES = 5  # the best, which are split into sentences
-REPEATED = 0.6  # of a sentence's weight in terms of those already chosen: it says nothing new
-SOFT_WORDS = 10  # added to a sentence's length, by the root of which its weight is divided
-# What a sentence's score is multiplied by if it is of that kind.
+BEST_LINES = 5  # which are split into sentences
+REPEATED = 0.6  # share of a sentence's weight in terms of those already chosen that makes it redundant
+SOFT_WORDS = 10  # length normalisation: scores are divided by the root of words + this
+# Factors of a sentence's score, by its kind.
 EMPTY, QUOTED, CLAIMED, HEADING, FRAGMENT, CONCLUDES = 0.3, 0.5, 0.4, 0.4, 0.8, 1.4
-LEAST_SCORE = 0.4  # of the best sentence's: what scores less is left out
-OMITTED = " […] "  # between sentences that do not follow each other
-CUT = "…"  # where a sentence is cut, behind a word: the summary has no room for all of it
-END_CHARS = 20_000  # of a long text at either end, where its best sentences are looked for
-OPERATIVE_CHARS = 3000  # of the operative part, among whose statements the one that decides is looked for
+MIN_SCORE = 0.4  # of the best sentence's
+OMITTED = " […] "  # between sentences that are not adjacent
+CUT = "…"  # where a sentence is cut, after a word
+END_CHARS = 20_000  # at either end of a long text, where sentences are taken from
+OPERATIVE_CHARS = 3000  # of the operative part, where the deciding statement is searched
 
 Span = tuple[int, int]
 
-# Words of sentences that say little of a case: visas, headings, formulas of procedure, signatures.
+# Words of uninformative sentences: visas, headings, formulas of procedure, signatures.
 _EMPTY = frozenset(
     """
     vu ouï siégeaient siégeant greffier greffière secrétariat secrétaire avocat avocats avoué avoués représenté
@@ -48,7 +44,7 @@ _EMPTY = frozenset(
     rapporteur référendaire débats plaidant assisté immatriculée sieurs
     """.split()
 )
-# Words of sentences that draw a conclusion, or state what somebody is bound to.
+# Words of sentences that draw a conclusion, or state an obligation.
 _CONCLUDING = frozenset(
     """
     dès ensuit conséquent conséquence ressort statuant violé exactement déduit constant espèce n' saurait oblige
@@ -63,13 +59,13 @@ _DECIDING = frozenset(
     """.split()
 )
 _FORMAL = frozenset("notifiée notifiés publiée dépens 700 reçoit transcrit".split())
-# Where a line begins so, it quotes the law.
+# The start of a line that quotes the law.
 _LAW = re.compile(
     r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?"
     r"(?:[Aa]ux termes d|[Ss]elon l['’]article|[Ee]n (?:vertu|application) d|L['’]article"
     r"|[Ii]l résulte (?:de l['’]article|des (?:articles|dispositions)))"
 )
-# What a party claims before the Cour de cassation opens and ends so.
+# The start and the end of a party's claims before the Cour de cassation.
 _CLAIMS = ("noncé du moyen", "grief à l", "grief au")
 _ANSWER = re.compile(
     r"[\n;.]\s{0,9}(?:Réponse de la Cour|Mais attendu|Vu (?:l['’]article|les articles)|Motivation|MOTIFS)"
@@ -77,10 +73,10 @@ _ANSWER = re.compile(
 
 
 class Summary(NamedTuple):
-    """A text's summary, and where it comes from."""
+    """A text's summary, and its source spans."""
 
-    text: str  # the spans' texts in order, blanks evened out; empty of a blank text
-    spans: tuple[Span, ...]  # characters of the text summed up, rising
+    text: str  # of the spans, with blanks collapsed; empty of a blank text
+    spans: tuple[Span, ...]  # characters of the text, ascending
 
 
 class _Sentence(NamedTuple):
@@ -92,7 +88,7 @@ class _Sentence(NamedTuple):
 class _Piece(NamedTuple):
     start: int
     end: int
-    sign: str  # behind it: `CUT`, if its sentence goes on
+    sign: str  # `CUT` if the sentence goes on, else empty
 
 
 def extractive_summary(
@@ -103,20 +99,20 @@ def extractive_summary(
     keywords: Sequence[Keyword] | None = None,
     most_chars: int = MOST_CHARS,
 ) -> Summary:
-    """Sum up a text in its own words; equal texts and statistics give equal summaries.
+    """Summarise a text by its own sentences; deterministic.
 
     Args:
         text: Of any kind: a decision, a contract, a letter, one line.
-        statistics: Of the corpus; without any, all terms are as telling.
-        terms: The text's, if they are read already.
-        keywords: The text's, if they are known already; some thirty.
-        most_chars: Of the summary; a sentence that leaves no room for others is cut.
+        statistics: Of the corpus; by default terms are weighed by their frequency in the text alone.
+        terms: The text's, if they are known.
+        keywords: The text's, some thirty, if they are known.
+        most_chars: Of the summary; the best sentence is cut if it is longer.
 
     Raises:
         ValueError: If `most_chars` leaves no room for a sentence.
     """
-    if most_chars < LEAST_ROOM:
-        raise ValueError(f"no summary fits in {most_chars} characters (expected {LEAST_ROOM} or more)")
+    if most_chars < MIN_SUMMARY_CHARS:
+        raise ValueError(f"no summary fits in {most_chars} characters (expected {MIN_SUMMARY_CHARS} or more)")
     terms = terms or read_terms(text)
     weights = index_terms(keywords or keywords_of(terms, statistics, CENTROID))
     part = operative_part(text)
@@ -129,7 +125,7 @@ def extractive_summary(
 
 
 def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
-    """Return what decides the case: a statement, or two of the articles of a decision that has some."""
+    """Return the deciding statement of the operative part, or at most two of its articles."""
     stated = statements(text, part._replace(end=min(part.end, part.start + OPERATIVE_CHARS)))
     telling = [(span, words) for span in stated if not (words := _words(text[slice(*span)])) & _FORMAL]
     deciding = [span for span, words in telling if words & _DECIDING]
@@ -142,11 +138,11 @@ def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
 
 
 def _words(text: str) -> set[str]:
-    return {WORDS[raw][1] for raw in raw_words(text.lower())}
+    return {read_word(token).shown for token in tokens(text.lower())}
 
 
 def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:
-    """Yield the lines of a text as far as its end, or another, each with its words."""
+    """Yield the lines of a text before `end`, each with its words; the middle of a long text is skipped."""
     start = 0
     for line, words in zip(text.split("\n"), lines, strict=True):
         if start >= end:
@@ -159,7 +155,7 @@ def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[S
 def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Mapping[str, float]) -> list[_Sentence]:
     """Return the sentences of the best lines, best first."""
     scored = [(_scored(span, words, weights), words) for span, words in lines]
-    best = sorted(scored, key=lambda one: _rank(one[0]))[:FEW_LINES]
+    best = sorted(scored, key=lambda one: _rank(one[0]))[:BEST_LINES]
     claims = _claims(text)
     sentences = []
     for (_, (begin, end), _), words in best:
@@ -171,15 +167,15 @@ def _sentences(text: str, lines: Iterable[tuple[Span, list[Word]]], weights: Map
             score *= CLAIMED if _is_within(start, claims) else factor
             score *= (FRAGMENT if text[start].islower() else 1.0) * (HEADING if line[span[1] - 1] == ":" else 1.0)
             sentences.append(_Sentence(score, (start, begin + span[1]), terms))
-    whole = [one for one in sentences if one.span[1] - one.span[0] >= LEAST_CHARS]
+    whole = [one for one in sentences if one.span[1] - one.span[0] >= MIN_CHARS]
     return sorted(whole or sentences, key=_rank)
 
 
 def _split(line: str, words: list[Word]) -> Iterator[tuple[Span, list[Word]]]:
-    """Yield the sentences of a line, without the blanks around them, each with its words."""
+    """Yield the sentences of a line, stripped, each with its words."""
     done = 0
     for start, end in without_blanks(line, split_sentences(line)):
-        n = len(raw_words(line[start:end]))
+        n = len(tokens(line[start:end]))
         yield (start, end), words[done : done + n]
         done += n
 
@@ -189,8 +185,8 @@ def _rank(sentence: _Sentence) -> tuple[float, Span]:
 
 
 def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sentence:
-    terms = weights.keys() & {word[0] for word in words}
-    shown = {word[1] for word in words}
+    terms = weights.keys() & {word.stem for word in words}
+    shown = {word.shown for word in words}
     score = _weight(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
     if not shown.isdisjoint(_EMPTY):
         score *= EMPTY
@@ -200,7 +196,7 @@ def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sen
 
 
 def _claims(text: str) -> list[Span]:
-    """Return where a party's claims stand, before the court answers."""
+    """Return the spans of a party's claims, up to the court's answer."""
     claims: list[Span] = []
     starts = sorted(found.start() for sign in _CLAIMS for found in re.finditer(sign, text))
     for start in starts:
@@ -218,32 +214,32 @@ def _is_within(place: int, spans: list[Span]) -> bool:
 def _chosen(
     text: str, sentences: Sequence[_Sentence], weights: Mapping[str, float], room: int, most: int
 ) -> list[_Piece]:
-    """Choose sentences, best first, that fit into a room together and say something new; the last must say much.
+    """Choose at most `most` sentences of `room` characters in all, best first, without redundancy.
 
-    The first is cut if it must be.
+    The first is cut if it is too long; the last must score well.
     """
     chosen: list[_Piece] = []
     said: set[str] = set()
     for score, (start, end), terms in sentences:
         new = _weight(terms - said, weights)
-        much = score >= LEAST_SCORE * sentences[0].score and new > (1 - REPEATED) * _weight(terms, weights)
+        much = score >= MIN_SCORE * sentences[0].score and new > (1 - REPEATED) * _weight(terms, weights)
         if chosen and (end - start > room or not new or not (much or len(chosen) < most - 1)):
             continue
         piece = _cut(text, (start, end), room)
         chosen.append(piece)
         said |= terms
         room -= piece.end - start + len(piece.sign) + len(OMITTED)
-        if len(chosen) == most or room < LEAST_CHARS:
+        if len(chosen) == most or room < MIN_CHARS:
             break
     return chosen
 
 
 def _weight(terms: Iterable[str], weights: Mapping[str, float]) -> float:
-    return math.fsum([weights[term] for term in terms])  # rounded once: the order of a set is no matter
+    return math.fsum([weights[term] for term in terms])  # exact: independent of the order of a set
 
 
 def _cut(text: str, span: Span, most: int) -> _Piece:
-    """Shorten a sentence to so many characters, behind a word if there is one."""
+    """Shorten a sentence to `most` characters, after a word if possible."""
     start, end = span
     if end - start <= most:
         return _Piece(start, end, "")
@@ -255,7 +251,7 @@ def _cut(text: str, span: Span, most: int) -> _Piece:
 
 
 def _ends(text: str, span: Span, most: int) -> list[_Piece]:
-    """Shorten a sentence in its midst: who asked is told first, what became of it last."""
+    """Shorten a sentence in the middle: it begins with the request, and ends with the ruling."""
     start, end = span
     if end - start <= most:
         return [_Piece(start, end, "")]

@@ -1,110 +1,271 @@
-"""Terms of a text: its words and its repeated pairs of words, with how often each stands in it.
+"""Tokenise a text into key terms: stemmed words, and pairs of words that it repeats."""
 
-In: a text. Out: `TextTerms`. Only words in lower case count, and acronyms behind an article ("la TVA"): what else has a
-capital is a name, or as likely one. A text all in capitals is read as if it were not.
-"""
-
+import re
+import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus_index.words import CLOSES, DETERMINER, LINK, OPENS, Word, words_by_line
+from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS, PREFIXES, STOP_WORDS
+from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 
-PAIR_TIMES = 2  # a pair that stands only once in a text is as likely chance as an expression
-MOST_LINKS = 2  # small words within a pair: "impôt sur le revenu"
+MIN_STEMMED = 4  # letters: shorter words have no ending to lose
+LONGEST_TOKEN = 60  # characters: longer tokens are no words
+SHORTEST, LONGEST = 3, 32  # letters of a word that can be a term
+CACHED_WORDS = 200_000  # some 80 MB
+
+# Flags of a word.
+OPENS, CLOSES = 1, 2  # punctuation stands before it, after it
+LINK, DETERMINER = 4, 8  # may stand within an expression; may precede a noun
+CAPITAL = 16  # begins with a capital, which makes it a name and no term
+
+MIN_PAIR_COUNT = 2  # a pair that occurs once in a text is as likely chance as an expression
+MOST_LINKS = 2  # link words within a pair: "impôt sur le revenu"
 LONGEST_ACRONYM = 8  # letters
-CAPITALS = 0.8  # of the letters of a text that is written in capitals
+CAPITALS_SHARE = 0.8  # of the letters of a text that is written in capitals
+
+_ACCENTS = re.compile(r"[\u0300-\u036f]+")
+_IRREGULAR = {
+    "travaux": "travail", "baux": "bail", "vitraux": "vitrail", "aulx": "ail", "yeux": "oeil", "cieux": "ciel",
+    "jeux": "jeu", "lieux": "lieu", "milieux": "milieu", "enjeux": "enjeu", "voeux": "voeu", "aveux": "aveu",
+    "feux": "feu", "neveux": "neveu", "cheveux": "cheveu", "taux": "taux", "faux": "faux", "chaux": "chaux",
+}  # fmt: skip
+# An ending and its replacement; the first that fits. Accents are not folded yet.
+_ENDINGS = (
+    ("eaux", "eau"),  # bureaux
+    ("aux", "al"),  # électoraux
+    ("eux", "eus"),  # contentieux, like contentieuse
+    ("trice", "teur"),  # directrice
+    ("ère", "er"),  # financière
+    ("ète", "et"),  # complète
+    ("ève", "ef"),  # brève
+    ("ive", "if"),  # législative
+    ("ée", "é"),
+)  # fmt: skip
+_ADVERB = re.compile(r"(?:[^cv]elle|aire|ive|euse|able|ible|ique|iere|am|em)ment$")  # unlike nouns: "licenciement"
+_UNACCENTED = re.compile(r"e(e?s?)\b")  # where a missing accent changes the stem: "salarie", "annulees"
+_SIGNS = {**LETTERS, **dict.fromkeys(DASHES, "-"), **dict.fromkeys(INVISIBLE, "")}
 
 Pair = tuple[str, str]
 
 
+class Word(NamedTuple):
+    """One token of a text."""
+
+    stem: str  # empty if it is no term; two stems with a blank between them for "procès-verbal"
+    shown: str  # in lower case, without punctuation but for the apostrophe of its own elision
+    flags: int  # sum of the constants above
+    acronym: str  # of a word all in capitals: its stem if it is an acronym
+
+
 class TextTerms(NamedTuple):
-    """What a text says, as counts."""
+    """The terms of a text."""
 
     counts: dict[str, int]  # by term: a stem, or two with a blank between them
-    shown: dict[str, str]  # by term: how the text writes it where it first does
-    nouns: set[str]  # the terms that stand behind an article or the like somewhere in the text
-    lines: list[list[Word]]  # all that was read, line by line
+    shown: dict[str, str]  # by term: its first surface form in the text
+    nouns: set[str]  # terms that follow a determiner somewhere in the text
+    lines: list[list[Word]]  # every token, line by line
+
+
+NOTHING = Word("", "", OPENS | CLOSES, "")
+
+
+def stem(word: str) -> str:
+    """Strip number and gender from a lower-case word in NFC, and fold its accents.
+
+    Snowball's French stemmer conflates what the law distinguishes ("délai" and "délit"; "commune", "communication" and
+    "communiste") and keeps "travaux" from "travail". Light stemming retrieves as well (Savoy, "Light Stemming
+    Approaches for the French, Portuguese, German and Hungarian Languages", 2006).
+
+    >>> stem("électorales"), stem("électoraux"), stem("délais"), stem("délits")
+    ('electoral', 'electoral', 'delai', 'delit')
+    """
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < MIN_STEMMED:
+        return fold_accents(word)
+    if word[-1] == "s" and word[-2] != "s":
+        word = word[:-1]
+    for ending, other in _ENDINGS:
+        if word.endswith(ending):
+            return fold_accents(word[: -len(ending)] + other)
+    if word[-1] == "e" and len(word) >= MIN_STEMMED:
+        word = word[:-1]
+        if word[-1] == word[-2] and word[-1] in "lnst":
+            word = word[:-1]
+    return fold_accents(word)
+
+
+def fold_accents(word: str) -> str:
+    """Return a word without its accents."""
+    if word.isascii():
+        return word
+    return _ACCENTS.sub("", unicodedata.normalize("NFKD", word))
+
+
+def tokens(text: str) -> list[str]:
+    """Split a text at blanks and after apostrophes; punctuation stays attached to the words."""
+    return _separate(text).split()
+
+
+def query_terms(text: str) -> list[tuple[str, ...]]:
+    """Return the terms of a query, word by word; stop words are left out, case and number do not count.
+
+    Each word gives its alternatives: one typed without accents ("salaries") may lack some.
+    """
+    alternatives = [_alternatives(token) for token in tokens(text.lower())]
+    return list(dict.fromkeys(terms for terms in alternatives if terms))
 
 
 def read_terms(text: str) -> TextTerms:
-    """Count the terms of a text; an empty one, or one of stop words, has none. No pair goes over the end of a line."""
-    lines = words_by_line(text)
-    found = _Found()
-    capitals = sum([_count(line, found) for line in lines])
-    if capitals > sum(found.counts.values()) and _is_in_capitals(text):
-        lines = words_by_line(text.lower())
-        found = _Found()
+    """Count the terms of a text; pairs do not cross line ends.
+
+    Only words in lower case count, and acronyms after an article ("la TVA"): any other capital is likely a name's. A
+    text all in capitals is read in lower case.
+    """
+    lines = _words_by_line(text)
+    counter = _PairCounter()
+    capitals = sum([counter.add(line) for line in lines])
+    if capitals > sum(counter.counts.values()) and _is_in_capitals(text):
+        lines = _words_by_line(text.lower())
+        counter = _PairCounter()
         for line in lines:
-            _count(line, found)
-    return found.terms(lines)
+            counter.add(line)
+    return counter.terms(lines)
+
+
+def _words_by_line(text: str) -> list[list[Word]]:
+    return [list(map(read_word, line.split())) for line in _separate(text).split("\n")]
+
+
+def _separate(text: str) -> str:
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+        for sign in APOSTROPHES:
+            text = text.replace(sign, "'")
+    text = text.replace("rud'h", "rudh")  # prud'hommes are one word
+    return text.replace("'", "' ")
+
+
+def _alternatives(token: str) -> tuple[str, ...]:
+    stems = [read_word(token).stem]
+    if token.isascii():
+        stems.append(read_word(_UNACCENTED.sub("é\\1", token)).stem)
+    return tuple(dict.fromkeys(filter(None, stems)))
+
+
+@lru_cache(CACHED_WORDS)
+def read_word(token: str) -> Word:
+    """Read one of the `tokens` of a text; stop words, adverbs, numbers and initials have no stem."""
+    if len(token) > LONGEST_TOKEN:
+        return NOTHING
+    start, end = 0, len(token)
+    while start < end and not token[start].isalnum():
+        start += 1
+    while end > start and not token[end - 1].isalnum():
+        end -= 1
+    core, after = token[start:end], token[end:]
+    shown = core.lower() if core.isascii() else "".join([_SIGNS.get(letter, letter) for letter in core.lower()])
+    folded = fold_accents(shown)
+    if not (folded.isalpha() or folded.replace("-", "").isalpha()):
+        return NOTHING
+    flags = OPENS * (start > 0) | CLOSES * (after not in ("", "'"))
+    upper = len(core) > 1 and core.isupper()
+    elided = "'" * (after == "'" and len(core) < SHORTEST)
+    if folded + elided in DETERMINERS and not upper:
+        flags |= DETERMINER
+    if core[0].isupper():
+        acronym = _stem(shown, folded) if upper else ""  # none of "LA" and "MM"
+        return Word("", core if upper else shown, flags | CAPITAL, acronym)
+    if folded + elided in LINKS and not flags & OPENS:
+        flags |= LINK
+    return Word(_stem(shown, folded), shown.replace("rudh", "rud'h") + elided, flags, "")
+
+
+def _stem(shown: str, folded: str) -> str:
+    if "-" not in shown:
+        return stem(shown) if _is_term(folded) else ""
+    first, *others = shown.split("-")
+    if fold_accents(first) in PREFIXES and len(others) == 1 and len(others[0]) >= SHORTEST:
+        return f"{fold_accents(first)}-{stem(others[0])}"
+    parts = [part for part in (first, *others) if fold_accents(part) not in FUNCTION_WORDS]
+    if len(parts) == 2 and folded not in STOP_WORDS:
+        return " ".join(map(stem, parts))
+    return _stem(parts[0], fold_accents(parts[0])) if len(parts) == 1 else ""
+
+
+def _is_term(folded: str) -> bool:
+    if not SHORTEST <= len(folded) <= LONGEST or folded in STOP_WORDS:
+        return False
+    return not (folded.endswith("ment") and _ADVERB.search(folded))
 
 
 def _is_in_capitals(text: str) -> bool:
-    return sum(map(str.isupper, text)) >= CAPITALS * sum(map(str.isalpha, text))
+    return sum(map(str.isupper, text)) >= CAPITALS_SHARE * sum(map(str.isalpha, text))
 
 
-class _Found:
-    """What the lines read so far hold."""
+class _PairCounter:
+    """Counts the words and pairs of a text, line by line."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
-        self.shown: dict[str, str] = {}
-        self.nouns: set[str] = set()
-        self.pairs: dict[Pair, int] = {}
-        self.written: dict[Pair, list[Word]] = {}  # where the pair first stands
-        self.noun_pairs: set[Pair] = set()  # whose first word stands behind an article
+        self._shown: dict[str, str] = {}
+        self._nouns: set[str] = set()
+        self._pairs: dict[Pair, int] = {}
+        self._first_seen: dict[Pair, list[Word]] = {}  # the words of a pair's first occurrence, links included
+        self._noun_pairs: set[Pair] = set()  # those whose first word follows a determiner
 
     def terms(self, lines: list[list[Word]]) -> TextTerms:
         """Return all words, and the pairs that are repeated."""
-        counts, shown, nouns = self.counts, self.shown, self.nouns
-        for pair, times in self.pairs.items():
-            if times >= PAIR_TIMES:
+        counts, shown, nouns = self.counts, self._shown, self._nouns
+        for pair, times in self._pairs.items():
+            if times >= MIN_PAIR_COUNT:
                 term = f"{pair[0]} {pair[1]}"
                 counts[term] = counts.get(term, 0) + times  # "procès-verbal" may be counted as a word
-                shown.setdefault(term, " ".join([word[1] for word in self.written[pair]]).replace("' ", "'"))
-                if pair in self.noun_pairs:
+                shown.setdefault(term, " ".join([word.shown for word in self._first_seen[pair]]).replace("' ", "'"))
+                if pair in self._noun_pairs:
                     nouns.add(term)
         return TextTerms(counts, shown, nouns, lines)
 
+    def add(self, line: list[Word]) -> int:
+        """Count a line; return how many of its words are all in capitals.
 
-def _count(line: list[Word], found: _Found) -> int:
-    """Count the words and pairs of a line; return how many of its words are all in capitals.
-
-    One pass over every word of the corpus: it is written for speed, with what it needs in local names.
-    """
-    counts, pairs = found.counts, found.pairs
-    capitals = links = began = 0
-    before, after_article, before_led = "", False, False  # the word that a pair may begin with; what stands in front
-    for at, (stem, shown, signs, acronym) in enumerate(line):
-        if acronym:
-            capitals += 1
-            if after_article and len(shown) <= LONGEST_ACRONYM:
-                stem = acronym
-        if stem:
-            if signs & OPENS:
-                before, after_article = "", False
-            if stem in counts:
-                counts[stem] += 1
-            else:
-                counts[stem] = 1
-                found.shown[stem] = shown
-            if after_article:
-                found.nouns.add(stem)
-            if before and before != stem:
-                pair = (before, stem)
-                if pair in pairs:
-                    pairs[pair] += 1
+        The hot loop of a build: it sees every word of the corpus, so it binds what it needs to local names.
+        """
+        counts, pairs = self.counts, self._pairs
+        capitals = links = start = 0
+        # The first word of the pair that may be under way, whether a determiner precedes this word, and that one.
+        before, after_determiner, before_is_noun = "", False, False
+        for at, (term, shown, flags, acronym) in enumerate(line):
+            if acronym:
+                capitals += 1
+                if after_determiner and len(shown) <= LONGEST_ACRONYM:
+                    term = acronym
+            if term:
+                if flags & OPENS:
+                    before, after_determiner = "", False
+                if term in counts:
+                    counts[term] += 1
                 else:
-                    pairs[pair] = 1
-                    found.written[pair] = line[began : at + 1]
-                if before_led:
-                    found.noun_pairs.add(pair)
-            before = "" if signs & CLOSES else stem
-            began, links, before_led, after_article = at, 0, after_article, False
-        elif signs:
-            after_article = signs & (DETERMINER | CLOSES) == DETERMINER
-            links += 1
-            if links > MOST_LINKS or signs & (LINK | CLOSES) != LINK:
-                before = ""
-        else:
-            before, after_article = "", False
-    return capitals
+                    counts[term] = 1
+                    self._shown[term] = shown
+                if after_determiner:
+                    self._nouns.add(term)
+                if before and before != term:
+                    pair = (before, term)
+                    if pair in pairs:
+                        pairs[pair] += 1
+                    else:
+                        pairs[pair] = 1
+                        self._first_seen[pair] = line[start : at + 1]
+                    if before_is_noun:
+                        self._noun_pairs.add(pair)
+                before = "" if flags & CLOSES else term
+                start, links, before_is_noun, after_determiner = at, 0, after_determiner, False
+            elif flags:
+                after_determiner = flags & (DETERMINER | CLOSES) == DETERMINER
+                links += 1
+                if links > MOST_LINKS or flags & (LINK | CLOSES) != LINK:
+                    before = ""
+            else:
+                before, after_determiner = "", False
+        return capitals

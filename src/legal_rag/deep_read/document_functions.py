@@ -10,8 +10,8 @@ from typing import Any
 from cachetools import LRUCache
 
 from legal_rag.agent_tools import entities_of
-from legal_rag.corpus_index.document_index import Outline, outline_of
 from legal_rag.corpus_index.records import DocumentIndex
+from legal_rag.corpus_index.sections import Outline, outline_of
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, FunctionBase
 from legal_rag.deep_read.function_inputs import (
     at_most,

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.budget import Budget
-from legal_rag.corpus_index import CorpusIndex, CorpusIndexer, IncrementalIndexer
+from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
 from legal_rag.deep_read.functions import create_multi_doc_env
 from legal_rag.deep_read.models import Meter, MeteredModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.indexer import IncrementalIndexer
 from legal_rag.library import MANIFEST, Library
 from legal_rag.prediction import Prediction
 from legal_rag.retriever import Retriever

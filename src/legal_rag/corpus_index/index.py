@@ -1,29 +1,104 @@
-"""The corpus index, open for reading: what each document is, which of them share a keyword, an entity, a day, a topic.
-
-In: a Library whose index was built. Out: values and read-only mappings, each look-up a query: opening it is instant,
-whatever it holds. It shows the Library's commit; any number of threads may share it.
-"""
+"""The corpus index, open for reading: each look-up is a query, so that opening it does not depend on its size."""
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legal_rag.corpus_index.entity_names import EntityNames
-from legal_rag.corpus_index.entries import SELECT_ENTRIES, Entry, meta_of
-from legal_rag.corpus_index.index_file import PAGE, IndexFile
-from legal_rag.corpus_index.mappings import LookUp
-from legal_rag.corpus_index.records import DocumentIndex, DocumentMeta
-from legal_rag.corpus_index.words import asked_terms
+from legal_rag.corpus_index.keywords import TermStatistics
+from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
+from legal_rag.corpus_index.records import SELECT_ENTRIES, DocumentIndex, DocumentMeta, meta_of
+from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
+from legal_rag.corpus_index.terms import query_terms
+from legal_rag.extraction.entities import ENTITIES
 from legal_rag.filters import Filters
-from legal_rag.library import Library
-from legal_rag.sqlite import parameter
+from legal_rag.library import CORPUS_INDEX, STORE, Library
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 from legal_rag.store import present_at
 
-MOST_WORDS = 50  # asked for at once: no document has as many keywords
+PAGE = 500  # rows or ids of a query
+MOST_WORDS = 50  # of a query: no document has as many keywords
 
-One = TypeVar("One")
+Item = TypeVar("Item")
+
+
+def has_corpus_index(corpus: Any) -> bool:
+    """Tell whether a corpus is a Library with a valid corpus index."""
+    if not isinstance(corpus, Library):
+        return False
+    path = corpus.path / CORPUS_INDEX
+    if not path.is_file():
+        return False
+    try:
+        with closing(connect_to_read(path)) as connection:
+            checked_meta(connection, path, corpus.manifest["lineage"], corpus.commit)
+    except (ValueError, sqlite3.DatabaseError):
+        return False
+    return True
+
+
+class IndexFile:
+    """Read access to a Library's index file at the Library's commit, with one connection a thread."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.path = library.path / CORPUS_INDEX
+        if not self.path.is_file():
+            raise FileNotFoundError(f"no corpus index in {library.path} ({BUILD_COMMAND})")
+        self._entities = library.path / ENTITIES
+        self._present = present_at(library.commit, "i")
+        self._connections = ThreadConnections(self.path, self._connect, self._is_usable)
+        self.meta: Mapping[str, Any] = {}
+        _ = self._connection  # raises here what is wrong with the file
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        return self._connections.get()
+
+    def _connect(self) -> sqlite3.Connection:
+        library = self.library
+        files = {"corpus": library.path / STORE, "entities": self._entities}
+        try:
+            connection = connect_to_read(self.path, cache_kb=CACHE_KB, **files)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
+        self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
+        return connection
+
+    def _is_usable(self, connection: sqlite3.Connection) -> bool:
+        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
+        if not answers(connection):
+            return False
+        attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}
+        return "entities" in attached or not self._entities.is_file()
+
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        return self._connection.execute(query, [parameter(value) for value in values])
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._execute(query, *values).fetchone()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._execute(query, *values).fetchall()
+
+    def _column(self, query: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self._execute(query, *values)]
+
+    def _pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
+        """Stream rows by keyset pagination; no query stays open between pages, so slow readers block no commit.
+
+        Args:
+            query: Ordered by its first column, without repeats; its last two parameters are the value of that column
+                to start after, and the limit.
+            first: A value below all of the first column.
+            values: The query's other parameters.
+        """
+        while rows := self._rows(query, *values, first, PAGE):
+            yield from rows
+            first = rows[-1][0]
 
 
 class CorpusIndex(IndexFile):
@@ -34,23 +109,23 @@ class CorpusIndex(IndexFile):
 
     Raises:
         FileNotFoundError: If no index was built in it.
-        ValueError: If the index is of another build of the Library, or of another form.
+        ValueError: If the index is damaged, of another format, or of another build of the Library.
     """
 
     def __init__(self, library: Library) -> None:
         super().__init__(library)
-        self._names = EntityNames(library, self._column, self._pages, self._present)
+        self._entity_lookup = EntityLookup(library, self._column, self._pages, self._present)
 
     @classmethod
     def open(cls, library: Library | str | Path) -> "CorpusIndex":
-        """Open the index of a Library, or of one in a folder; see the class."""
+        """Open the index of a Library or of its folder; see the class."""
         return cls(library if isinstance(library, Library) else Library(Path(library).expanduser()))
 
     def __repr__(self) -> str:
         return f"<CorpusIndex of {self.library.path}: {self.total_docs} documents>"
 
     def reload(self) -> "CorpusIndex":
-        """Open the index at the Library's last commit; this one stays as it is."""
+        """Return the index at the Library's latest commit; this one is unchanged."""
         return CorpusIndex(self.library.reload())
 
     @property
@@ -65,24 +140,24 @@ class CorpusIndex(IndexFile):
 
     @property
     def total_chars(self) -> int:
-        """The characters of all their texts."""
+        """The characters of all documents."""
         return int(self._one("SELECT chars FROM totals WHERE at_commit = ?", self.library.commit)[0])
 
     @property
     def documents(self) -> Mapping[str, DocumentMeta]:
-        """Each document by its id, in the order they were indexed."""
-        return LookUp("document", self._meta, self._ids, lambda: self.total_docs, self._nearest)
+        """Documents by id, in indexing order."""
+        return QueryMapping("document", self._meta, self._ids, lambda: self.total_docs, self._nearest)
 
     @property
     def keyword_index(self) -> Mapping[str, list[str]]:
-        """The ids of the documents by each keyword, as it is written most often; see `keyword`."""
+        """Document ids by keyword, in its most frequent surface form; see `keyword`."""
         there = f"""
             EXISTS (SELECT 1 FROM keywords AS k CROSS JOIN main.documents AS i USING (document_key)
                     WHERE k.shown = one.shown AND {self._present})
         """  # noqa: S608
         keys = f"SELECT DISTINCT shown FROM keywords AS one WHERE shown > ? AND {there} ORDER BY shown LIMIT ?"  # noqa: S608
         count = f"SELECT COUNT(*) FROM (SELECT DISTINCT shown FROM keywords) AS one WHERE {there}"  # noqa: S608
-        return LookUp(
+        return QueryMapping(
             "keyword",
             lambda text: self.keyword(text) or None,
             lambda: (shown for (shown,) in self._pages(keys, "")),
@@ -91,22 +166,19 @@ class CorpusIndex(IndexFile):
 
     @property
     def entity_index(self) -> Mapping[str, list[str]]:
-        """The ids of the documents by what was extracted of them, as terms: `partie:lever`, `date:1993-05-12`.
-
-        Looked up are names and values as people write them, too; see `entity`.
-        """
-        names = self._names
-        return LookUp("entity", lambda text: names.find(text) or None, names.terms, names.count)
+        """Document ids by entity term (`partie:lever`, `date:1993-05-12`), or as people write it; see `entity`."""
+        entities = self._entity_lookup
+        return QueryMapping("entity", lambda text: entities.find(text) or None, entities.terms, entities.count)
 
     @property
     def date_index(self) -> Mapping[str, list[str]]:
-        """The ids of the documents by their date, as the source writes it, rising."""
+        """Document ids by date, as the source writes it, ascending."""
         there = present_at(self.library.commit, "d")
         of = f"FROM corpus.documents AS d WHERE {there}"
         keys = f"SELECT DISTINCT decision_date {of} AND decision_date > ? ORDER BY decision_date LIMIT ?"
         count = f"SELECT COUNT(DISTINCT decision_date) {of} AND decision_date <> ''"
         found = f"SELECT id {of} AND decision_date = ? AND decision_date <> '' ORDER BY document_key"
-        return LookUp(
+        return QueryMapping(
             "date",
             lambda date: self._column(found, str(date)) or None,
             lambda: (date for (date,) in self._pages(keys, "")),
@@ -115,8 +187,8 @@ class CorpusIndex(IndexFile):
 
     @property
     def clusters(self) -> Mapping[int, list[str]]:
-        """The ids of the documents by the cluster that they are nearest to."""
-        return LookUp(
+        """Document ids by cluster."""
+        return QueryMapping(
             "cluster",
             self._in_cluster,
             lambda: iter(self._column("SELECT cluster FROM clusters ORDER BY cluster")),
@@ -125,8 +197,8 @@ class CorpusIndex(IndexFile):
 
     @property
     def topics(self) -> Mapping[str, list[str]]:
-        """The ids of the documents by topic, which is a cluster named by its weightiest terms."""
-        return LookUp(
+        """Document ids by topic, the label of a cluster."""
+        return QueryMapping(
             "topic",
             self._in_topic,
             lambda: iter(self._column("SELECT topic FROM clusters ORDER BY cluster")),
@@ -135,37 +207,37 @@ class CorpusIndex(IndexFile):
 
     @property
     def links(self) -> Mapping[str, list[str]]:
-        """For each document the ids of the others of the corpus that it cites."""
-        return LookUp("document", self._cited, self._ids, lambda: self.total_docs, self._nearest)
+        """By document id, the ids of the documents of the corpus that it cites."""
+        return QueryMapping("document", self._cited, self._ids, lambda: self.total_docs, self._nearest)
 
     def document_ids(self, limit: int | None = None, offset: int = 0) -> list[str]:
-        """Return ids in the order they were indexed, from a place on."""
+        """Return ids in indexing order."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key LIMIT ? OFFSET ?"  # noqa: S608
         return self._column(query, -1 if limit is None else limit, offset)
 
     def last_id(self) -> str | None:
-        """Return the id of the document indexed last; None if there is none."""
+        """Return the id of the last document; None if there is none."""
         query = f"SELECT id FROM main.documents AS i WHERE {self._present} ORDER BY document_key DESC LIMIT 1"  # noqa: S608
         return next(iter(self._column(query)), None)
 
     def metas(self, doc_ids: Iterable[str] | None = None, *, entities: bool = False) -> Iterator[DocumentMeta]:
-        """Stream what is known of documents, hundreds with each query.
+        """Stream the entries of documents, `PAGE` a query.
 
         Args:
-            doc_ids: In this order, unknown ones left out; None takes all, in the order they were indexed.
-            entities: With their entities, each of which is a look-up of its own.
+            doc_ids: Whose entries, in this order; unknown ids are skipped. By default all, in indexing order.
+            entities: Include their entities, at the cost of one query a document.
         """
         if doc_ids is not None:
-            for some in _in_batches(dict.fromkeys(doc_ids)):
-                found = {meta.doc_id: meta for meta in self._metas_of(some, entities)}
-                yield from (found[doc_id] for doc_id in some if doc_id in found)
+            for batch in _in_batches(dict.fromkeys(doc_ids)):
+                found = {meta.doc_id: meta for meta in self._metas_of(batch, entities)}
+                yield from (found[doc_id] for doc_id in batch if doc_id in found)
             return
         query = f"{SELECT_ENTRIES} WHERE {self._present} AND i.document_key > ? ORDER BY i.document_key LIMIT ?"
         for rows in _in_batches(self._pages(query, -1)):
             yield from self._as_metas(rows, entities)
 
     def summaries(self, doc_ids: Iterable[str] | None = None, limit: int | None = None) -> Iterator[tuple[str, str]]:
-        """Stream ids with their summaries, in the order they were indexed; unknown ids are left out."""
+        """Stream ids with their summaries, in indexing order; unknown ids are skipped."""
         select = f"SELECT document_key, id, summary FROM main.documents AS i WHERE {self._present}"  # noqa: S608
         if doc_ids is None:
             rows = self._pages(f"{select} AND document_key > ? ORDER BY document_key LIMIT ?", -1)
@@ -176,7 +248,7 @@ class CorpusIndex(IndexFile):
             yield doc_id, summary
 
     def summary_sources(self) -> dict[str, int]:
-        """Return of how many documents the summary is official, of sentences, or a model's, by its id."""
+        """Count documents by the source of their summary: `official`, `extractive`, or a model's id."""
         query = f"""
             SELECT summary_source, COUNT(*) FROM main.documents AS i WHERE {self._present}
             GROUP BY summary_source ORDER BY summary_source
@@ -184,12 +256,11 @@ class CorpusIndex(IndexFile):
         return dict(self._rows(query))
 
     def keyword(self, text: str) -> list[str]:
-        """Return the ids of the documents that have a keyword, in the order they were indexed.
+        """Return the ids of the documents that have all words of `text` among their keywords, in indexing order.
 
-        Number, gender, case and accents are passed over: "Élections" finds "élection". Of several words a document has
-        all, be it as one expression.
+        Number, gender, case and accents are ignored: "Élections" finds "élection".
         """
-        words = asked_terms(text)
+        words = query_terms(text)
         if not 0 < len(words) <= MOST_WORDS:
             return []
         of_word = "SELECT document_key FROM postings WHERE term IN (SELECT value FROM json_each(?))"
@@ -201,18 +272,18 @@ class CorpusIndex(IndexFile):
         return self._column(query, *map(json.dumps, words))
 
     def entity(self, text: str) -> list[str]:
-        """Return the ids of the documents of which an entity was extracted, in order.
+        """Return the ids of the documents that hold an entity, in indexing order.
 
         Args:
-            text: A name in any case ("société Lever"), a day, a sum, an article, a number; or a term.
+            text: A name in any case ("société Lever"), a day, a sum, an article, a number; or an entity term.
 
         Raises:
-            ValueError: If nothing was extracted of this corpus.
+            ValueError: If no entities were extracted.
         """
-        return self._names.find(text)
+        return self._entity_lookup.find(text)
 
     def find(self, filters: Filters) -> list[str]:
-        """Return the ids of the documents that pass filters; see `Library.ids`."""
+        """Return the ids of the documents that match filters; see `Library.ids`."""
         return self.library.ids(filters)
 
     def citing(self, name: str) -> list[str]:
@@ -220,7 +291,7 @@ class CorpusIndex(IndexFile):
         return self.library.ids_citing(name)
 
     def cited_by(self, doc_id: str) -> list[str]:
-        """Return the ids of the documents of the corpus that cite one.
+        """Return the ids of the documents that cite a document.
 
         Raises:
             KeyError: If there is no such document.
@@ -233,25 +304,19 @@ class CorpusIndex(IndexFile):
         return self._ids_of(sorted({link.citing for link in links if link.cited == key}))
 
     def document_index(self, doc_id: str) -> DocumentIndex:
-        """Return the sections of a document: what was kept of them, else made now.
+        """Return the sections of a document: stored if a model wrote their summaries, else made now.
 
         Raises:
             KeyError: If there is no such document.
         """
-        from legal_rag.corpus_index.level_two import kept_or_made
+        from legal_rag.corpus_index.sections import index_sections, sections_of_json
 
-        return kept_or_made(self, self._key(doc_id), doc_id)
+        stored = self._one("SELECT value FROM sections WHERE document_key = ?", self._key(doc_id))
+        return index_sections(self, doc_id) if stored is None else sections_of_json(stored[0])
 
-    def kept_sections(self, document_key: int) -> str | None:
-        """Return what was kept of a document's sections, as JSON."""
-        row = self._one("SELECT value FROM sections WHERE document_key = ?", document_key)
-        return None if row is None else str(row[0])
-
-    def frequencies(self, terms: Iterable[str]) -> tuple[dict[str, int], dict[str, str]]:
-        """Return, of some terms, in how many documents each stood at the full build, and how it is written."""
-        query = "SELECT term, frequency, shown FROM terms WHERE term IN (SELECT value FROM json_each(?))"
-        rows = self._rows(query, json.dumps(list(terms)))
-        return {term: n for term, n, _ in rows}, {term: shown for term, _, shown in rows}
+    def statistics_of(self, terms: Iterable[str]) -> TermStatistics:
+        """Return the document frequencies of some terms at the last full build."""
+        return read_statistics(self._connection, terms)
 
     def _meta(self, doc_id: Any) -> DocumentMeta | None:
         return next(iter(self._metas_of([str(doc_id)], entities=True)), None)
@@ -268,9 +333,10 @@ class CorpusIndex(IndexFile):
         """
         for key, shown in self._rows(query, json.dumps([row[0] for row in rows])):
             keywords.setdefault(key, []).append(shown)
-        for entry in map(Entry._make, rows):
-            names = self._names.shown_of(entry.doc_id) if entities else ()
-            yield meta_of(entry, tuple(keywords.get(entry.document_key, ())), names, self.path)
+        for row in rows:
+            key, doc_id = row[:2]
+            names = self._entity_lookup.shown_of(doc_id) if entities else ()
+            yield meta_of(row, tuple(keywords.get(key, ())), names, self.path)
 
     def _in_cluster(self, cluster: Any) -> list[str] | None:
         if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
@@ -312,7 +378,7 @@ class CorpusIndex(IndexFile):
         return (doc_id for _, doc_id in self._pages(query, -1))
 
 
-def _in_batches(things: Iterable[One]) -> Iterator[list[One]]:
-    rest = iter(things)
-    while some := list(islice(rest, PAGE)):
-        yield some
+def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    rest = iter(items)
+    while batch := list(islice(rest, PAGE)):
+        yield batch

@@ -1,12 +1,9 @@
-"""Entities as people name them: which documents hold a name, a day, a sum, an article; and what a document names.
-
-In: a Library of which entities were extracted. Out: ids of documents; names as a text writes them. Entities of a text
-that has changed since they were extracted count for nothing.
-"""
+"""Read-only mappings over SQL queries, and documents by entity as people write it."""
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 from legal_rag.extraction import classes
 from legal_rag.extraction.terms import (
@@ -24,21 +21,70 @@ from legal_rag.legal_patterns import find_dates
 from legal_rag.library import Library
 from legal_rag.names import all_reference_keys
 
+MOST_COMPLETIONS = 1000  # keys, in a notebook
 MOST_NAMES = 20  # shown of a document
 MOST_WORDS = 50  # of a name: none is longer
-NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts: what a list of names is made of
+NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts
 _KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
 FOLDED_CLASSES = tuple(name for name in classes.KNOWN_CLASSES if name not in NAME_KINDS and name not in DATE_CLASSES)
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
-class EntityNames:
-    """The entities of one Library.
+
+class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
+    """A mapping that queries each value on access and keeps none in memory.
+
+    Args:
+        name: What a key is, for errors.
+        find: Returns the value of a key, None if there is no such key.
+        keys: Streams the keys.
+        count: Counts them.
+        nearest: Returns a key similar to an unknown one, for errors; None if there is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        find: Callable[[Any], Value | None],
+        keys: Callable[[], Iterator[Key]],
+        count: Callable[[], int],
+        nearest: Callable[[Any], Key | None] = lambda key: None,
+    ) -> None:
+        self._name, self._find, self._keys, self._count, self._nearest = name, find, keys, count, nearest
+
+    def __getitem__(self, key: Key) -> Value:
+        value = self._find(key)
+        if value is None:
+            near = self._nearest(key)
+            raise KeyError(f"no {self._name} {key!r}" + ("" if near is None else f" (the nearest is {near!r})"))
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return self._find(key) is not None
+
+    def __iter__(self) -> Iterator[Key]:
+        return self._keys()
+
+    def __len__(self) -> int:
+        return self._count()
+
+    def _ipython_key_completions_(self) -> list[Key]:
+        # IPython completes an opening bracket with these.
+        return list(islice(self, MOST_COMPLETIONS))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} by {self._name}>"
+
+
+class EntityLookup:
+    """Documents by extracted entity, and the entities of a document; those of a text that changed since are ignored.
 
     Args:
         library: The Library.
         column: Runs a query over the index, its store (`corpus`) and its `entities`, and returns the first column.
         pages: Runs such a query page by page, and streams the rows; see `IndexFile`.
-        present: SQL that tells the documents of the commit, which the query calls `i`.
+        present: The SQL condition that selects the documents of the commit, aliased `i`.
     """
 
     def __init__(
@@ -51,12 +97,12 @@ class EntityNames:
         self._library, self._column, self._pages, self._present = library, column, pages, present
 
     def find(self, text: str) -> list[str]:
-        """Return the ids of the documents of which an entity was extracted, in the order they were indexed.
+        """Return the ids of the documents that hold an entity, in indexing order.
 
-        A name that no document holds as a whole is looked up by its words: documents hold them all in one name each.
+        A name that none holds as a whole matches documents that hold all of its words in names of one kind.
 
         Raises:
-            ValueError: If nothing was extracted.
+            ValueError: If no entities were extracted.
         """
         if self._library.entities is None:
             raise UnsupportedFilterError(f"no entities in {self._library.path}: 'legal-rag extract' finds them")
@@ -71,7 +117,7 @@ class EntityNames:
         return self._holding(" UNION ".join([in_kind] * len(_KINDS)), *values)
 
     def _holding(self, doc_ids: str, *values: Any) -> list[str]:
-        """Return those of some ids whose documents are there, with the texts that the entities are of."""
+        """Filter document ids by presence at the commit, with the text that their entities were extracted from."""
         query = f"""
             SELECT i.id FROM main.documents AS i CROSS JOIN entities.held AS h ON h.doc_id = i.id
             WHERE i.id IN ({doc_ids}) AND {self._present} AND h.content_hash = i.content_hash ORDER BY i.document_key
@@ -79,7 +125,7 @@ class EntityNames:
         return self._column(query, *values)
 
     def shown_of(self, doc_id: str) -> tuple[str, ...]:
-        """Return the names in a document as its text writes them, each once, people and bodies first."""
+        """Return the distinct names in a document as its text writes them, people and bodies first."""
         entities = self._library.entities_of(doc_id) or []
         names = [
             " ".join(one["extraction_text"].split())
@@ -90,7 +136,7 @@ class EntityNames:
         return tuple(dict.fromkeys(names))[:MOST_NAMES]
 
     def terms(self) -> Iterator[str]:
-        """Stream the terms of the documents' entities, each once, in order."""
+        """Stream the distinct terms of the documents' entities, in order."""
         if self._library.entities is None:
             return iter(())
         query = f"""
@@ -99,7 +145,7 @@ class EntityNames:
         return (term for (term,) in self._pages(query, ""))
 
     def count(self) -> int:
-        """Count the terms of the documents' entities, each once."""
+        """Count the distinct terms of the documents' entities."""
         if self._library.entities is None:
             return 0
         query = f"SELECT COUNT(*) FROM (SELECT DISTINCT term FROM entities.terms) AS one WHERE {self._held}"  # noqa: S608
@@ -116,7 +162,7 @@ class EntityNames:
 
 
 def _terms(text: str) -> Iterator[str]:
-    """Yield the terms that an entity so named may have."""
+    """Yield the index terms that a query for an entity may mean."""
     yield text
     for day in find_dates(text):
         yield f"date:{day.value.isoformat()}"

@@ -1,4 +1,4 @@
-"""Work done by several processes: results in order, few at once, and no process that outlives its parent."""
+"""The process pool of a build: results in order, few at once, and no process that outlives its parent."""
 
 import os
 import signal
@@ -8,13 +8,13 @@ from itertools import islice
 
 import pytest
 
-from legal_rag.corpus_index.in_processes import AHEAD, Workers
+from legal_rag.corpus_index.building import parallel_map, process_pool
 
 
 @pytest.fixture(scope="module")
 def two():
-    with Workers(2) as workers:
-        yield workers
+    with process_pool(2, 2) as pool:
+        yield pool
 
 
 class Things(list):
@@ -29,18 +29,18 @@ class Things(list):
 
 
 def test_results_come_in_the_order_of_the_things(two):
-    assert list(two.map(abs, range(-20, 0))) == list(range(20, 0, -1))
-    assert list(two.map(abs, [])) == []
+    assert list(parallel_map(two, abs, range(-20, 0))) == list(range(20, 0, -1))
+    assert list(parallel_map(two, abs, [])) == []
 
 
 def test_things_are_taken_only_as_results_are(two):
-    things = Things(range(100))
-    assert list(islice(two.map(abs, things), 3)) == [0, 1, 2]
-    assert things.taken <= 3 + 2 * AHEAD
+    things = Things(range(1000))
+    assert list(islice(parallel_map(two, abs, things), 3)) == [0, 1, 2]
+    assert things.taken <= 3 + 2 * os.cpu_count()
 
 
 def test_an_error_of_the_work_is_raised_in_its_turn(two):
-    results = two.map(len, ["a", "bb", 3, "dddd"])
+    results = parallel_map(two, len, ["a", "bb", 3, "dddd"])
     assert [next(results), next(results)] == [1, 2]
     with pytest.raises(TypeError, match=r"object of type 'int' has no len\(\)"):
         next(results)
@@ -48,9 +48,9 @@ def test_an_error_of_the_work_is_raised_in_its_turn(two):
 
 @pytest.mark.parametrize(("n", "things", "others"), [(1, "abc", False), (2, "a", False), (2, "ab", True)])
 def test_other_processes_work_only_where_there_is_work_for_two(n, things, others):
-    with Workers(n) as workers:
-        assert workers.are_others_for(things) is others
-        assert (os.getpid() in set(workers.map(_process_of, things))) is not others
+    with process_pool(n, len(things)) as pool:
+        assert (pool is not None) is others
+        assert (os.getpid() in set(parallel_map(pool, _process_of, things))) is not others
 
 
 def _process_of(_):
@@ -63,10 +63,10 @@ def test_processes_end_with_the_one_that_was_killed(tmp_path):
     script.write_text(
         """
 import sys
-from legal_rag.corpus_index.in_processes import Workers
+from legal_rag.corpus_index.building import parallel_map, process_pool
 if __name__ == "__main__":
-    with Workers(2) as workers:
-        print(next(workers.map(abs, range(10))), flush=True)
+    with process_pool(2, 10) as pool:
+        print(next(parallel_map(pool, abs, range(10))), flush=True)
         sys.stdin.read()
 """,
         encoding="utf-8",
