@@ -64,7 +64,7 @@ class DocumentFunctions(FunctionBase):
         context: int = 0,
         fold: bool = False,
     ) -> Grepped:
-        """Expression régulière (syntaxe de Python, ^ et $ par ligne) cherchée dans tous les textes, ou ceux de doc_ids.
+        """Expression régulière (syntaxe RE2, sans (?=…) ni \\1 ; ^ et $ par ligne) dans tous les textes ou doc_ids.
         Donne {doc_id: [{"start", "end", "text"}]} avec des attributs : total, scanned (textes lus), complete (faux si
         max_docs ou le temps ont arrêté la recherche), shortened (documents ayant plus d'occurrences). max_docs=None :
         tous les documents ; context : caractères autour ; fold=True : accents, apostrophes, tirets indifférents.

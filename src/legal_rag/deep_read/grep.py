@@ -1,26 +1,100 @@
-"""Looking for a regular expression in a whole corpus, or in one document.
+r"""Regular-expression search over a corpus, or within one document, in time linear to the text.
 
-In: a pattern. Out: where it matches, in characters of each document's content, and how much was looked at. The index of
-words names the documents that can match, where the pattern asks for whole words; texts are streamed, none is kept.
+Patterns are RE2's. Two things differ from RE2 as it comes, because French has accents: `\w`, `\d`, `\s` and their
+negations are Unicode classes, and `\b` is a border of Unicode words. RE2 knows `\b` for ASCII alone, so a pattern with
+borders runs twice: without them on the text as it is, to rule documents out; then on a text with `MARKS` at each
+border, where `\b` is a mark and every other item may be followed by marks.
+
+The lexical index narrows a search to the documents that hold the whole words a pattern requires.
 """
 
+import re
 import time
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NotRequired, TypedDict
+from functools import cached_property, lru_cache
+from itertools import islice
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from legal_rag.deep_read.patterns import Pattern, compile_pattern
-from legal_rag.lexical import LexicalIndex
+import regex
+
+from legal_rag.cleaning import storable
+from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE
+from legal_rag.lexical import LexicalIndex, words_of
 from legal_rag.library import Library
 
-MOST_MATCHES = 100_000  # that one search gives, over all documents
+MOST_MATCHES = 100_000  # returned by one search, over all documents
 MOST_IN_DOCUMENT = 10_000
 SHOWN_CHARS = 300  # of a match
 MOST_CONTEXT = 1000  # characters on either side
-SECONDS = 20.0  # that a search may take before it stops between two documents
-MOST_CANDIDATES = 50_000  # documents that the index of words may name; more are read as they come
+SECONDS = 20.0  # after which a search stops, between two documents
+MOST_CANDIDATES = 50_000  # documents from the lexical index; beyond, texts are streamed
 SHARE_OF_CORPUS = 2  # one in two: where the index names more, it saves nothing
+
+LONGEST_PATTERN = 2000  # characters
+MOST_ITEMS = 3000  # of a pattern whose counted repetitions are written out; each may cost RE2 50 ns a byte
+COMPILED = 16  # patterns kept; each may take RE2's 8 MB twice
+
+MARK = "\x01"
+MARKS = MARK * 3  # so many borders may follow one another, as in `\b(?:\bmot)`
+_WORD = re.compile(r"([\w\u0300-\u036f]+)")
+_LETTER = regex.compile(r"[\p{Alphabetic}\p{L}\p{M}\p{N}_]")
+
+# What stands in a class for each of Perl's; control characters other than blanks, such as the mark, are in none.
+_REST = r"\t-\r\x1c-\x1f\x7f-\x{9f}\p{Cf}\p{Co}"
+PERL_CLASSES = {
+    "w": r"\pL\pM\pN_",
+    "d": r"\p{Nd}",
+    "s": r"\t-\r\x1c-\x1f\x{85}\pZ",
+    "W": rf"\p{{Pd}}\p{{Ps}}\p{{Pe}}\p{{Pi}}\p{{Pf}}\p{{Po}}\pS\pZ{_REST}",
+    "D": rf"\pL\pM\p{{Nl}}\p{{No}}\pP\pS\pZ{_REST}",
+    "S": r"\pL\pM\pN\pP\pS\p{Cf}\p{Co}",
+}
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
+
+# Each alternative is one item of RE2's syntax; patterns have passed RE2 before they are read.
+_TOKEN = re.compile(
+    r"""\\Q(?P<quoted>.*?)(?:\\E|$)
+    |(?P<border>\\b) |(?P<place>\\[Az]|[$^])
+    |\\(?P<perl>[wdsWDS]) |(?P<other>\\(?:[pP](?:\{[^}]*\}|.)|x\{[^}]*\}|x..|[0-7]{1,3}|[BC]))
+    |\\(?P<escaped>.)
+    |\[(?P<negated>\^?)(?P<body>\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*)\]
+    |\((?:\?(?P<flags>[imsU-]*)(?P<ends>[:)])|\?P?<\w+>|(?!\?)) |(?P<alternative>\|) |(?P<close>\))
+    |(?P<repeat>[*+?]|\{(?P<least>\d+)(?P<open>,)?(?P<most>\d*)\})(?P<lazy>\??)
+    |(?P<any>\.) |(?P<char>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_MEMBER = re.compile(
+    r"\\(?P<perl>[wdsWDS])|(?P<other>\[:\^?\w+:\]|\\(?:[pP](?:\{[^}]*\}|.)|x\{[^}]*\}|x..|[0-7]{1,3}))"
+    r"|(?P<range>(?:\\.|[^\\])-(?:\\.|[^\]\\]))|\\(?P<escaped>.)|(?P<char>.)",
+    re.DOTALL,
+)
+# By what RE2 says of a pattern: what it lacks, and what to write instead.
+_LACKING = (
+    (r"\(\?<?[=!]", "les assertions (?=…), (?!…), (?<=…) et (?<!…)", "cherchez le texte entier, puis triez les "
+     "occurrences dans le programme, avec context=… pour voir ce qui les entoure"),
+    (r"\\[1-9]|\(\?P", "les références arrière (\\1, (?P=nom))", "écrivez les cas possibles : (?:a…a|b…b)"),
+    (r"\(\?\(", "les conditions (?(1)…)", "écrivez les deux cas : (?:a…|b…)"),
+    (r"\(\?>", "les groupes atomiques (?>…)", "écrivez (?:…)"),
+    (r"\(\?", "cette option ou ce commentaire", "les options sont i, m, s et U : (?i), (?s:…)"),
+    (r"repetition operator", "les répétitions possessives ou doubles (a++, a**)", "écrivez a+ ou a*"),
+    (r"\\Z", r"\Z", r"écrivez \z"),
+    (r"\\[uN]", r"\u…", r"écrivez la lettre même, ou \x{E9}"),
+)  # fmt: skip
+_TOO_LARGE = "motif refusé : trop de répétitions comptées (1000 au plus, l'une dans l'autre comprises)"
+
+ANY = "\uffff"  # a noncharacter: stands for any text, also an empty one
+END = " "  # stands for anything that is no part of a word, and for the border of a text
+MOST_VARIANTS = 64
+MOST_MEMBERS = 8  # of a class that is taken apart
+LONGEST_TERM = 30  # bytes; of longer words the index may know nothing
+_LETTERS = r"\p{Alphabetic}\p{L}\p{M}\p{N}"  # at least what the index takes for parts of words
+_WHOLE_WORD = regex.compile(rf"(?<![{_LETTERS}{ANY}])[{_LETTERS}]+(?![{_LETTERS}{ANY}])")
+
+Alternatives = tuple[frozenset[str], ...]  # sets of terms, as `legal_rag.lexical.words_of` gives them
+Variants = frozenset[str]  # texts that a part of a pattern may match, with `ANY` and `END` in them
+UNKNOWN: Variants = frozenset({ANY})
 
 
 class Match(TypedDict):
@@ -29,15 +103,15 @@ class Match(TypedDict):
     start: int  # characters of the document's content
     end: int
     text: str  # the passage, or its first `SHOWN_CHARS` and "…"
-    context: NotRequired[str]  # the passage and what stands around it, where that was asked for
+    context: NotRequired[str]  # the passage and what surrounds it, where that was asked for
 
 
 class Grepped(dict[str, list[Match]]):
-    """The matches by document, in the order the documents were indexed, and how far the search went.
+    """Matches by document, in index order, and how far the search went.
 
-    `total` documents were asked about; the texts of `scanned` were read, the others the index of words ruled out, or
-    the search never reached: then `complete` is false, and `out_of_time` says whether its time was over. In `shortened`
-    are the documents that match more often than is shown.
+    Of `total` documents the texts of `scanned` were read; the others were ruled out by the lexical index or never
+    reached. In the latter case `complete` is false, and `out_of_time` says whether the time limit was the reason.
+    `shortened` lists the documents that match more often than is shown.
     """
 
     def __init__(self, total: int) -> None:
@@ -48,34 +122,34 @@ class Grepped(dict[str, list[Match]]):
 
 @dataclass(frozen=True)
 class GrepQuery:
-    """What is looked for, and how much of it is shown."""
+    """A pattern, where to search, and how much to return."""
 
     pattern: str  # see `compile_pattern`
-    max_docs: int | None = 100  # documents found at most; None is all
-    doc_ids: tuple[str, ...] | None = None  # of the documents to look at; None is all, unknown ones are left out
+    max_docs: int | None = 100  # matching documents returned at most; None is all
+    doc_ids: tuple[str, ...] | None = None  # documents to search; None is all, unknown ids are ignored
     ignore_case: bool = True
     fold: bool = False
-    max_matches_per_doc: int | None = 50  # shown of each document; None is `MOST_IN_DOCUMENT`
+    max_matches_per_doc: int | None = 50  # None is `MOST_IN_DOCUMENT`
     context: int = 0  # characters shown on either side of each match
 
 
 class CorpusGrep:
-    """Regular expressions over the texts of one Library; see `legal_rag.deep_read.patterns` for what they may hold."""
+    """Regular-expression search over the texts of one Library."""
 
     def __init__(self, library: Library, seconds: float | None = SECONDS) -> None:
         """Prepare.
 
         Args:
             library: Whose documents are searched.
-            seconds: After which a search stops, complete or not; None sets no limit.
+            seconds: Time limit of a search, complete or not; None sets none.
         """
         self._library, self._seconds = library, seconds
 
     def search(self, query: GrepQuery) -> Grepped:
-        """Find the documents that a pattern matches in.
+        """Find the documents that match a pattern.
 
         Raises:
-            ValueError: If the pattern cannot be looked for; in French.
+            ValueError: If the pattern is refused; see `compile_pattern`.
         """
         compiled = compile_pattern(query.pattern, ignore_case=query.ignore_case, fold=query.fold)
         wanted = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
@@ -87,7 +161,7 @@ class CorpusGrep:
             if left <= 0 or found.out_of_time:
                 found.complete = False
                 break
-            spans = _first(compiled.spans(data), min(most, left) + 1)
+            spans = list(islice(compiled.spans(data), min(most, left) + 1))
             if spans and query.max_docs is not None and len(found) >= query.max_docs:
                 found.complete = False
                 break
@@ -99,18 +173,18 @@ class CorpusGrep:
                 left -= len(shown)
         return found
 
-    def _texts(self, pattern: Pattern, wanted: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
-        """Stream the texts that the pattern may match in."""
+    def _texts(self, pattern: "Pattern", wanted: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
+        """Stream the texts that may match."""
         contents, places = self._library.contents(), self._candidates(pattern)
         if places is None or (wanted is not None and len(wanted) <= len(places)):
             return contents.all() if wanted is None else contents.of(wanted)
         if wanted is None:
             return contents.at(places)
         among = set(wanted)
-        return (one for one in contents.at(places) if one[0] in among)
+        return (row for row in contents.at(places) if row[0] in among)
 
-    def _candidates(self, pattern: Pattern) -> list[tuple[int, int]] | None:
-        """Return a place of each document that has the words the pattern asks for; None if that does not help."""
+    def _candidates(self, pattern: "Pattern") -> list[tuple[int, int]] | None:
+        """Return a position of each document that holds the required words; None if that does not help."""
         if pattern.required is None or self._lexical is None:
             return None
         most = min(self._library.n_documents // SHARE_OF_CORPUS, MOST_CANDIDATES)
@@ -120,40 +194,293 @@ class CorpusGrep:
     def _lexical(self) -> LexicalIndex | None:
         try:
             return self._library.lexical_index()
-        except FileNotFoundError:  # a search reads all the texts then
+        except FileNotFoundError:  # all texts are read then
             return None
 
 
 def grep_text(
     content: str, pattern: str, *, ignore_case: bool = True, fold: bool = False, context: int = 0
 ) -> list[Match]:
-    """Find all the places where a pattern matches in one text; see `GrepQuery`.
+    """Find all matches in one text; see `GrepQuery`.
 
     Raises:
-        ValueError: If the pattern cannot be looked for, or matches more than `MOST_IN_DOCUMENT` times; in French.
+        ValueError: If the pattern is refused, or matches more than `MOST_IN_DOCUMENT` times; in French.
     """
     compiled = compile_pattern(pattern, ignore_case=ignore_case, fold=fold)
-    spans = _first(compiled.spans(content.encode()), MOST_IN_DOCUMENT + 1)
+    spans = list(islice(compiled.spans(content.encode()), MOST_IN_DOCUMENT + 1))
     if len(spans) > MOST_IN_DOCUMENT:
         raise ValueError(f"plus de {MOST_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
     return matches_at(spans, content, context)
 
 
 def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int = 0) -> list[Match]:
-    """Return the passages at some spans of a text, with so many characters on either side, if any."""
+    """Return the passages at some spans of a text, with `context` characters on either side, if any."""
     found: list[Match] = []
     for start, end in spans:
-        match = Match(start=start, end=end, text=_shown(content[start:end]))
+        text = content[start:end] if end - start <= SHOWN_CHARS else content[start : start + SHOWN_CHARS] + "…"
+        match = Match(start=start, end=end, text=text)
         if context:
-            before, after = content[max(0, start - context) : start], content[end : end + context]
-            match["context"] = f"{before}{match['text']}{after}"
+            match["context"] = f"{content[max(0, start - context) : start]}{text}{content[end : end + context]}"
         found.append(match)
     return found
 
 
-def _first(spans: Iterator[tuple[int, int]], most: int) -> list[tuple[int, int]]:
-    return [span for _, span in zip(range(most), spans, strict=False)]
+@dataclass(frozen=True)
+class Pattern:
+    """A compiled pattern.
+
+    `loose` matches wherever `exact` may; `exact` is None where the pattern has no word borders. Each match holds all
+    the terms of one of the sets in `required`, where that is known.
+    """
+
+    loose: Any
+    exact: Any
+    required: Alternatives | None
+
+    def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the spans of all matches, in characters, in order, without overlap; none is empty.
+
+        Args:
+            data: A text in UTF-8.
+        """
+        if self.exact is None:
+            yield from _spans(self.loose, data)
+        elif self.loose.search(data) is not None:
+            text = data.decode().replace(MARK, "\x02")
+            yield from _spans(self.exact, MARKS.join(_WORD.split(text)).encode(), marked=True)
 
 
-def _shown(text: str) -> str:
-    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+@lru_cache(COMPILED)
+def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = False) -> Pattern:
+    r"""Compile a pattern in RE2's syntax, with the Unicode classes and borders of this module.
+
+    `^` and `$` match at line breaks; `\A` and `\z` at the ends of the text.
+
+    Args:
+        pattern: What is looked for.
+        ignore_case: Match regardless of case.
+        fold: Match regardless of accents and of the kind of apostrophes, dashes and blanks.
+
+    Raises:
+        ValueError: If RE2 lacks something in it, or it is malformed, too long, too large, or matches an empty text; the
+            message is French and says what to write instead.
+    """
+    if len(pattern) > LONGEST_PATTERN:
+        raise ValueError(f"motif refusé : {len(pattern)} caractères, {LONGEST_PATTERN} au plus")
+    if pattern != storable(pattern):
+        raise ValueError("motif mal formé : il contient un demi-caractère")
+    pattern = unicodedata.normalize("NFC", pattern)
+    flags = "(?im)" if ignore_case else "(?m)"
+    _compiled(pattern)
+    if bounds := re.search(r"(?<!\\)\{,\d+\}", pattern):
+        raise ValueError(f"motif refusé : RE2 lit {bounds.group()} comme un texte ; écrivez {{0,{bounds.group()[2:]}")
+    try:
+        reader = _Reader(pattern, fold)
+        part = reader.alternatives()
+    except RecursionError:
+        raise ValueError("motif refusé : trop de parenthèses imbriquées") from None
+    if part.items > MOST_ITEMS:
+        raise ValueError(_TOO_LARGE)
+    loose = _compiled(flags + part.loose)
+    if loose.search(b"") is not None:
+        raise ValueError("motif refusé : il correspond aussi à un texte vide ; précisez ce qu'il doit contenir")
+    exact = _compiled(flags + part.exact) if reader.has_borders else None
+    return Pattern(loose, exact, None if fold else _required_terms(part.variants))
+
+
+def _compiled(written: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        return re2.compile(written, options)
+    except re2.error as error:
+        raise ValueError(_in_french(error.args[0].decode(errors="replace"))) from error
+    finally:
+        re2.purge()  # its own cache may grow to a gigabyte
+
+
+def _in_french(message: str) -> str:
+    """Say in French what is wrong with a pattern, and what to write instead."""
+    if "repetition size" in message or "too large" in message:
+        return _TOO_LARGE
+    if "unexpected )" not in message and "missing" not in message:
+        for sign, what, instead in _LACKING:
+            if re.search(sign, message):
+                return f"motif refusé : RE2, moteur à temps linéaire, n'a pas {what} ; {instead}"
+    return f"motif mal formé (RE2 : {message})"
+
+
+def _spans(compiled: Any, data: bytes, *, marked: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield where a compiled pattern matches, in characters of the text without its marks."""
+    at_byte = at = 0
+    for match in compiled.finditer(data):
+        first, last = match.span()
+        start = at + _length(data[at_byte:first], marked)
+        at_byte, at = last, start + _length(data[first:last], marked)
+        yield start, at
+
+
+def _length(piece: bytes, marked: bool) -> int:
+    return len(piece.decode()) - (piece.count(MARK.encode()) if marked else 0)
+
+
+class _Part(NamedTuple):
+    """A part of a pattern: for texts as they are, for marked texts, and the texts that it may match."""
+
+    loose: str
+    exact: str
+    variants: Variants
+    items: int  # with counted repetitions written out
+
+
+class _Reader:
+    """Reads a pattern that RE2 accepts, and rewrites it by the rules of this module."""
+
+    def __init__(self, pattern: str, fold: bool) -> None:
+        self._tokens = list(_TOKEN.finditer(pattern))[::-1]  # the next one is the last
+        self._fold, self._dot_all = fold, False
+        self.has_borders = False
+
+    def alternatives(self) -> _Part:
+        """Read up to the end of the pattern or of a group; options that are set within end there."""
+        dot_all, parts = self._dot_all, [self._sequence()]
+        while self._tokens and self._tokens.pop()["alternative"]:
+            parts.append(self._sequence())
+        self._dot_all = dot_all
+        variants = frozenset[str]().union(*(part.variants for part in parts))
+        return _Part(
+            "|".join(part.loose for part in parts),
+            "|".join(part.exact for part in parts),
+            variants if len(variants) <= MOST_VARIANTS else UNKNOWN,
+            sum(part.items for part in parts),
+        )
+
+    def _sequence(self) -> _Part:
+        whole = _Part("", "", frozenset({""}), 0)
+        while self._tokens and not (self._tokens[-1]["alternative"] or self._tokens[-1]["close"]):
+            part = self._item(self._tokens.pop())
+            if self._tokens and self._tokens[-1]["repeat"]:
+                part = _repeated(part, self._tokens.pop())
+            variants = part.variants if len(whole.variants) * len(part.variants) <= MOST_VARIANTS else UNKNOWN
+            joined = frozenset(before + after for before in whole.variants for after in variants)
+            whole = _Part(whole.loose + part.loose, whole.exact + part.exact, joined, whole.items + part.items)
+        return whole
+
+    def _item(self, token: re.Match[str]) -> _Part:
+        if (quoted := token["quoted"]) is not None:
+            literal = (char if char.isalnum() else f"\\{char}" for char in quoted[::-1])
+            self._tokens += [found for one in literal if (found := _TOKEN.fullmatch(one))]
+            return _Part("", "", frozenset({""}), 0)
+        if token["border"]:
+            self.has_borders = True
+            return _Part("(?:)", MARK, frozenset({END}), 1)
+        if (place := token["place"]) is not None:
+            return _Part(place, place if place in ("$", r"\z") else f"{place}{MARK}*", frozenset({END}), 1)
+        if token["ends"] or token.group().startswith("("):
+            return self._group(token)
+        if token["any"]:
+            return _unit(".", UNKNOWN, f"[^{MARK}]" if self._dot_all else rf"[^\n{MARK}]")
+        return self._characters(token)
+
+    def _group(self, token: re.Match[str]) -> _Part:
+        opened = f"(?{token['flags']}:" if token["flags"] else "(?:"
+        before = self._dot_all
+        if flags := token["flags"]:
+            on, _, off = flags.partition("-")
+            self._dot_all = "s" not in off and (self._dot_all or "s" in on)
+        if token["ends"] == ")":  # for the rest of the group around
+            return _Part(token.group(), token.group(), frozenset({""}), 0)
+        inner = self.alternatives()
+        self._dot_all = before
+        return inner._replace(loose=f"{opened}{inner.loose})", exact=f"{opened}{inner.exact})")
+
+    def _characters(self, token: re.Match[str]) -> _Part:
+        if name := token["perl"]:
+            return _unit(f"[{PERL_CLASSES[name]}]", frozenset({END}) if name in "sW" else UNKNOWN)
+        if (body := token["body"]) is not None:
+            return self._class(body, token["negated"])
+        if other := token["other"]:
+            if other[1] in "BC":
+                raise ValueError(rf"motif refusé : \{other[1]} n'est pas pris en charge ; écrivez \w, \W ou .")
+            return _unit(f"[^\\p{other[2:]}{MARK}]" if other[1] == "P" else other, UNKNOWN)
+        escaped = token["escaped"]
+        char = token["char"] or _ESCAPED.get(escaped, escaped)
+        if self._fold and char.isspace():
+            return _unit(f"[{PERL_CLASSES['s']}{INVISIBLE}]", frozenset({END}), repeat="+")
+        forms = _same().get(char, "") if self._fold else ""
+        return _unit(f"[{_quoted(char)}{forms}]" if forms else _quoted(char), frozenset({_shown(char)}))
+
+    def _class(self, body: str, negated: str) -> _Part:
+        written, kinds, chars = "", set[str | None](), list[str]()
+        for member in _MEMBER.finditer(body):
+            kinds.add(member["perl"] or member.lastgroup)
+            if member["perl"]:
+                written += PERL_CLASSES[member["perl"]]
+            elif member["other"] or member["range"]:
+                written += member.group()
+            else:
+                char = member["char"] or _ESCAPED.get(member["escaped"], member["escaped"])
+                chars.append(char)
+                written += _quoted(char) + (_same().get(char, "") if self._fold else "")
+        if re.search(r"\\P|\[:\^", written) and not negated:
+            raise ValueError(r"motif refusé : \P{…} et [:^…:] ne vont pas entre crochets ; écrivez [^…]")
+        variants = UNKNOWN
+        if not negated and kinds <= {"s", "W", "char", "escaped"} and all(_shown(char) == END for char in chars):
+            variants = frozenset({END})
+        elif not negated and kinds <= {"char", "escaped"} and len(chars) <= MOST_MEMBERS:
+            variants = frozenset(map(_shown, chars))
+        return _unit(f"[{negated}{written}]", variants, f"[^{written}{MARK}]" if negated else "")
+
+
+def _unit(loose: str, variants: Variants, exact: str = "", repeat: str = "") -> _Part:
+    """Return the part for one character; in marked texts, marks may follow."""
+    return _Part(f"(?:{loose}{repeat})" if repeat else loose, f"(?:(?:{exact or loose}{MARK}*){repeat})", variants, 1)
+
+
+def _repeated(part: _Part, token: re.Match[str]) -> _Part:
+    sign = token.group()
+    least = int(token["least"]) if token["least"] else int(token["repeat"] == "+")
+    exactly = least if token["least"] and not token["open"] else 1 if token["repeat"] == "?" else None
+    most = int(token["most"]) if token["most"] else exactly
+    none: Variants = frozenset() if least else frozenset({""})
+    if most == 1 or part.variants == {END}:  # any number of ends is one
+        variants = part.variants | none
+    else:
+        variants = frozenset(variant + ANY for variant in part.variants) if least else UNKNOWN
+    times = max(1, most or least)
+    return _Part(f"(?:{part.loose}){sign}", f"(?:{part.exact}){sign}", variants, times * max(1, part.items))
+
+
+def _required_terms(variants: Variants) -> Alternatives | None:
+    """Return sets of terms of which each match holds one; None if it may hold none."""
+    found = {frozenset(_terms(ANY + variant + ANY)) for variant in variants}
+    return tuple(sorted(found, key=sorted)) if all(found) else None
+
+
+def _terms(variant: str) -> Iterable[str]:
+    for word in _WHOLE_WORD.findall(variant):
+        if len(word.encode()) <= LONGEST_TERM:
+            yield from words_of(word)
+
+
+def _shown(char: str) -> str:
+    return char if char == ANY or _LETTER.match(char) else END
+
+
+def _quoted(char: str) -> str:
+    """Write a character so that RE2 reads it as itself, within a class and without."""
+    return char if char.isalnum() or not char.isascii() else f"\\x{{{ord(char):x}}}"
+
+
+@lru_cache(1)
+def _same() -> dict[str, str]:
+    """Return what folding matches for a character besides itself: accented forms, apostrophes, dashes."""
+    forms: dict[str, set[str]] = {"'": set(APOSTROPHES), "-": set(DASHES)}
+    for letter in map(chr, range(0xC0, 0x250)):
+        base = unicodedata.normalize("NFD", letter)[0]
+        if base.isascii():
+            forms.setdefault(base, set()).add(letter)
+    return {char: "".join(sorted(some | {base})) for base, some in forms.items() for char in {base, *some}}
