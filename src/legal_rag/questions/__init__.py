@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checks import QAPair, find_span, qa_reward, span_grounding_reward
+from legal_rag.questions.dataset import QuestionReport
 from legal_rag.questions.generate import generate_questions
-from legal_rag.questions.report import QuestionReport
 
 __all__ = [
     "FullQAExtraction",

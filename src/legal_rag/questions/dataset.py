@@ -1,7 +1,6 @@
-"""The dataset: accepted rows as Parquet and as a saved `datasets` dataset, split by document, with its card.
+"""The dataset: its rows, near-duplicate filter, splits and card, as Parquet and as a saved `datasets` dataset.
 
-In: records in the order of documents. Out: a folder that `datasets.load_from_disk` and `legal-rag evaluate` read.
-Rows stream through: no more than a batch is in memory.
+Rows stream through: at most one batch per split is in memory.
 """
 
 import functools
@@ -10,17 +9,23 @@ import os
 import re
 import shutil
 import sqlite3
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from legal_rag.folders import sync
+from legal_rag.corpus import Document
+from legal_rag.folders import sync, write_whole
 from legal_rag.folding import fold_text
+from legal_rag.legal_patterns import find_dates, find_identifiers
 from legal_rag.lexical import words_of
+from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checkpoint import Record
 from legal_rag.repeats import jaccard
 
@@ -35,6 +40,81 @@ N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band 
 NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 DATASET_NAMES: Final = (*SPLITS, PARQUET_FOLDER, DATASET_FILE)  # all that a dataset's folder holds of it
+
+MODEL_NAME: Final = "aucun (sommaires et titres)"  # in place of a model's, where questions are made without one
+
+# What ids are derived from: the same document, span and question have the same id, whenever and wherever.
+ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
+ENTITY_CHARS: Final = 400  # either side of the answer, in which names and dates are looked for
+MARGIN_CHARS: Final = 60  # beyond that, so that what begins or ends there is read whole
+MOST_ENTITIES: Final = 10
+
+CARD: Final = "README.md"
+REASONS: Final = {
+    "unreadable": "réponse illisible",
+    "ungrounded": "réponse absente du texte",
+    "not_french": "pas en français",
+    "wrong_form": "longueur, ou question sans « ? »",
+    "given_away": "réponse contenue dans la question",
+    "refers_to_text": "question qui parle « du texte »",
+    "names_no_matter": "question qui ne nomme pas la matière",
+    "not_retrieved": "question qui ne retrouve pas sa décision",
+    "no_summary": "ni sommaire ni titre",
+}
+CARD_TEXT: Final = """
+# Questions et réponses fondées sur des décisions
+
+Chaque réponse est le texte même de la décision : `answer` est `content[answer_span_start:answer_span_end]` du document
+`doc_id`. {origin} Les questions presque identiques ont été retirées (MinHash), et les
+parties `train`, `dev` et `test` n'ont aucun document en commun.
+
+| | |
+|---|---|
+{figures}
+
+## Documents sans question gardée
+
+| raison | documents |
+|---|---|
+{reasons}
+
+## Réglages
+
+| | |
+|---|---|
+{settings}
+"""
+
+BY_MODEL: Final = (
+    "La question est d'un modèle de langage ; elle a été vérifiée (français, longueur, renvoi au texte, matière "
+    "nommée), et ce qui n'atteint pas le seuil n'est pas gardé."
+)
+BY_SUMMARY: Final = (
+    "La question est le début du sommaire officiel de la décision, ou son titre, et la réponse la phrase qui en "
+    "reprend le plus de mots : de quoi essayer une évaluation, pas de quoi juger un moteur de recherche."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionReport:
+    """What a dataset came to, all runs in its folder together."""
+
+    folder: Path
+    model: str
+    corpus: str  # the source that the index names
+    settings: QuestionSettings
+    documents: int  # accepted, duplicates, rejected and failed add up to it
+    accepted: int  # rows
+    duplicates: int  # passed every check, but their question nearly repeats one before
+    rejected: dict[str, int]  # by reason
+    failed: dict[str, int]  # documents that the model failed on, by the kind of error; the next run tries them again
+    splits: dict[str, int]  # rows
+    replies: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None  # in dollars; None where a price is not known
+    mean_score: float | None  # of what passed; None if nothing did
+    seconds: float  # that documents took, added up: less than that has passed where several were under way
 
 
 class Written(NamedTuple):
@@ -110,6 +190,45 @@ def split_of(doc_id: str, seed: int) -> str:
             return split
         number -= share
     raise AssertionError("the shares are a hundred")
+
+
+def make_row(document: Document, question: str, span: tuple[int, int], **columns: Any) -> dict[str, Any]:
+    """Make a row; its answer is the document's own text.
+
+    Args:
+        document: The document.
+        question: The question.
+        span: Of the answer, in the document's text.
+        columns: `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
+    """
+    start, end = span
+    return {
+        "id": question_id(document.id, span, question),
+        "doc_id": document.id,
+        "question": question,
+        "answer": document.content[start:end],
+        "answer_span_start": start,
+        "answer_span_end": end,
+        "document_title": document.title,
+        "key_entities": key_entities(document.content, span),
+        **columns,
+    }
+
+
+def question_id(doc_id: str, span: tuple[int, int], question: str) -> str:
+    """Return the id of a question: UUID version 5 (RFC 9562) of document, span and question."""
+    return str(uuid.uuid5(ID_NAMESPACE, f"{doc_id}\n{span[0]}-{span[1]}\n{question}"))
+
+
+def key_entities(content: str, span: tuple[int, int]) -> list[str]:
+    """Return the decisions, articles and dates named around an answer, as the text writes them, in its order."""
+    start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
+    first = max(0, start - MARGIN_CHARS)
+    text = content[first : end + MARGIN_CHARS]
+    found = [(one.start, one.end) for one in find_identifiers(text)]
+    found += [(one.start, one.end) for one in find_dates(text)]
+    around = sorted(place for place in found if start - first <= place[0] and place[1] <= end - first)
+    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MOST_ENTITIES]
 
 
 class SeenQuestions:
@@ -221,3 +340,45 @@ def _put_in_place(scratch: Path, folder: Path) -> None:
     os.replace(scratch / "saved" / DATASET_FILE, folder / DATASET_FILE)
     sync(folder)
     shutil.rmtree(scratch)
+
+
+def write_card(report: QuestionReport) -> None:
+    """Write the card beside the data."""
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    files = [{"split": split, "path": f"{PARQUET_FOLDER}/{split}.parquet"} for split in report.splits]
+    header = DatasetCardData(
+        language="fr",
+        task_categories=["question-answering", "text-retrieval"],
+        configs=[{"config_name": "default", "data_files": files}],
+    )
+    reasons = [(REASONS.get(name, name), n) for name, n in report.rejected.items()]
+    reasons += [(f"le modèle a échoué ({name})", n) for name, n in report.failed.items()]
+    text = CARD_TEXT.format(
+        origin=BY_SUMMARY if report.model == MODEL_NAME else BY_MODEL,
+        figures=_table_rows(_figures(report)),
+        reasons=_table_rows([*reasons, ("question presque identique à une autre", report.duplicates)]),
+        settings=_table_rows((f"`{name}`", value) for name, value in vars(report.settings).items()),
+    )
+    write_whole(report.folder / CARD, str(DatasetCard(f"---\n{header}\n---\n{text}")))
+
+
+def _figures(report: QuestionReport) -> list[tuple[str, object]]:
+    return [
+        ("modèle", report.model),
+        ("corpus", report.corpus),
+        ("date", datetime.now(UTC).date().isoformat()),
+        ("documents", report.documents),
+        ("questions gardées", report.accepted),
+        *((f"partie `{split}`", n) for split, n in report.splits.items()),
+        ("score moyen de ce qui passe", "–" if report.mean_score is None else report.mean_score),
+        ("réponses du modèle", report.replies),
+        ("jetons lus", report.prompt_tokens),
+        ("jetons écrits", report.completion_tokens),
+        ("coût", "inconnu" if report.cost is None else f"{report.cost:.4f} $"),
+        ("durée cumulée", f"{report.seconds} s"),
+    ]
+
+
+def _table_rows(rows: Iterable[tuple[str, object]]) -> str:
+    return "\n".join(f"| {name} | {str(value).replace('|', '/')} |" for name, value in rows)

@@ -1,14 +1,15 @@
-"""Generating a dataset of questions: documents in, finished ones kept at once, the dataset written at the end.
-
-In: a Library, and a language model or none. Out: a folder with the dataset, and a report. Killed and called again, it
-goes on where it was: no model is asked again about a document that is finished.
-"""
+"""Generate a dataset of questions from a Library; finished documents are checkpointed, so a killed run resumes."""
 
 import contextlib
+import contextvars
 import functools
 import heapq
+import io
+import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -20,16 +21,23 @@ from legal_rag.library import Library
 from legal_rag.progress import progress
 from legal_rag.question_settings import WORKERS, QuestionSettings
 from legal_rag.questions import summaries
-from legal_rag.questions.card import CARD, write_card
 from legal_rag.questions.checkpoint import Checkpoint, Record, RecordMaker
-from legal_rag.questions.dataset import DATASET_NAMES, write_dataset
-from legal_rag.questions.report import QuestionReport, Totals
+from legal_rag.questions.dataset import (
+    CARD,
+    DATASET_NAMES,
+    MODEL_NAME,
+    QuestionReport,
+    write_card,
+    write_dataset,
+)
 
 if TYPE_CHECKING:
     import dspy
 
     from legal_rag.questions.pacing import Pace
     from legal_rag.retriever import Retriever
+
+logger = logging.getLogger(__name__)
 
 CHECKPOINT: Final = "progress.jsonl"
 THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
@@ -117,7 +125,38 @@ def draw(library: Library, limit: int | None, seed: int) -> list[tuple[str, str]
 
 def model_name(lm: "dspy.LM | None") -> str:
     """Return the name that rows give for a model."""
-    return summaries.MODEL_NAME if lm is None else str(lm.model)
+    return MODEL_NAME if lm is None else str(lm.model)
+
+
+class _Totals:
+    """Records added up."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.reasons: dict[str, Counter[str]] = {"rejected": Counter(), "failed": Counter()}
+        self.replies = self.prompt_tokens = self.completion_tokens = 0
+        self.seconds = self.scores = 0.0
+        self.cost: float | None = 0.0
+
+    def add(self, record: Record) -> None:
+        """Add a document's record."""
+        self.statuses[record.status] += 1
+        if record.status != "accepted":
+            self.reasons[record.status][record.reason] += 1
+        self.replies += record.replies
+        self.prompt_tokens += record.prompt_tokens
+        self.completion_tokens += record.completion_tokens
+        self.seconds += record.seconds
+        self.scores += record.row["score"] if record.row else 0.0
+        self.cost = None if self.cost is None or record.cost is None else self.cost + record.cost
+
+    def shown(self) -> dict[str, Any]:
+        """Return what a progress bar shows."""
+        shown: dict[str, Any] = {name: self.statuses[name] for name in ("accepted", "rejected")}
+        if self.statuses["failed"]:
+            shown["failed"] = self.statuses["failed"]
+        shown["tokens"] = self.prompt_tokens + self.completion_tokens
+        return {**shown, "cost": "unknown" if self.cost is None else f"${self.cost:.2f}"}
 
 
 class _Run:
@@ -125,7 +164,7 @@ class _Run:
 
     def __init__(self, todo: Iterator[str], checkpoint: Checkpoint, bar: Any) -> None:
         self._todo, self._checkpoint, self._bar = todo, checkpoint, bar
-        self._lock, self._totals = threading.Lock(), Totals()
+        self._lock, self._totals = threading.Lock(), _Totals()
 
     def make_all(self, make: RecordMaker, stopped: Callable[[], bool] = lambda: False) -> None:
         """Make and keep records until no document is left, or all is stopped."""
@@ -177,15 +216,39 @@ def _model_questions(
 
 
 def _run_in_threads(run: _Run, make: RecordMaker, pace: "Pace", n_threads: int, lm: "dspy.LM") -> None:
+    """Make all records in several threads, with this one's DSPy settings; whatever one thread fails of stops them all.
+
+    An interruption stops the pace and is raised when what is under way is done: it is paid for.
+    """
     import dspy
 
-    from legal_rag.questions.threads import run_in_threads
+    from legal_rag.questions.pacing import tuned_for_waiting
+
+    def work() -> None:
+        try:
+            run.make_all(make, lambda: pace.stopped)
+        except Exception as error:  # whatever it is, it is raised below
+            pace.stop(error)
 
     threading.Thread(target=_load_ahead, daemon=True).start()
-    try:
-        run_in_threads(lambda: run.make_all(make, lambda: pace.stopped), n_threads, pace)
-    except dspy.LMError as error:
-        raise _told(error, lm) from error
+    # Refine and BestOfN print each reply that they could not read.
+    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting(), ThreadPoolExecutor(n_threads) as pool:
+        try:
+            wait([pool.submit(contextvars.copy_context().run, work) for _ in range(n_threads)])
+        finally:
+            pace.stop()
+    if isinstance(pace.error, dspy.LMError):
+        raise _told(pace.error, lm) from pace.error
+    if pace.error is not None:
+        raise pace.error
+
+
+class _LogOut(io.TextIOBase):
+    """What is written to it goes to the log."""
+
+    def write(self, text: str) -> int:
+        logger.debug("%s", text)
+        return len(text)
 
 
 def _with_round_trip(
@@ -226,7 +289,7 @@ def _finish(
     folder: Path, records: Iterable[Record], settings: QuestionSettings, model: str, corpus: str
 ) -> QuestionReport:
     """Write dataset and card from the records of all documents."""
-    totals = Totals()
+    totals = _Totals()
 
     def added() -> Iterator[Record]:
         for record in records:

@@ -12,8 +12,8 @@ from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checkpoint import Record, RecordMaker
 from legal_rag.questions.checks import judge, tidy
+from legal_rag.questions.dataset import make_row
 from legal_rag.questions.pacing import Account, Pace, paced
-from legal_rag.questions.rows import make_row
 from legal_rag.questions.windows import window_of
 from legal_rag.questions.writer import Writer, prompt_hash
 

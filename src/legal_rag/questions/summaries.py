@@ -12,10 +12,9 @@ from legal_rag.lexical import words_of
 from legal_rag.library import Library
 from legal_rag.questions.checkpoint import Record
 from legal_rag.questions.checks import tidy
-from legal_rag.questions.rows import make_row
+from legal_rag.questions.dataset import MODEL_NAME, make_row
 from legal_rag.sentences import split_sentences, without_blanks
 
-MODEL_NAME = "aucun (sommaires et titres)"
 QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
 ANSWER_CHARS = 400
 MIN_WORDS = 3  # content words, for a query to say anything
