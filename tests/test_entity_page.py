@@ -13,14 +13,13 @@ from itertools import combinations, islice
 import pytest
 from support.headless_browser import HeadlessBrowser
 
-from legal_rag.extraction import view
+from legal_rag.extraction import pages
 from legal_rag.extraction.classes import CLASSES
 from legal_rag.extraction.entities import ExtractionResult, rule_entity
-from legal_rag.extraction.labels import LABELS, colours
 from legal_rag.extraction.outputs import OutputItem, write_outputs
-from legal_rag.extraction.page import Link, page_parts, safe_json
+from legal_rag.extraction.pages import LABELS, Link, colours, page_parts, view_entities
 from legal_rag.extraction.store import ExtractionStore, Recipe
-from legal_rag.extraction.view import view_entities
+from legal_rag.html_pages import safe_json
 from legal_rag.library import Library
 
 ATTACKS = [
@@ -247,8 +246,8 @@ def test_colours_of_one_schema_can_be_told_apart(mode):
 
 def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(view.webbrowser, "open", opened.append)
-    monkeypatch.setattr(view, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
+    monkeypatch.setattr(pages, "mkdtemp", lambda prefix: str(tmp_path))
     result = ExtractionResult(doc_name="contrat", extractions=[entity("3 mars 2021", 0, 11)])
     page = view_entities([result], docs=[{"name": "contrat", "text": "3 mars 2021, à Lyon"}])
     assert page == tmp_path / "entities.html"
@@ -263,7 +262,7 @@ def test_a_result_without_its_text_is_refused():
 
 def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(view.webbrowser, "open", opened.append)
+    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
     write_outputs(tmp_path, [NESTED_ITEM])
     assert view_entities(tmp_path, "a b/é#") == tmp_path / "entities.html"
     assert opened == [f"{(tmp_path / 'entities.html').as_uri()}#a%20b%2F%C3%A9%23"]
@@ -276,7 +275,7 @@ def test_a_folder_without_entities_is_refused(tmp_path):
 
 @pytest.fixture
 def notebook(monkeypatch):
-    monkeypatch.setattr(view, "in_notebook", lambda: True)
+    monkeypatch.setattr(pages, "in_notebook", lambda: True)
 
 
 def framed(html):
@@ -544,7 +543,7 @@ def test_dark_mode_has_the_dark_colours(opened):
 
 @pytest.mark.slow
 def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr(view, "in_notebook", lambda: True)
+    monkeypatch.setattr(pages, "in_notebook", lambda: True)
     host = tmp_path / "host.html"
     host.write_text(
         f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()]).data}", "utf-8"

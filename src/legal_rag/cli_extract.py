@@ -65,7 +65,7 @@ def extract_command(
         click.echo(f"{report.entities} entities in {report.documents} documents: {Path(report.files[0]).parent}")
     tell_losses(report)
     if view:
-        from legal_rag.extraction.view import view_entities
+        from legal_rag.extraction.pages import view_entities
 
         view_entities(Path(report.files[0]).parent)
     return 1 if report.failed else 0

@@ -19,7 +19,7 @@ _HOMES = {
     "on_demand_extract": "engine",
     "run_batch_extraction": "engine",
     "run_extraction": "engine",
-    "view_entities": "view",
+    "view_entities": "pages",
 }
 __all__ = sorted(_HOMES)
 
@@ -35,6 +35,6 @@ if TYPE_CHECKING:
     from legal_rag.extraction.schemas import get_schema as get_schema
     from legal_rag.extraction.settings import ExtractionSettings as ExtractionSettings
     from legal_rag.extraction.store import ExtractionStore as ExtractionStore
-    from legal_rag.extraction.view import view_entities as view_entities
+    from legal_rag.extraction.pages import view_entities as view_entities
 else:
     __getattr__ = lazy_exports(__name__, _HOMES)

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.page import OutputItem, index_parts
-from legal_rag.extraction.paging import write_pages, write_parts
+from legal_rag.extraction.pages import JSONL, PAGE, OutputItem, index_parts, write_pages, write_parts
 from legal_rag.folders import beside, locked, put_in_place, sync
 from legal_rag.html_pages import plain_json
 
 __all__ = ["OutputItem", "build_enriched_context", "format_extraction_index", "write_outputs"]
 
-JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
+JSON, INDEX = "entities.json", "extraction_index.txt"
 PAGES = "entities_pages"  # folder for the pages of more documents than one page holds
 
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
