@@ -41,9 +41,9 @@ def entity(text, start, end, name="date", **attributes):
     return rule_entity(name, text, start, end, **attributes)
 
 
-def hostile_items():
+def hostile_items(*attacks):
     items = []
-    for attack in ATTACKS:
+    for attack in attacks or ATTACKS:
         text = f"Avant {attack} après 😀 fin."
         found = [
             entity(text, 6, 6 + len(attack), attack, **{attack: attack}),
@@ -105,40 +105,31 @@ class Page(HTMLParser):
         return [(one, json.loads(text)) for one, text in zip(attributes, self.scripts, strict=True) if "data-id" in one]
 
 
-def page_of(items):
-    return Page("".join(page_parts(items)))
+def style_of(text):
+    return text.partition("<style>")[2].partition("</style>")[0]
 
 
-def test_a_hostile_document_adds_no_tag_to_its_page():
-    def tags(items):
-        return [tag for tag, attrs in page_of(items).tags if "data-id" not in attrs]
-
-    assert tags(hostile_items()) == tags([])
-
-
-def test_no_tag_of_a_page_has_a_handler_or_an_address_elsewhere():
-    for _, attributes in page_of(hostile_items()).tags:
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_document_is_nothing_but_data(attack, tmp_path):
+    items = hostile_items(attack)
+    text = "".join(page_parts(items, note=attack))
+    page = Page(text)
+    harmless = Page("".join(page_parts([], note="Une note")))
+    assert [tag for tag, attrs in page.tags if "data-id" not in attrs] == [tag for tag, _ in harmless.tags]
+    for _, attributes in page.tags:
         assert not {name for name in attributes if name.startswith("on") or name in ("src", "style", "srcdoc", "href")}
-
-
-def test_hostile_documents_are_in_their_page_as_they_are():
-    items = hostile_items()
-    blocks = page_of(items).blocks()
+    blocks = page.blocks()
     assert [(one["data-id"], one["data-title"], data["text"]) for one, data in blocks] == [item[:3] for item in items]
-    assert blocks[0][1]["entities"] == [[ATTACKS[0], 6, 6 + len(ATTACKS[0]), [[ATTACKS[0], ATTACKS[0]]], "rules"]]
+    assert blocks[0][1]["entities"] == [[attack, 6, 6 + len(attack), [[attack, attack]], "rules"]]
+
+    write_outputs(tmp_path, items * 300)
+    index = Page((tmp_path / "entities.html").read_text("utf-8"))
+    assert [attrs["href"][-9:] for tag, attrs in index.tags if tag == "a"] == ["0001.html", "0002.html"]
+    assert [tag for tag, _ in index.tags if tag in ("script", "img", "svg", "iframe")] == ["script"] * 3
+    assert json.loads(index.scripts[0])[0][:2] == [attack, attack]
 
 
-def test_hostile_titles_add_no_tag_to_the_index_page(tmp_path):
-    items = hostile_items() * 25
-    write_outputs(tmp_path, items)
-    page = Page((tmp_path / "entities.html").read_text("utf-8"))
-    assert [attrs["href"][-9:] for tag, attrs in page.tags if tag == "a"] == ["0001.html", "0002.html"]
-    assert len([tag for tag, _ in page.tags if tag == "script"]) == 3
-    assert not {"img", "svg", "iframe"} & {tag for tag, _ in page.tags}
-    assert [json.loads(text)[0][:2] for text in page.scripts[:1]] == [[ATTACKS[0], ATTACKS[0]]]
-
-
-def test_the_policy_lets_only_the_pages_own_script_and_style_through():
+def test_the_policy_stands_first_and_lets_only_the_pages_own_script_and_style_through():
     text = "".join(page_parts(hostile_items()))
     page = Page(text)
     (policy,) = [attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
@@ -147,14 +138,6 @@ def test_the_policy_lets_only_the_pages_own_script_and_style_through():
     ]
     sources = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*own)
     assert policy == f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
-
-
-def style_of(text):
-    return text.partition("<style>")[2].partition("</style>")[0]
-
-
-def test_the_policy_stands_before_anything_of_a_document():
-    text = "".join(page_parts(hostile_items(), note="Une note"))
     assert 0 < text.index("Content-Security-Policy") < text.index("<style>") < text.index("data-id=")
 
 
@@ -255,22 +238,12 @@ def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
     assert opened == [page.as_uri()]
 
 
-def test_a_result_without_its_text_is_refused():
-    with pytest.raises(ValueError, match=r"no text of 'contrat': pass docs="):
-        view_entities([ExtractionResult(doc_name="contrat")])
-
-
 def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(pages.webbrowser, "open", opened.append)
     write_outputs(tmp_path, [NESTED_ITEM])
     assert view_entities(tmp_path, "a b/é#") == tmp_path / "entities.html"
     assert opened == [f"{(tmp_path / 'entities.html').as_uri()}#a%20b%2F%C3%A9%23"]
-
-
-def test_a_folder_without_entities_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no entities\.html in .*: 'legal-rag extract' writes it"):
-        view_entities(str(tmp_path))
 
 
 @pytest.fixture
@@ -317,19 +290,23 @@ def test_a_notebook_shows_the_first_documents_and_says_so():
     assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html.data
 
 
-@pytest.mark.usefixtures("notebook")
-def test_a_notebook_tells_that_a_document_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no entities\.jsonl in"):
-        view_entities(tmp_path)
-    write_outputs(tmp_path, [NESTED_ITEM])
-    with pytest.raises(LookupError, match="no document 'JURI-9' among those extracted"):
-        view_entities(tmp_path, "JURI-9")
+RESULT = ExtractionResult(doc_name="contrat")
 
 
-@pytest.mark.usefixtures("notebook")
-def test_a_hostile_document_cannot_leave_its_frame():
-    (tag,) = [tag for tag, _ in Page(view_entities(hostile_items()).data).tags if tag != "div"]
-    assert tag == "iframe"
+@pytest.mark.parametrize(
+    ("shown", "in_notebook", "error", "message"),
+    [
+        ([RESULT], False, ValueError, r"no text of 'contrat': pass docs="),
+        ("empty", False, FileNotFoundError, r"no entities\.html in .*: 'legal-rag extract' writes it"),
+        ("empty", True, FileNotFoundError, r"no entities\.jsonl in"),
+        ("one", True, LookupError, "no document 'JURI-9' among those extracted"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(shown, in_notebook, error, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "in_notebook", lambda: in_notebook)
+    write_outputs(tmp_path / "one", [NESTED_ITEM])
+    with pytest.raises(error, match=message):
+        view_entities(tmp_path / shown if isinstance(shown, str) else shown, "JURI-9" if shown == "one" else None)
 
 
 @pytest.fixture(scope="module")
@@ -379,6 +356,14 @@ def test_nothing_of_a_hostile_document_runs(browser, tmp_path):
     assert browser.run("document.querySelectorAll('img, svg, iframe').length") == 0
     assert quiet(browser, address)
 
+    write_outputs(tmp_path, hostile_items() * 25)  # on two pages
+    browser.forget()
+    browser.open(address)
+    browser.type_into("#document-query", "alert")
+    browser.wait_for("document.querySelectorAll('#document-list a').length > 0")
+    assert browser.texts("#document-list bdi")[0] == ATTACKS[0]
+    assert (browser.messages, browser.alerts) == ([], [])
+
 
 @pytest.mark.slow
 def test_a_script_that_got_into_the_page_would_not_run(browser, tmp_path):
@@ -392,17 +377,6 @@ def test_a_script_that_got_into_the_page_would_not_run(browser, tmp_path):
     assert browser.alerts == []
     assert browser.run("getComputedStyle(document.body).display") == "flex"
     assert len([one for one in browser.messages if "Content Security Policy" in one]) >= 3
-
-
-@pytest.mark.slow
-def test_hostile_titles_run_nothing_on_the_index_page(browser, tmp_path):
-    write_outputs(tmp_path, hostile_items() * 25)
-    browser.forget()
-    browser.open((tmp_path / "entities.html").as_uri())
-    browser.type_into("#document-query", "alert")
-    browser.wait_for("document.querySelectorAll('#document-list a').length > 0")
-    assert browser.texts("#document-list bdi")[0] == ATTACKS[0]
-    assert (browser.messages, browser.alerts) == ([], [])
 
 
 @pytest.mark.slow

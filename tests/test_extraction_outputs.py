@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from legal_rag.extraction import paging
+from legal_rag.extraction import pages as page_module
 from legal_rag.extraction.entities import ExtractionResult, rule_entity
 from legal_rag.extraction.outputs import OutputItem, build_enriched_context, format_extraction_index, write_outputs
 from legal_rag.extraction.rules import find_entities
@@ -239,7 +239,7 @@ def test_at_each_moment_the_index_page_names_pages_that_are_there(tmp_path, monk
 
 
 def test_a_page_ends_before_its_texts_are_too_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(paging, "PAGE_CHARACTERS", 10)
+    monkeypatch.setattr(page_module, "PAGE_CHARACTERS", 10)
     items = [OutputItem(name, "", text, []) for name, text in (("a", "x" * 30), ("b", "x" * 5), ("c", "x" * 5))]
     written(tmp_path, items)
     (folder,) = (tmp_path / "entities_pages").iterdir()
@@ -251,7 +251,7 @@ def test_a_page_ends_before_its_texts_are_too_long(tmp_path, monkeypatch):
 
 
 def test_above_a_number_the_index_page_does_without_every_title(tmp_path, monkeypatch):
-    monkeypatch.setattr(paging, "LISTED_DOCUMENTS", 600)
+    monkeypatch.setattr(page_module, "LISTED_DOCUMENTS", 600)
     written(tmp_path, many(1001))
     index = (tmp_path / "entities.html").read_text("utf-8")
     assert "Titre 500" in index

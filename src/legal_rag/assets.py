@@ -223,9 +223,15 @@ def _session() -> "Session":
     import requests
     from urllib3.util import Retry
 
-    statuses = (429, 500, 502, 503, 504)
-    waits = {"backoff_factor": 0.2, "respect_retry_after_header": False}  # a server could ask for hours
-    retry = Retry(SERVER_RETRIES, connect=0, read=0, status_forcelist=statuses, raise_on_status=False, **waits)
+    retry = Retry(
+        SERVER_RETRIES,
+        connect=0,
+        read=0,
+        status_forcelist=(429, 500, 502, 503, 504),
+        raise_on_status=False,
+        backoff_factor=0.2,  # seconds
+        respect_retry_after_header=False,  # a server could ask for hours
+    )
     session = requests.Session()
     for scheme in ("http://", "https://"):
         session.mount(scheme, requests.adapters.HTTPAdapter(max_retries=retry))

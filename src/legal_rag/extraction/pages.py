@@ -218,7 +218,7 @@ def write_pages(folder: Path, items: Iterable[OutputItem], index_address: str) -
         listed: list[tuple[str, str, int]] = []
         parts = page_parts(_page_of(ahead, listed), _links(number, ahead, index_address))
         write_parts(folder / _name(number), parts)
-        rows.append(_row(number, listed))
+        rows.append(_index_row(number, listed))
         if ahead.taken > LISTED_DOCUMENTS:
             rows = [row._replace(listed=[]) for row in rows]
     return rows
@@ -271,7 +271,7 @@ def _links(number: int, ahead: _Ahead, index_address: str) -> Iterator[Link]:
         yield Link(_name(number + 1), "Page suivante")
 
 
-def _row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
+def _index_row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
     first, last = [title or doc_id for doc_id, title, _ in listed[:1] + listed[-1:]] or ["", ""]
     return IndexRow(_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
 
