@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from legal_rag.extraction.entities import ExtractionResult as ExtractionResult
     from legal_rag.extraction.outputs import build_enriched_context as build_enriched_context
     from legal_rag.extraction.outputs import format_extraction_index as format_extraction_index
+    from legal_rag.extraction.pages import view_entities as view_entities
     from legal_rag.extraction.schemas import Schema as Schema
     from legal_rag.extraction.schemas import get_schema as get_schema
     from legal_rag.extraction.settings import ExtractionSettings as ExtractionSettings
     from legal_rag.extraction.store import ExtractionStore as ExtractionStore
-    from legal_rag.extraction.pages import view_entities as view_entities
 else:
     __getattr__ = lazy_exports(__name__, _HOMES)
