@@ -196,12 +196,6 @@ def test_replies_of_megabytes_are_read_in_linear_time(reply):
     assert prose_of(reply) in (reply.strip(), "")
 
 
-@pytest.mark.parametrize("name", ["modal", "e2b"])
-def test_an_environment_that_does_not_start_is_one_clear_line(ask, name):
-    with pytest.raises(ValueError, match=f"l'environnement « {name} » n'a pas pu démarrer"):
-        ask(root_model(["FINAL(1)"]), settings=DeepReadSettings(plan="rlm", environment=name))
-
-
 def test_an_unnamed_attempt_under_other_limits_is_begun_anew(ask, tmp_path):
     assert ask(root_model(["n = 1", Reply(status=500)]), unfinished=tmp_path).status == "model_failed"
     assert ask(root_model(["FINAL(9)"]), unfinished=tmp_path, settings=SHORT).answer == "9"

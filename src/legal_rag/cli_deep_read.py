@@ -19,7 +19,7 @@ from legal_rag.cli_ask import (
     write_page,
 )
 from legal_rag.cli_options import model_options, open_library, place_options, print_json, trust_option
-from legal_rag.deep_read.settings import DeepReadSettings, EnvironmentName, PlanName
+from legal_rag.deep_read.settings import DeepReadSettings, PlanName
 from legal_rag.run_lines import line_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULTS = DeepReadSettings()
 UNFINISHED = "unfinished"  # folder of the traces of runs that were killed, or came to a limit
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
-SETTINGS = ("plan", "environment", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
+SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
 MODEL_SETTINGS = ("model", "api_key", "api_base")
 
 
@@ -44,13 +44,6 @@ MODEL_SETTINGS = ("model", "api_key", "api_base")
 @click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan, show_default=True)
 @click.option("--map-documents", type=int, default=DEFAULTS.map_documents, show_default=True, help="Of plan 'map'.")
 @click.option("--workers", type=int, default=DEFAULTS.workers, show_default=True, help="Questions asked at once.")
-@click.option(
-    "--environment",
-    type=click.Choice(get_args(EnvironmentName)),
-    default=DEFAULTS.environment,
-    show_default=True,
-    help="Where programs run.",
-)
 @click.option("--accept-no-walls", is_flag=True, help="Run programs where this system cannot contain them.")
 @click.option("--trace", metavar="FILE", help="Keep how it went; an unfinished run in FILE is gone on with.")
 @click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")

@@ -76,7 +76,6 @@ def _setup(work: Work, trace: Path | None, description: str, context: str) -> "R
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
         logger=logger,
-        environment=settings.environment,
         limits=settings.limits,
         accept_no_walls=settings.accept_no_walls,
         max_depth=settings.max_depth,

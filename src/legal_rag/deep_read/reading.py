@@ -15,7 +15,7 @@ from legal_rag.deep_read.by_documents import read_by_documents
 from legal_rag.deep_read.by_programs import NO_PROGRAM, read_by_programs
 from legal_rag.deep_read.models import Meter, MeteredModel
 from legal_rag.deep_read.replay import OtherRunError
-from legal_rag.deep_read.settings import SANDBOX, DeepReadSettings
+from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.deep_read.work import SandboxRefusedError, Work, journal_of
 from legal_rag.prediction import Event, Prediction
 from legal_rag.run_log import RunLog
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SETTINGS = DeepReadSettings()
 CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
-CANNOT_START = "L'environnement « {} » n'a pas pu démarrer"
 
 
 def deep_read(
@@ -115,6 +114,5 @@ def _read(work: Work, trace: Path | None) -> Prediction:
     except SandboxRefusedError as error:
         if plan == "rlm":
             raise ValueError(str(error)) from error
-        where = work.settings.environment
-        return read_by_documents(work, trace, CANNOT_RUN if where == SANDBOX else CANNOT_START.format(where))
+        return read_by_documents(work, trace, CANNOT_RUN)
     return prediction or read_by_documents(work, trace, NO_PROGRAM)

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from rlm import RLM
-from rlm.core.types import CodeBlock, REPLResult, RLMIteration
+from rlm.core.types import CodeBlock, REPLResult, RLMIteration, UsageSummary
 from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
@@ -21,16 +21,13 @@ from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.deep_read.asking_texts import error_text
 from legal_rag.deep_read.code_reading import code_blocks, prose_of
-from legal_rag.deep_read.environment import SandboxEnvironment
+from legal_rag.deep_read.environment import SandboxEnvironment, usage_of
 from legal_rag.deep_read.models import Message, Meter, ModelReply
 from legal_rag.deep_read.replay import OtherRunError
-from legal_rag.deep_read.rlm_places import ChatModel, ModelClient, elsewhere
 from legal_rag.deep_read.sandbox import Limits
-from legal_rag.deep_read.settings import SANDBOX
 from legal_rag.deep_read.sub_calls import RecordingModel
 from legal_rag.failures import reason_in_french
 
-CONTAINERS = ("docker", "modal", "prime", "daytona", "e2b")  # rlms' own; programs there have the context, no functions
 MOST_ERRORS = 5  # turns in a row without a program that runs
 NO_CODE = "Votre réponse ne contient aucun programme. Écrivez un bloc ```repl … ``` ; finissez par FINAL(réponse)."
 LAST_TURN = (
@@ -40,6 +37,17 @@ LAST_TURN = (
 
 
 logger = logging.getLogger(__name__)
+
+
+class ChatModel(Protocol):
+    """A model that answers conversations."""
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+
+    def chat(self, messages: Sequence[Message]) -> ModelReply:
+        """Return the reply to a conversation, or raise what the model's client raises, or BudgetExceededError."""
 
 
 class RootModelError(Exception):
@@ -62,7 +70,6 @@ class RunSetup:
     descriptions: Mapping[str, str]  # of the functions, by name, for the model
     prompt: str  # the system prompt, with rlms' place for the functions
     logger: RLMLogger | None = None
-    environment: str = SANDBOX
     limits: Limits = field(default_factory=Limits)
     accept_no_walls: bool = False
     max_depth: int = 1  # of deep reads within deep reads; 1 allows none
@@ -138,13 +145,13 @@ class SandboxedRLM(RLM):
         super().__init__(
             backend="openai",
             backend_kwargs={"model_name": setup.root.name},
-            environment=setup.environment,
+            environment="sandbox",  # named in the trace; `_spawn_completion_context` starts it
             depth=0,
             max_depth=1,
             max_iterations=setup.meter.budget.steps,
             max_errors=MOST_ERRORS,
             custom_system_prompt=setup.prompt,
-            custom_tools=tools if setup.environment == SANDBOX else None,
+            custom_tools=tools,
             logger=setup.logger if depth == 0 else None,
         )
         self._setup, self._outcome, self._level = setup, outcome, depth
@@ -159,11 +166,7 @@ class SandboxedRLM(RLM):
 
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
-        setup, client = self._setup, ModelClient(self._setup.root, self._setup.meter)
-        if setup.environment != SANDBOX:
-            with elsewhere(setup.environment, client, setup.sub, setup.meter, prompt) as place:
-                yield client, place
-            return
+        setup = self._setup
         self._place = SandboxEnvironment(
             setup.functions,
             {**setup.values, "context": prompt},
@@ -174,7 +177,7 @@ class SandboxedRLM(RLM):
             accept_no_walls=setup.accept_no_walls,
         )
         try:
-            yield client, self._place
+            yield self, self._place  # rlms asks its handler for the usage alone, as `_chat` asks the model
         finally:
             self._place.cleanup()
 
@@ -196,6 +199,10 @@ class SandboxedRLM(RLM):
             raise
         iteration.iteration_time = time.perf_counter() - started
         return iteration
+
+    def get_usage_summary(self) -> UsageSummary:
+        """Return the usage of the run so far, in the form that rlms keeps it in."""
+        return usage_of(self._setup.meter.usage, self._setup.root.name)
 
     def _chat(self, messages: Sequence[Message]) -> ModelReply:
         try:

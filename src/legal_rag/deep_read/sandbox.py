@@ -34,7 +34,7 @@ from legal_rag.deep_read.sandbox_walls import Walls, walls, walls_of
 __all__ = ["Limits", "Sandbox", "SandboxResult", "Walls", "walls"]
 MOST_CODE = 200_000  # characters of one program
 LOST = "les variables sont perdues, le prochain programme repart de zéro"
-WINDOWS = "refusé : sous Windows il n'y a pas de bac à sable ; l'environnement « docker » ou WSL y suppléent"
+WINDOWS = "refusé : sous Windows il n'y a pas de bac à sable ; WSL y supplée, --plan map lit sans programme"
 
 
 @dataclass(frozen=True)

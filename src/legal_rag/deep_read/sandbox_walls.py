@@ -44,7 +44,7 @@ class Walls:
         return (
             f"refusé : sur ce système ({self.system}), le bac à sable n'a pas tous ses murs ; il manque : "
             f"{' ; '.join(self.missing)}. Un programme écrit par un modèle pourrait lire vos fichiers ou joindre le "
-            "réseau. Pour l'accepter : accept_no_walls=True ; sinon, l'environnement « docker »."
+            "réseau. Pour l'accepter : accept_no_walls=True ; sinon, --plan map lit sans programme."
         )
 
 
