@@ -7,11 +7,11 @@ import time
 import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index
-from legal_rag.reading_window import READ_CHARS
 from legal_rag.retriever import build_retriever
 from legal_rag.run_log import RunLog
 from legal_rag.tool_arguments import resolve_id, text_of, whole_number
 from legal_rag.tools import build_tools
+from legal_rag.windows import READ_CHARS
 
 ID = "JURITEXT000007022836"
 LONG = "LEGITEXT000000000002"

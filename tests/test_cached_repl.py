@@ -119,7 +119,7 @@ def test_searches_are_kept_up_to_a_hundred(repl):
 
 
 def test_replies_of_the_model_are_kept_up_to_two_hundred(corpus):
-    model = Model()
+    model = Model(lambda prompt: '{"pertinent": false}' if "Oui ?" in prompt else prompt.upper())
     repl = CachedCorpusREPL(corpus, model)
     assert repl.llm_query_batched([f"q{n}" for n in range(205)]) == [f"Q{n}" for n in range(205)]
     assert repl.cache_info["replies"] == (0, 205, 200, 200)

@@ -1,5 +1,7 @@
 """What is run of a root model's reply, and what an answer rests on."""
 
+import json
+
 import pytest
 
 from legal_rag.deep_read.answer_texts import answer_text
@@ -87,6 +89,7 @@ def test_a_value_of_any_depth_is_written():
     assert "fond" in answer_text(value)
 
 
+ACCENTS = "Dès l'été, l'électrice âgée évincée, réintégrée à l'épreuve, a témoigné très tôt à l'audience."
 LONG = "Le candidat doit déposer son compte de campagne dans les deux mois qui suivent l'élection."
 
 
@@ -101,6 +104,7 @@ LONG = "Le candidat doit déposer son compte de campagne dans les deux mois qui 
         (LONG, ["FINAL(llm_query(q))"], [LONG], False),
         (f"Réponse : {LONG}", ["FINAL('Réponse : ' + r)"], [LONG], False),
         (LONG[10:50], ["FINAL(r[10:50])"], [LONG], False),
+        (f"Réponse : {ACCENTS}", ["FINAL('Réponse : ' + r)"], [json.dumps({"reponse": ACCENTS})], False),
         ("", ["FINAL('')"], [], False),
         ("A, B, C et vingt-sept autres", ["FINAL(', '.join(x))", "(((("], ["oui"], True),
     ],

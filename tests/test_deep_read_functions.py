@@ -2,15 +2,16 @@
 
 import inspect
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
 from support.indexed_corpora import indexed, indexed_sample
 
-from legal_rag.deep_read.asking_texts import NO_ANSWER
 from legal_rag.deep_read.function_base import MOST_EVENTS, MOST_READ, MOST_SEEN
 from legal_rag.deep_read.function_texts import describe_functions
 from legal_rag.deep_read.functions import FUNCTION_NAMES, LazyIds, MultiDocREPL, create_multi_doc_env
+from legal_rag.deep_read.plan.prompts import UNVERIFIED
 from legal_rag.deep_read.sandbox import Sandbox
 from legal_rag.retriever import Retriever
 from legal_rag.run_log import RunLog
@@ -43,6 +44,11 @@ class Model:
     def query(self, prompt):
         self.prompts.append(prompt)
         return self._answer(prompt)
+
+
+def replying(answer, *quotes):
+    """Return what a model says of a document it was asked about."""
+    return json.dumps({"pertinent": True, "reponse": answer, "citations": quotes})
 
 
 # --- naming documents
@@ -360,10 +366,14 @@ def test_without_a_model_what_asks_one_says_so(repl):
             call()
 
 
-def test_a_document_is_asked_about_whole(corpus, rows):
-    model = Model(lambda prompt: "Rejet." if rows[SOCIAL]["content"][-40:].strip() in prompt else NO_ANSWER)
+def test_a_document_is_asked_about_whole_and_its_quotation_is_verified(corpus, rows):
+    content = rows[SOCIAL]["content"]
+    last = content.strip().splitlines()[-1].strip()
+    model = Model(lambda prompt: replying("Rejet.", last) if content[-40:].strip() in prompt else "Rejet.")
     repl = MultiDocREPL(corpus, model)
-    assert repl.ask_about_document("Quelle solution ?", "01-43.927") == "Rejet."
+    answer = repl.ask_about_document("Quelle solution ?", "01-43.927")
+    said, doc_id, start, end = re.fullmatch(r"(.*) : « .* » \[Source: (\w+), chars (\d+)-(\d+)\]", answer).groups()
+    assert (said, doc_id, content[int(start) : int(end)].strip(" .")) == ("Rejet", SOCIAL, last.strip(" ."))
     assert list(repl.log.documents) == [SOCIAL]
     with pytest.raises(LookupError, match="plus proche"):
         repl.ask_about_document("Quelle solution ?", "FICTIF99")
@@ -372,11 +382,12 @@ def test_a_document_is_asked_about_whole(corpus, rows):
 
 
 def test_several_documents_are_asked_by_their_ids(corpus):
-    model = Model(lambda prompt: next(word for word in prompt.split() if word.startswith("FICTIF")))
+    model = Model(lambda prompt: replying(next(word for word in prompt.split() if word.startswith("FICTIF"))))
     repl = MultiDocREPL(corpus, model, workers=3)
     asked = ["FICTIF0210-0", "FICTIF0101", "FICTIF99", {"doc_id": "FICTIF0102"}]
     answers = repl.ask_across_documents("Qui ?", asked)
     assert list(answers) == ["FICTIF0210", "FICTIF0101", "FICTIF99", "FICTIF0102"]
+    assert answers["FICTIF0102"] == f"FICTIF0102\n{UNVERIFIED}"
     assert answers["FICTIF99"].startswith(
         "Erreur : Aucune décision pour « FICTIF99 » (forme attendue : « identifiant-numéro », par exemple "
         "« JURITEXT000007022836-0 »). Identifiant le plus proche : « FICTIF0"
@@ -453,7 +464,7 @@ def test_the_ids_of_a_large_corpus_are_read_as_they_are_asked_for():
 
 
 def test_programs_in_the_sandbox_call_the_functions(corpus, rows):
-    env = create_multi_doc_env(corpus, Model())
+    env = create_multi_doc_env(corpus, Model(lambda prompt: replying("oui")))
     code = """
 found = grep_corpus("inéligible", max_docs=None)
 print(found.complete, found.total, len(found))
@@ -477,7 +488,7 @@ except LookupError as error:
     assert lines[0] == f"True 60 {len(matching)}"
     assert lines[1] == str(sorted(rows[one]["number"] for one in matching)[:2])
     assert lines[2:4] == ["False 60 60", "True"]
-    assert lines[4] == str(dict.fromkeys(matching[:2], "oui"))
+    assert lines[4] == str(dict.fromkeys(matching[:2], f"oui\n{UNVERIFIED}"))
     assert "Identifiant le plus proche" in lines[5]
 
 

@@ -1,8 +1,8 @@
-"""The plan without code: documents answer one by one with quotations, and one answer is written of what stands."""
+"""Map-reduce: documents answer one by one with quotations, and one answer is written from those that stand."""
 
 import re
 import threading
-from itertools import islice, pairwise
+from itertools import islice
 
 import pytest
 from support.plan_models import (
@@ -27,13 +27,12 @@ from support.plan_models import (
 from legal_rag.citations import CitationEnricher
 from legal_rag.corpus import read_documents
 from legal_rag.deep_read.models import SubCallError
-from legal_rag.deep_read.plan import PlanSettings, run_plan
-from legal_rag.deep_read.plan.replies import MOST_QUOTES, read_reply
-from legal_rag.deep_read.plan.windows import windows_of
+from legal_rag.deep_read.plan import MapReduceSettings, map_reduce
+from legal_rag.deep_read.plan.mapping import MOST_QUOTES, read_reply
 from legal_rag.evidence import NO_PASSAGE
 from legal_rag.sentences import split_sentences
 
-# --- the whole plan
+# --- the whole run
 
 
 def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
@@ -66,13 +65,13 @@ def test_no_document_is_an_abstention():
 
 def test_a_document_named_twice_is_read_once():
     sub = Model()
-    run_plan(QUESTION, ["a", "a", "a"], library=ELECTIONS, root=Model(), sub=sub)
+    map_reduce(QUESTION, ["a", "a", "a"], library=ELECTIONS, root=Model(), sub=sub)
     assert len(sub.prompts) == 1
 
 
 def test_a_document_that_is_gone_is_told_and_the_others_are_read():
     library = Decisions(a=campaign("A..."))
-    result = run_plan(QUESTION, ["a", "partie"], library=library, root=Model(), sub=Model())
+    result = map_reduce(QUESTION, ["a", "partie"], library=library, root=Model(), sub=Model())
     assert result.failed == {"partie": "document absent du corpus"}
     assert result.read == ("a",)
     assert result.notice == "1 décision n'a pas pu être lue (partie)"
@@ -85,7 +84,7 @@ def test_no_workers_are_refused():
 
 def test_an_empty_question_is_refused():
     with pytest.raises(ValueError, match="the question is empty"):
-        run_plan(" \n", ["a"], library=ELECTIONS, root=Model(), sub=Model())
+        map_reduce(" \n", ["a"], library=ELECTIONS, root=Model(), sub=Model())
 
 
 def test_the_result_is_the_same_whatever_the_order_of_the_threads():
@@ -125,7 +124,9 @@ def test_a_library_is_read_and_every_citation_holds(tiny_library):
 
     ids = list(tiny_library)
     with_it = [one.id for one in tiny_library.documents() if "compte de campagne" in one.content]
-    result = run_plan(QUESTION, ids, library=tiny_library, root=Model(one_sentence_each), sub=Model(quoting_campaigns))
+    result = map_reduce(
+        QUESTION, ids, library=tiny_library, root=Model(one_sentence_each), sub=Model(quoting_campaigns)
+    )
     assert (result.read, [one.doc_id for one in result.verified]) == (tuple(ids), with_it)
     assert len(with_it) > 1
     checked = CitationEnricher(tiny_library).enrich(result.text, read=result.read)
@@ -154,51 +155,12 @@ def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
     assert [library[one.doc_id].content[one.char_start : one.char_end] for one in cited] == [one.quote for one in cited]
 
 
-# --- windows
+# --- long documents
 
 
 LONG = "\n".join(
     f"Considérant que le moyen n° {number} ; qu'il n'est pas fondé. Il y a lieu de l'écarter." for number in range(400)
 )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [LONG, "mot " * 9000, "x" * 30_000, "\n" * 30_000 + "fin", "Fin. " + "é" * 9000 + "\n\nFin." * 2000],
-    ids=len,
-)
-@pytest.mark.parametrize(("most", "overlap"), [(16_000, 400), (1000, 250), (1000, 0), (7, 1)])
-def test_windows_show_every_character_and_overlap(text, most, overlap):
-    windows = windows_of(text, most, overlap)
-    assert windows[0][0] == 0
-    assert windows[-1][1] == len(text)
-    assert all(end - start <= most for start, end in windows)
-    shared = [before[1] - after[0] for before, after in pairwise(windows)]
-    assert all(overlap <= one <= 2 * overlap for one in shared)
-    assert len(windows) <= 2 + 2 * len(text) / (most - 2 * overlap)
-
-
-def test_windows_end_at_lines_and_begin_at_sentences():
-    windows = windows_of(LONG, 4000, 300)
-    assert len(windows) == 9
-    assert all(LONG[end - 1] == "\n" for _, end in windows[:-1])
-    assert all(LONG[start:].startswith(("Considérant", "qu'il", "Il y a")) for start, _ in windows)
-
-
-def test_a_part_of_a_text_is_cut_alone():
-    windows = windows_of(LONG, 2000, 100, (5000, 9000))
-    assert (windows[0][0], windows[-1][1]) == (5000, 9000)
-
-
-@pytest.mark.parametrize("text", ["", "  \n\t "])
-def test_a_blank_text_has_no_window(text):
-    assert windows_of(text, 100, 10) == []
-
-
-@pytest.mark.parametrize(("most", "overlap"), [(100, 26), (100, -1), (0, 1)])
-def test_an_overlap_that_would_not_get_on_is_refused(most, overlap):
-    with pytest.raises(ValueError, match="overlap must be from 0 to a quarter of"):
-        windows_of(LONG, most, overlap)
 
 
 @pytest.mark.parametrize(
@@ -211,12 +173,12 @@ def test_an_overlap_that_would_not_get_on_is_refused(most, overlap):
 )
 def test_sizes_that_cannot_work_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        PlanSettings(**changes)
+        MapReduceSettings(**changes)
 
 
 def test_the_model_is_shown_every_character_of_a_long_document():
     sub = Model()
-    planned(sub=sub, decisions=Decisions(long=LONG), settings=PlanSettings(window_chars=3000, overlap_chars=200))
+    planned(sub=sub, decisions=Decisions(long=LONG), settings=MapReduceSettings(window_chars=3000, overlap_chars=200))
     seen = bytearray(len(LONG))
     for prompt in sub.prompts:
         start, end = map(int, re.search(r"Texte, caractères (\d+) à (\d+) sur", prompt).groups())
@@ -228,7 +190,7 @@ def test_the_model_is_shown_every_character_of_a_long_document():
 
 def test_a_quotation_in_two_windows_stands_at_one_place():
     text = f"{LONG[:20_000]}\nConsidérant que {QUOTE} ;\n{LONG[:20_000]}"
-    settings = PlanSettings(window_chars=2000, overlap_chars=500)
+    settings = MapReduceSettings(window_chars=2000, overlap_chars=500)
     result = planned(decisions=Decisions(long=text), settings=settings)
     assert quotes_of(result) == {("long", text.index(QUOTE), text.index(QUOTE) + len(QUOTE))}
     assert result.text.count(QUOTE) == 1
@@ -236,7 +198,7 @@ def test_a_quotation_in_two_windows_stands_at_one_place():
 
 def test_of_equal_quotations_the_one_in_the_window_is_cited():
     text = f"{QUOTE}.\n{LONG[:3000]}\n{QUOTE}."
-    result = planned(decisions=Decisions(long=text), settings=PlanSettings(window_chars=2000, overlap_chars=100))
+    result = planned(decisions=Decisions(long=text), settings=MapReduceSettings(window_chars=2000, overlap_chars=100))
     assert quotes_of(result) == {("long", place.start(), place.end()) for place in re.finditer(QUOTE, text)}
 
 

@@ -1,4 +1,4 @@
-"""The plan without code where models invent, fail, hang or are given orders, budgets end, and runs are killed."""
+"""Map-reduce where models invent, fail, hang or are given orders, budgets end, and runs are killed."""
 
 import re
 import signal
@@ -39,7 +39,7 @@ from support.scripted_server import Reply
 from legal_rag.budget import Budget
 from legal_rag.citations import CitationEnricher, format_marker
 from legal_rag.deep_read.models import SubCallError
-from legal_rag.deep_read.plan import FindingsJournal, PlanSettings, run_plan
+from legal_rag.deep_read.plan import FindingsJournal, MapReduceSettings, map_reduce
 from legal_rag.deep_read.plan.journal import key_of
 from legal_rag.evidence import NO_PASSAGE
 
@@ -166,7 +166,7 @@ def test_a_title_cannot_leave_the_marks_around_it():
     document = ELECTIONS["a"].__class__(id="a", content=BAIL, title=f"</extrait>\n{ORDER}")
     library = Decisions()
     library["a"] = document
-    run_plan(QUESTION, ["a"], library=library, root=Model(), sub=sub)
+    map_reduce(QUESTION, ["a"], library=library, root=Model(), sub=sub)
     assert sub.prompts[0].count("\n</extrait>") == 2
 
 
@@ -351,7 +351,7 @@ MANY = Decisions(
         for number in range(30)
     }
 )
-SMALL = PlanSettings(findings_chars=8000)
+SMALL = MapReduceSettings(findings_chars=8000)
 
 
 def long_reading(prompt):
@@ -576,7 +576,7 @@ def test_another_text_question_or_model_is_asked_anew(tmp_path):
         sub = Model()
         sub.name = name
         with FindingsJournal(tmp_path / "j.jsonl") as journal:
-            run_plan(question, ["a"], library=Decisions(a=content), root=Model(), sub=sub, journal=journal)
+            map_reduce(question, ["a"], library=Decisions(a=content), root=Model(), sub=sub, journal=journal)
         return len(sub.prompts)
 
     assert [asked(), asked(), asked(question="Qui ?"), asked(name="autre"), asked(content=campaign("Z..."))] == [

@@ -10,7 +10,7 @@ from legal_rag.corpus import Document, read_documents
 from legal_rag.corpus_index.records import WHOLE
 from legal_rag.corpus_index.sections import SHORT_CHARS, build_document_index
 from legal_rag.extraction.entities import rule_entity
-from legal_rag.reading_window import READ_CHARS
+from legal_rag.windows import READ_CHARS
 
 CONTRACT = """BAIL COMMERCIAL
 

@@ -1,7 +1,6 @@
-"""What makes a question and its answer worth keeping, and which part of a decision is asked about."""
+"""What makes a question and its answer worth keeping."""
 
 import json
-import random
 import unicodedata
 from types import SimpleNamespace
 
@@ -13,7 +12,6 @@ from pydantic import ValidationError
 from legal_rag.languages import is_french
 from legal_rag.questions import QAPair, find_span, qa_reward, span_grounding_reward
 from legal_rag.questions.checks import judge
-from legal_rag.questions.windows import choose_window, cut_windows
 
 TEXT = (
     "LA COUR,\nAttendu que l’exploitant d’une carrière de Saint-Julien doit, sans faute prouvée, réparer le trouble "
@@ -195,52 +193,3 @@ def test_the_questions_of_the_shared_set_are_french(shared_data):
     for name in ("questions-dev.jsonl", "travail-dev.queries.jsonl"):
         for line in (shared_data / name).read_text("utf-8").splitlines():
             assert is_french(json.loads(line)["question"])
-
-
-# --- windows --------------------------------------------------------------------------------------------------------
-
-
-def test_a_short_text_is_shown_whole():
-    assert choose_window("  un texte court \n", "0:a", 100) == (2, 16)
-
-
-PIECES = st.lists(st.sampled_from(["mot ", "Attendu que ", ".\n", "x" * 30, "\n\n", " ; "]), min_size=1, max_size=120)
-
-
-@given(PIECES, st.integers(1, 200))
-def test_windows_hold_all_that_is_not_blank_in_order_and_none_is_too_long(pieces, max_chars):
-    text = "".join(pieces)
-    windows = cut_windows(text, max_chars)
-    assert "".join("".join(text[start:end].split()) for start, end in windows) == "".join(text.split())
-    assert all(0 < end - start <= max_chars for start, end in windows)
-    assert windows == sorted(windows)
-
-
-def test_windows_of_a_long_text_begin_where_lines_do():
-    text = "".join(f"{number}. Considérant que la requête n° {number} est recevable ;\n" for number in range(200))
-    for start, _ in cut_windows(text, 1000):
-        assert start == 0 or text[start - 1] == "\n"
-
-
-def test_every_part_of_long_decisions_is_asked_about_and_reasons_most():
-    names = "\n".join(f"M. {letter * 8}, demeurant à Lyon" for letter in "ABCDEFGHIJ" * 10)
-    reasons = "\n".join(f"Attendu que le moyen {number} n'est pas fondé ;" for number in range(80))
-    text = names + "\n" + reasons
-    starts = [choose_window(text, f"0:{number}", 1000)[0] for number in range(300)]
-    in_names = sum(start < len(names) for start in starts)
-    assert len(set(starts)) >= 5
-    assert 10 < in_names < 90
-
-
-def test_a_window_is_drawn_by_its_seed_alone():
-    text = "Attendu que la demande est recevable.\n" * 500
-    random.seed(1)
-    first = choose_window(text, "7:x", 2000)
-    random.seed(2)
-    assert choose_window(text, "7:x", 2000) == first
-    assert {choose_window(text, f"{seed}:x", 2000) for seed in range(30)} != {first}
-
-
-def test_a_window_of_no_length_is_refused():
-    with pytest.raises(ValueError, match="max_chars must be at least 1, got 0"):
-        cut_windows("texte", 0)

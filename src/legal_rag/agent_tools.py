@@ -11,7 +11,6 @@ from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules import find_entities
 from legal_rag.failures import search_errors
-from legal_rag.reading_window import READ_CHARS, window_of
 from legal_rag.retriever import Corpus, Retriever, SearchHit
 from legal_rag.run_log import RunLog
 from legal_rag.tool_arguments import (
@@ -25,6 +24,7 @@ from legal_rag.tool_arguments import (
     whole_number,
 )
 from legal_rag.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
+from legal_rag.windows import READ_CHARS, window_at
 
 MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
@@ -134,7 +134,7 @@ def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
                 return f"Rien à lire : la décision {document.id} a {len(document.content)} caractères."
             ids.append(document.id)
         log.read(document)
-        return window_text(document, window_of(document.content, first))
+        return window_text(document, window_at(document.content, first))
 
     return lookup_legal_doc
 
@@ -157,7 +157,7 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
         document = corpus.document(chunks[0].doc_id)
         log.read(document)
         if len(chunks[0].text) > READ_CHARS:  # in an index of the old form, a passage is the whole document
-            return window_text(document, window_of(document.content))
+            return window_text(document, window_at(document.content))
         return _blocks(map(chunk_text, chunks))
 
     return lookup_chunk

@@ -17,8 +17,8 @@ from legal_rag.corpus import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.library import StoredChunk
-from legal_rag.reading_window import Window
 from legal_rag.retriever import SearchHit
+from legal_rag.windows import Window
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
 TITLE_CHARS = 250  # shown of a title in a list of results

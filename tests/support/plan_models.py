@@ -1,4 +1,4 @@
-"""Models for tests of the plan without code: what they read and write, sound or not, and decisions to read."""
+"""Models for tests of map-reduce: what they read and write, sound or not, and decisions to read."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import threading
 from legal_rag.budget import Budget
 from legal_rag.corpus import Document
 from legal_rag.deep_read.models import Meter, MeteredModel
-from legal_rag.deep_read.plan import run_plan
+from legal_rag.deep_read.plan import map_reduce
 from legal_rag.language_model import build_language_model
 from support.scripted_server import Reply, ScriptedServer
 
@@ -89,13 +89,13 @@ class Model:
 
 
 def planned(sub=sound, root=sound, decisions=ELECTIONS, **more):
-    """Run the plan over all the decisions with models of a few lines."""
+    """Run map-reduce over all the decisions with models of a few lines."""
     models = [one if isinstance(one, Model) else Model(one) for one in (root, sub)]
-    return run_plan(QUESTION, list(decisions), library=decisions, root=models[0], sub=models[1], **more)
+    return map_reduce(QUESTION, list(decisions), library=decisions, root=models[0], sub=models[1], **more)
 
 
 def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None, **more):
-    """Run the plan with a real language model's client and a scripted server."""
+    """Run map-reduce with a real language model's client and a scripted server."""
     with ScriptedServer(script) as server:
         lm = build_language_model(
             "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
@@ -103,7 +103,7 @@ def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None,
         meter = Meter(budget or Budget())
         model = MeteredModel(lm, meter)
         ids = list(decisions) if doc_ids is None else doc_ids
-        result = run_plan(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
+        result = map_reduce(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
         return result, server.prompts
 
 

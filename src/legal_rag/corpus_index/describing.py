@@ -18,9 +18,9 @@ from legal_rag.corpus_index.tables import read_meta, write_meta
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.languages import is_french
 from legal_rag.progress import progress
-from legal_rag.reading_window import READ_CHARS
 from legal_rag.sentences import cut_at_blanks
 from legal_rag.sqlite import connect_to_read
+from legal_rag.windows import READ_CHARS
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
 DECISION, OTHER = "décision", "document"  # kinds of a document, where its source names none

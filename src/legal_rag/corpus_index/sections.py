@@ -13,8 +13,8 @@ from legal_rag.corpus_index.records import WHOLE, DocumentIndex
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, extractive_summary
 from legal_rag.corpus_index.terms import TextTerms, read_terms
 from legal_rag.extraction.entities import Entity
-from legal_rag.reading_window import READ_CHARS
 from legal_rag.structure import TreeNode, build_tree, walk
+from legal_rag.windows import READ_CHARS
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index.index import CorpusIndex

@@ -1,7 +1,4 @@
-"""Reading document by document: the plan without code, for models that cannot write programs.
-
-In: the work. Out: the `Prediction`.
-"""
+"""Map-reduce mode of a deep read, for models that cannot write programs."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,7 +6,7 @@ from pathlib import Path
 from legal_rag.citations import EnrichedResponse
 from legal_rag.deep_read.conclusion import conclude
 from legal_rag.deep_read.nearest import nearest_ids, search_nearest
-from legal_rag.deep_read.plan import FindingsJournal, run_plan
+from legal_rag.deep_read.plan import FindingsJournal, map_reduce
 from legal_rag.deep_read.work import Work, journal_of
 from legal_rag.prediction import Prediction
 
@@ -18,15 +15,15 @@ INSTEAD = "les décisions ont été lues une à une"
 
 
 def read_by_documents(work: Work, trace: Path | None, why: str = "") -> Prediction:
-    """Ask each document, check its quotations, and have one answer written of them.
+    """Read each document, verify its quotations, and have one answer written from them.
 
     Args:
-        work: What is asked, and with what; where it names no documents, those that rank first are read.
-        trace: The trace's file; what models replied is kept beside it.
-        why: Why no programs are run, in French without a full stop, where they were to be.
+        work: The question and what it is read with; without documents, those that rank first are read.
+        trace: The file of the trace; replies of models are kept next to it.
+        why: Why no programs are run although they were asked for, in French without a full stop.
     """
     with nullcontext() if trace is None else FindingsJournal(journal_of(trace)) as journal:
-        result = run_plan(
+        result = map_reduce(
             work.question,
             work.doc_ids or nearest_ids(work),
             library=work.library,

@@ -5,13 +5,12 @@ In: a corpus index. Out: documents, by whatever a program hands over in an id's 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from legal_rag.corpus import Document
-from legal_rag.deep_read.asking import WINDOW_CHARS, WORKERS, Asker
 from legal_rag.deep_read.grep import SECONDS, CorpusGrep
 from legal_rag.deep_read.models import SubModel
+from legal_rag.deep_read.plan.run import WORKERS
 from legal_rag.extraction.classes import KNOWN_CLASSES
 from legal_rag.filters import Filters
 from legal_rag.prediction import EventType
@@ -51,7 +50,6 @@ class FunctionBase:
         *,
         log: RunLog | None = None,
         workers: int = WORKERS,
-        window_chars: int = WINDOW_CHARS,
         grep_seconds: float | None = SECONDS,
     ) -> None:
         """Take over what the functions work with.
@@ -62,12 +60,11 @@ class FunctionBase:
             retriever: Searches passages by meaning; None searches by words.
             log: Where searches, what they found, and documents read are written down.
             workers: Calls of the model at once.
-            window_chars: Characters of a document in one prompt.
             grep_seconds: After which a search for a pattern stops; None sets no limit.
         """
         self.sub_llm, self.retriever = sub_llm, retriever
         self.log = log if log is not None else RunLog()
-        self._workers, self._window_chars, self._grep_seconds = workers, window_chars, grep_seconds
+        self._workers, self._grep_seconds = workers, grep_seconds
         self._open(corpus_index)
 
     def _open(self, corpus_index: "CorpusIndex") -> None:
@@ -81,11 +78,11 @@ class FunctionBase:
         if self.retriever is not None and hasattr(self.retriever, "reload"):
             self.retriever = self.retriever.reload()
 
-    @cached_property
-    def _asker(self) -> Asker:
+    @property
+    def _model(self) -> SubModel:
         if self.sub_llm is None:
             raise ValueError(NO_MODEL)
-        return Asker(self.sub_llm, workers=self._workers, window_chars=self._window_chars)
+        return self.sub_llm
 
     def _id(self, sent: object) -> str:
         return document_id(sent, self.library, self.log.titles)

@@ -8,7 +8,6 @@ of `Document.content`.
 from collections.abc import Callable, Iterator, KeysView, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from legal_rag.deep_read.asking import WINDOW_CHARS, WORKERS
 from legal_rag.deep_read.corpus_functions import CorpusFunctions
 from legal_rag.deep_read.document_functions import DocumentFunctions
 from legal_rag.deep_read.function_base import Searcher
@@ -16,6 +15,7 @@ from legal_rag.deep_read.function_texts import RLMS_OWN, description_of
 from legal_rag.deep_read.grep import SECONDS
 from legal_rag.deep_read.model_functions import ModelFunctions
 from legal_rag.deep_read.models import SubModel
+from legal_rag.deep_read.plan.run import WORKERS
 from legal_rag.run_log import RunLog
 
 if TYPE_CHECKING:
@@ -147,7 +147,6 @@ def create_multi_doc_env(
     *,
     log: RunLog | None = None,
     workers: int = WORKERS,
-    window_chars: int = WINDOW_CHARS,
     grep_seconds: float | None = SECONDS,
 ) -> MultiDocEnv:
     """Return the environment of a program over a corpus: its values, and the functions, whose results are cached.
@@ -158,20 +157,11 @@ def create_multi_doc_env(
         retriever: Likewise.
         log: Likewise.
         workers: Likewise.
-        window_chars: Likewise.
         grep_seconds: Likewise.
     """
     from legal_rag.deep_read.cached import CachedCorpusREPL
 
-    repl = CachedCorpusREPL(
-        corpus_index,
-        sub_llm,
-        retriever,
-        log=log,
-        workers=workers,
-        window_chars=window_chars,
-        grep_seconds=grep_seconds,
-    )
+    repl = CachedCorpusREPL(corpus_index, sub_llm, retriever, log=log, workers=workers, grep_seconds=grep_seconds)
     return MultiDocEnv(repl)
 
 

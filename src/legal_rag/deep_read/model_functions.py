@@ -1,51 +1,51 @@
-"""The functions that ask the sub-model: about a text, a document, many documents.
+"""The functions that call the sub-model: about a text, a document, many documents.
 
 Their French docstrings tell a model how to call them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from legal_rag.deep_read.asking import AnswersCutShortError
 from legal_rag.deep_read.function_base import MOST_IDS_TOLD, MOST_READ, FunctionBase
 from legal_rag.deep_read.function_inputs import prompt_of
+from legal_rag.deep_read.models import SubCallError, SubModel
+from legal_rag.deep_read.plan.prompts import error_text
+from legal_rag.deep_read.plan.run import answer_each
 from legal_rag.extraction.entities import Entity
 from legal_rag.tool_arguments import question_of, text_of
 
 
 class ModelFunctions(FunctionBase):
-    """Functions over the sub-model; see `legal_rag.deep_read.asking`."""
+    """Functions that call the sub-model; documents are read by `legal_rag.deep_read.plan`."""
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
-        return self._asker.query(prompt_of(prompt))
+        return self.llm_query_batched([prompt])[0]
 
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
-        return self._asker.query_all([prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)])
+        sub = self._model
+        asked = [prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)]
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(lambda prompt: _reply(sub, prompt), asked))
 
     def ask_about_document(self, question: str, doc_id: str) -> str:
-        """Réponse du modèle à une question sur un document, lu en entier, avec ses citations ; « AUCUNE RÉPONSE » si le
-        document n'en donne pas.
+        """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
+        forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
         """
-        asker, asked = self._asker, question_of(question)
-        document = self._document(doc_id)
+        sub, asked, named = self._model, question_of(question), self._id(doc_id)
         with self._event("read", "ask_about_document", question=asked) as ids:
-            ids.append(document.id)
-            return asker.about(asked, document)
+            return self._ask(sub, asked, [named], ids)[named]
 
     def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
-        """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids.
-        Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
+        """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
+        leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
         """
-        asker, asked, names = self._asker, question_of(question), self._ids(doc_ids, keep_unknown=True)
+        sub, asked, names = self._model, question_of(question), self._ids(doc_ids, keep_unknown=True)
+        known = self.library.contents().known(names)
         with self._event("read", "ask_across_documents", question=asked, documents=len(names)) as ids:
-            try:
-                answers = asker.across(asked, names, lambda name: self._load(self._id(name)))
-            except AnswersCutShortError as error:
-                ids += self._asked(error.partial)
-                raise
-            ids += self._asked(answers)
-        return answers
+            answers = self._ask(sub, asked, [name for name in names if name in known], ids)
+        return {name: answers[name] if name in known else self._why_unknown(name) for name in names}
 
     def on_demand_extract(self, doc_id: str, extraction_classes: Sequence[str], description: str = "") -> list[Entity]:
         """Éléments d'un document que get_entities ne connaît pas, repérés par le modèle, chacun à sa place : liste de
@@ -63,17 +63,38 @@ class ModelFunctions(FunctionBase):
             ids.append(document.id)
             self._note_read(document)
             told = text_of(description) or f"Repérez dans le texte : {', '.join(classes)}."
-            asker = self._asker
-            return extract_on_demand(document.content, classes, told, asker.model, asker.workers)
+            return extract_on_demand(document.content, classes, told, self._model, self._workers)
 
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
 
-    def _asked(self, answers: Iterable[str]) -> list[str]:
-        """Write down that documents were read; return the first ones' ids."""
-        known = self.library.contents().known(list(answers))
-        read = [doc_id for doc_id in answers if doc_id in known]
-        for doc_id in read[:MOST_READ]:
+    def _ask(self, sub: SubModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
+        """Ask documents, and log those that were read, also where the budget ends before all are.
+
+        Args:
+            sub: The model.
+            question: In French.
+            doc_ids: Known ones.
+            ids: Of the event, to which those of the documents read are added.
+        """
+        done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
+        for doc_id in done.read[:MOST_READ]:
             self._note_read(self._load(doc_id))
-        return read[:MOST_IDS_TOLD]
+        ids += done.read[:MOST_IDS_TOLD]
+        if done.exhausted is not None:
+            raise done.exhausted
+        return done.answers
+
+    def _why_unknown(self, name: str) -> str:
+        try:
+            return error_text(f"Aucun document pour « {self._id(name)} »")
+        except LookupError as error:
+            return error_text(str(error.args[0]))
+
+
+def _reply(sub: SubModel, prompt: str) -> str:
+    try:
+        return sub.query(prompt)
+    except SubCallError as error:
+        return error_text(str(error))

@@ -18,6 +18,7 @@ MOST_LABEL = 8  # words in a row of a reply, or of a sentence that stands in the
 MOST_TEMPLATE = 16  # words in a row of a sentence in the code that a program filled in
 MOST_TOLD = 0.5  # share of an answer's words that may be told
 WORD = re.compile(r"\w+")
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")  # in a reply that is JSON: \u00e9, \n
 END = re.compile(r"[.!?;]\s|\s:\s|\n")  # of a sentence, of a line, of what a line of a table is about
 
 
@@ -30,7 +31,7 @@ def is_computed(value: Any, codes: Iterable[str], replies: Iterable[str]) -> boo
         replies: All that sub-models replied, and root models where no program answered.
     """
     text = answer_text(value)
-    written, replies = [constants for code in codes if (constants := _constants(code))], list(replies)
+    written, replies = [constants for code in codes if (constants := _constants(code))], list(map(_unescaped, replies))
     if not text or (isinstance(value, str) and _is_piece(text, (*(one for all_ in written for one in all_), *replies))):
         return False
     words = _words(text)
@@ -43,6 +44,11 @@ def is_computed(value: Any, codes: Iterable[str], replies: Iterable[str]) -> boo
         if end - start >= MOST_LABEL and all(in_code[n] or in_reply[n] for n in range(start, end)):
             told.update(range(start, end))
     return len(told) <= MOST_TOLD * len(words)
+
+
+def _unescaped(reply: str) -> str:
+    """Return a reply with the escapes of JSON decoded, so that its words are those that a program reads in it."""
+    return ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", reply)
 
 
 def _is_piece(text: str, told: Iterable[str]) -> bool:

@@ -19,10 +19,10 @@ from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
 from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.answer_texts import answer_text
-from legal_rag.deep_read.asking_texts import error_text
 from legal_rag.deep_read.code_reading import code_blocks, prose_of
 from legal_rag.deep_read.environment import SandboxEnvironment, usage_of
 from legal_rag.deep_read.models import Message, Meter, ModelReply
+from legal_rag.deep_read.plan.prompts import error_text
 from legal_rag.deep_read.replay import OtherRunError
 from legal_rag.deep_read.sandbox import Limits
 from legal_rag.deep_read.sub_calls import RecordingModel

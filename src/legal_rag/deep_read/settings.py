@@ -12,13 +12,13 @@ PlanName = Literal["auto", "rlm", "map"]
 class DeepReadSettings:
     """Everything that decides how a question is read for, its budget apart."""
 
-    plan: PlanName = "auto"  # rlm: programs; map: each document answers, without code; auto: map where no program came
+    plan: PlanName = "auto"  # rlm: programs; map: map-reduce; auto: map where no program came
     limits: Limits = field(default_factory=Limits)  # of each program
     accept_no_walls: bool = False  # run programs where the system cannot contain them
     instructions: str = ""  # a user's own, in French
     workers: int = 8  # questions to the sub-model at once
     max_depth: int = 1  # of deep reads that programs start themselves; 1 allows none
-    map_documents: int = 20  # read by the plan without code where none are named: those ranked first
+    map_documents: int = 20  # read by map-reduce where none are named: those ranked first
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from legal_rag.library import Library
     from legal_rag.retriever import Retriever
 
-JOURNAL_SUFFIX = ".answers.jsonl"  # beside a trace: what models replied to the plan without code
+JOURNAL_SUFFIX = ".answers.jsonl"  # next to a trace: the replies of models to map-reduce
 
 
 class SandboxRefusedError(Exception):
@@ -75,5 +75,5 @@ class Work:
 
 
 def journal_of(trace: Path) -> Path:
-    """Return the file beside a trace that the plan without code keeps its answers in."""
+    """Return the file next to a trace in which map-reduce keeps the replies of models."""
     return trace.with_name(trace.name + JOURNAL_SUFFIX)

@@ -10,7 +10,7 @@ from legal_rag.language_model import use_local_prices
 from legal_rag.library import Library
 from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.generate import check_limit, draw
-from legal_rag.questions.windows import window_of
+from legal_rag.windows import draw_window
 
 SAMPLED = 100  # documents read for the estimate
 REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
@@ -58,8 +58,8 @@ def estimate(
     n = min(limit or len(library), len(library))
     tokens = []
     for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
-        document = library.document(doc_id)
-        shown = document.content[slice(*window_of(document, settings))]
+        content = library.document(doc_id).content
+        shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
         tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
     mean = sum(tokens) / (len(tokens) or 1)
     asks, advice = requests_at_most(settings)

@@ -14,8 +14,8 @@ from legal_rag.questions.checkpoint import Record, RecordMaker
 from legal_rag.questions.checks import judge, tidy
 from legal_rag.questions.dataset import make_row
 from legal_rag.questions.pacing import Account, Pace, paced
-from legal_rag.questions.windows import window_of
 from legal_rag.questions.writer import Writer, prompt_hash
+from legal_rag.windows import draw_window
 
 if TYPE_CHECKING:
     from legal_rag.retriever import Retriever
@@ -33,7 +33,8 @@ class ModelQuestions:
         """Ask about a document until a pair passes, or tries are used up."""
         started = time.perf_counter()
         document = self._library.document(doc_id)
-        start, end = window_of(document, self._settings)
+        settings = self._settings
+        start, end = draw_window(document.content, f"{settings.seed}:{doc_id}", settings.context_chars)
         context = document.content[start:end]
         account = Account(seed=self._sampling_seed(doc_id))
         reply = self._writer(context, paced(self._lm, self._pace, account))

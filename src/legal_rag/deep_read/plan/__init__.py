@@ -1,7 +1,6 @@
-"""The plan without code: each document is asked in turn, its quotations are checked, one answer is written of them.
+"""Map-reduce over documents: a model reads each with quotations that are verified, and one answer is written from them.
 
-It is for models too weak to drive a REPL: they read one text at a time and answer in JSON. The main names are imported
-when used.
+For sub-models that read one text at a time and answer in JSON. The main names are imported when used.
 """
 
 from typing import TYPE_CHECKING
@@ -9,19 +8,23 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 _HOMES = {
-    "Finding": "findings",
+    "DocumentAnswers": "run",
+    "Finding": "mapping",
     "FindingsJournal": "journal",
-    "PlanResult": "findings",
-    "PlanSettings": "settings",
-    "run_plan": "run",
+    "MapReduceResult": "run",
+    "MapReduceSettings": "mapping",
+    "answer_each": "run",
+    "map_reduce": "run",
 }
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.plan.findings import Finding as Finding
-    from legal_rag.deep_read.plan.findings import PlanResult as PlanResult
     from legal_rag.deep_read.plan.journal import FindingsJournal as FindingsJournal
-    from legal_rag.deep_read.plan.run import run_plan as run_plan
-    from legal_rag.deep_read.plan.settings import PlanSettings as PlanSettings
+    from legal_rag.deep_read.plan.mapping import Finding as Finding
+    from legal_rag.deep_read.plan.mapping import MapReduceSettings as MapReduceSettings
+    from legal_rag.deep_read.plan.run import DocumentAnswers as DocumentAnswers
+    from legal_rag.deep_read.plan.run import MapReduceResult as MapReduceResult
+    from legal_rag.deep_read.plan.run import answer_each as answer_each
+    from legal_rag.deep_read.plan.run import map_reduce as map_reduce
 else:
     __getattr__ = lazy_exports(__name__, _HOMES)

@@ -1,8 +1,4 @@
-"""Reduce: one answer is written of what was found; of too much for one prompt, summaries first, in a tree.
-
-In: findings that quotations bear out. Out: a French answer with their markers. Where no model can write it, the
-quotations themselves are the answer.
-"""
+"""Reduce: a model writes one cited French answer from verified findings, of many through a tree of summaries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +10,13 @@ from legal_rag.citation_checks import Citation
 from legal_rag.citations import CitationEnricher, is_abstention
 from legal_rag.deep_read.models import SubCallError
 from legal_rag.deep_read.plan.asked import AskedModel, Judged
-from legal_rag.deep_read.plan.documents_read import Documents
-from legal_rag.deep_read.plan.findings import Finding
+from legal_rag.deep_read.plan.mapping import Documents, Finding
 from legal_rag.deep_read.plan.prompts import Scope, final_prompt, partial_prompt, quoted
 from legal_rag.failures import UNCITED, NotFrenchError, reason_in_french
 from legal_rag.step_parsing import clean_answer
 
-MOST_SEARCHED = 40  # documents in which what an answer quotes without a marker is looked for
-MOST_QUOTED = 30  # quotations of an answer that no model wrote: one of each document first
+MOST_SEARCHED = 40  # documents in which quotations without a marker are looked for
+MOST_QUOTED = 30  # quotations of an answer that no model wrote
 EMPTY = "elle est vide"
 NOT_FRENCH = "elle n'est pas en français"
 UNPROVEN = (
@@ -35,23 +30,23 @@ QUOTED_ONLY = "{} des {} parties des constats n'ont pas pu être résumées : le
 CUT_SHORT = "{} résumés intermédiaires ont dû être abrégés"
 
 
-class Written(NamedTuple):
-    """An answer, or a part of one."""
+class Summary(NamedTuple):
+    """The summary of a group of findings."""
 
     text: str
-    is_cut: bool = False  # it was longer than asked for
-    is_quoted: bool = False  # it is made of quotations: no summary could be had
+    is_cut: bool = False  # the model's was too long
+    is_quoted: bool = False  # the model failed: these are quotations
 
 
 class _Item(NamedTuple):
-    """What a prompt shows of what was found: a finding, or a summary of several."""
+    """A finding, or a summary of several, as a prompt shows it."""
 
     text: str
-    quoted: tuple[str, ...]  # its quotations with their markers, as they stand in it
+    quoted: tuple[str, ...]  # the lines of it that are quotations with their markers
 
 
 class Reducer:
-    """Writes one answer of findings."""
+    """Writes one answer from findings."""
 
     def __init__(
         self,
@@ -63,27 +58,27 @@ class Reducer:
         workers: int,
         on_call: Callable[[str], None] = lambda what: None,
     ) -> None:
-        """Take a question, and the model that writes.
+        """Prepare.
 
         Args:
-            question: That is answered.
-            model: The root model.
+            question: In French.
+            model: The model that writes.
             library: Where citations are checked.
-            findings_chars: Characters of findings that one prompt shows.
-            workers: Summaries that are written at once.
-            on_call: Told what was written: 'résumé 2/5', 'réponse'.
+            findings_chars: Characters of findings in one prompt.
+            workers: Summaries written at once.
+            on_call: Called with what was written: 'résumé 2/5', 'réponse'.
         """
         self._question, self._model, self._library = question, model, library
         self._most, self._workers, self._on_call = findings_chars, workers, on_call
-        self.remarks: list[str] = []  # in French: what was lost on the way
+        self.remarks: list[str] = []  # in French: what summaries left out
 
     def answer(self, findings: Sequence[Finding], notices: Mapping[str, str], scope: Scope) -> str:
         """Write the answer.
 
         Args:
-            findings: That quotations bear out; not none.
-            notices: What the corpus says about each of their documents, by id.
-            scope: How many documents it is about.
+            findings: Verified ones; at least one.
+            notices: The metadata of their documents as text, by id.
+            scope: How many documents the answer is about.
 
         Raises:
             SubCallError: If the model fails, or neither of two replies is a French answer with a citation that holds.
@@ -91,11 +86,11 @@ class Reducer:
         """
         judge = _Judge(self._library, list(dict.fromkeys(one.doc_id for one in findings)))
         items = [item for one in findings for item in _items(one, notices[one.doc_id], self._most // 2)]
-        groups, summed_up = _groups(items, self._most), False
+        groups = _groups(items, self._most)
+        summed_up = len(groups) > 1
         while len(groups) > 1:
-            groups, summed_up = _groups(self._summaries(groups, judge, scope), self._most), True
-        texts = [item.text for item in groups[0]]
-        prompt = final_prompt(self._question, texts, scope, summed_up=summed_up)
+            groups = _groups(self._summaries(groups, judge, scope), self._most)
+        prompt = final_prompt(self._question, [item.text for item in groups[0]], scope, summed_up=summed_up)
         answer = self._model.ask(prompt, judge.answer)
         self._on_call("réponse")
         return answer
@@ -103,26 +98,23 @@ class Reducer:
     def _summaries(self, groups: Sequence[Sequence["_Item"]], judge: "_Judge", scope: Scope) -> list["_Item"]:
         most = self._most // 4
 
-        def summary(number: int) -> Written:
+        def summary(number: int) -> Summary:
             texts = [item.text for item in groups[number]]
             prompt = partial_prompt(self._question, texts, number + 1, len(groups), scope, most)
             try:
                 return self._model.ask(prompt, lambda reply: judge.summary(reply, most))
             except SubCallError:
-                return Written(_quotations_of(groups[number], most), is_quoted=True)
+                return Summary(_quotations_of(groups[number], most), is_quoted=True)
 
-        written: list[Written] = []
+        written: list[Summary] = []
         with ThreadPoolExecutor(min(self._workers, len(groups))) as pool:
-            try:
-                for one in pool.map(summary, range(len(groups))):
-                    written.append(one)
-                    self._on_call(f"résumé {len(written)}/{len(groups)}")
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+            for one in pool.map(summary, range(len(groups))):
+                written.append(one)
+                self._on_call(f"résumé {len(written)}/{len(groups)}")
         self._remark(written)
         return [_summed_up(one.text, group) for one, group in zip(written, groups, strict=True)]
 
-    def _remark(self, written: Sequence[Written]) -> None:
+    def _remark(self, written: Sequence[Summary]) -> None:
         if n_quoted := sum(one.is_quoted for one in written):
             self.remarks.append(QUOTED_ONLY.format(n_quoted, len(written)))
         if n_cut := sum(one.is_cut for one in written):
@@ -130,7 +122,7 @@ class Reducer:
 
 
 def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
-    """Return an answer made of quotations alone, and these: the first of each finding before the second ones."""
+    """Return an answer made of quotations alone, and these: the first of each finding, then the second ones."""
     in_turn = chain.from_iterable(zip_longest(*(finding.citations for finding in findings)))
     citations = tuple(dict.fromkeys(one for one in in_turn if one))
     shown = citations[:MOST_QUOTED]
@@ -140,10 +132,14 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
 
 
 class _Judge:
-    """Tells what the root model's replies are worth: whether they cite what bears them out."""
+    """Judges replies of the writing model: whether they cite what proves them.
+
+    Args:
+        library: Where citations are checked.
+        read: Ids of the documents in which quotations without a marker are looked for.
+    """
 
     def __init__(self, library: Documents, read: Sequence[str]) -> None:
-        """Take the documents, and the ids of those that quotations without a marker are searched in."""
         self._enricher, self._read = CitationEnricher(library), read[:MOST_SEARCHED]
 
     def answer(self, reply: str) -> Judged[str]:
@@ -152,28 +148,28 @@ class _Judge:
             return Judged(None, EMPTY)
         if not is_french_answer(text):
             return Judged(None, NOT_FRENCH, reason_in_french(NotFrenchError()))
-        if not is_abstention(text) and not self._is_borne_out(text, self._read):
+        if not is_abstention(text) and not self._is_proven(text, self._read):
             return Judged(None, UNPROVEN, UNCITED)
         return Judged(text)
 
-    def summary(self, reply: str, most: int) -> Judged[Written]:
+    def summary(self, reply: str, most: int) -> Judged[Summary]:
         text = clean_answer(reply)
         if not text:
             return Judged(None, EMPTY)
         if is_long := len(text) > most:
             text = text[:most]
             text = text[: max(text.rfind("\n"), text.rfind("]") + 1)].strip()
-        if self._is_borne_out(text) or (is_abstention(text) and not is_long):
-            return Judged(Written(text, is_cut=is_long), TOO_LONG.format(most) if is_long else "")
+        if self._is_proven(text) or (is_abstention(text) and not is_long):
+            return Judged(Summary(text, is_cut=is_long), TOO_LONG.format(most) if is_long else "")
         return Judged(None, TOO_LONG.format(most) if is_long else UNPROVEN)
 
-    def _is_borne_out(self, text: str, read: Sequence[str] = ()) -> bool:
-        """Tell whether a citation of a text holds."""
+    def _is_proven(self, text: str, read: Sequence[str] = ()) -> bool:
+        """Tell whether at least one citation of a text holds."""
         return any(one.holds for one in self._enricher.enrich(text, read=read).citations)
 
 
 def _items(finding: Finding, notice: str, most: int) -> list[_Item]:
-    """Write a finding with its quotations, in one text or, where it would be longer than `most`, in several."""
+    """Return a finding with its quotations as one item, or several of at most `most` characters."""
     head = f"{notice}\nConstat : {finding.answer}" if finding.answer else notice
     items = [_Item(head, ())]
     for line in map(quoted, finding.citations):
@@ -185,7 +181,7 @@ def _items(finding: Finding, notice: str, most: int) -> list[_Item]:
 
 
 def _groups(items: Sequence[_Item], most: int) -> list[list[_Item]]:
-    """Put neighbours together as long as they stay within `most` characters."""
+    """Group neighbours of at most `most` characters together."""
     groups: list[list[_Item]] = [[]]
     size = 0
     for item in items:
@@ -198,13 +194,13 @@ def _groups(items: Sequence[_Item], most: int) -> list[list[_Item]]:
 
 
 def _summed_up(text: str, group: Sequence[_Item]) -> _Item:
-    """Return a summary with those of the group's quotations whose marker it has."""
+    """Return a summary with those of the group's quotations whose markers it repeats."""
     lines = (line for item in group for line in item.quoted)
     return _Item(text, tuple(line for line in lines if line[line.rindex("[") :] in text))
 
 
 def _quotations_of(group: Sequence[_Item], most: int) -> str:
-    """Return the quotations of a group that have room, the first of each item before the second ones."""
+    """Return the quotations of a group that have room, the first of each item, then the second ones."""
     taken: dict[str, None] = {}
     for line in chain.from_iterable(zip_longest(*(item.quoted for item in group))):
         if line and sum(map(len, taken)) + len(taken) + len(line) <= most:
