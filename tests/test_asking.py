@@ -94,6 +94,12 @@ def test_an_answer_in_another_form_is_given_as_json(reply, text):
     assert asked(structured, Decisions(a=campaign("A..."))).answers["a"].startswith(f"{text} : « ")
 
 
+def test_an_answer_that_is_too_long_is_cut_where_a_reader_sees_it():
+    answer = asked(lambda prompt: finding(QUOTE, answer="mot " * 2000), Decisions(a=campaign("A..."))).answers["a"]
+    said, _ = answer.split(" : « ")
+    assert (said[:4000], said[4000:]) == ("mot " * 1000, " […]")
+
+
 @pytest.mark.parametrize("content", ["Attendu que le bailleur doit délivrer un logement décent.", " \n "])
 def test_a_document_that_does_not_answer_says_so(content):
     assert asked(days, Decisions(a=content)).answers == {"a": NO_ANSWER}

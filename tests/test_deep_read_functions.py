@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from support.indexed_corpora import indexed, indexed_sample
 
+from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.deep_read.function_base import MOST_EVENTS, MOST_READ, MOST_SEEN
 from legal_rag.deep_read.function_texts import describe_functions
 from legal_rag.deep_read.functions import FUNCTION_NAMES, LazyIds, MultiDocREPL, create_multi_doc_env
@@ -394,6 +395,19 @@ def test_several_documents_are_asked_by_their_ids(corpus):
     )
     assert repl.parallel_document_search(asked, "Qui ?") == answers
     assert list(repl.log.documents) == ["FICTIF0210", "FICTIF0101", "FICTIF0102"]
+
+
+def test_documents_read_before_the_budget_ends_are_in_the_log(corpus):
+    def reply(prompt):
+        if "Décision : FICTIF0102" in prompt:
+            raise BudgetExceededError("model_calls", Budget(model_calls=1))
+        return replying("oui")
+
+    repl = MultiDocREPL(corpus, Model(reply), workers=1)
+    with pytest.raises(BudgetExceededError, match="Budget épuisé : 1 appel"):
+        repl.ask_across_documents("Qui ?", ["FICTIF0101", "FICTIF0102", "FICTIF0103"])
+    assert next(iter(repl.log.documents)) == repl.log.events[-1].output_ids[0] == "FICTIF0101"
+    assert "FICTIF0102" not in repl.log.documents
 
 
 def test_single_prompts_go_to_the_model_as_they_are(corpus):

@@ -43,7 +43,7 @@ OFFLINE = [
     "questions/checks",
     "questions/dataset",
     "questions/summaries",
-    "questions/windows",
+    "windows",
     "questions/writer",
     "ray_cluster",
     "ray_workers",

@@ -436,8 +436,9 @@ def _merged(readings: Sequence[Reading], answer_chars: int) -> Reading:
     telling = [one for one in readings if one.quotes or one.answer] or [readings[-1]]
     quotes = tuple(dict.fromkeys(quote for one in telling for quote in one.quotes))
     answer = "\n".join(dict.fromkeys(one.answer for one in telling if one.answer))
+    kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
     left_out = max(0, len(quotes) - MOST_QUOTES)
-    return Reading(telling[0].pertinent, answer[:answer_chars], quotes[:MOST_QUOTES], left_out)
+    return Reading(telling[0].pertinent, kept, quotes[:MOST_QUOTES], left_out)
 
 
 def _quotes(value: Any) -> Iterator[str]:
