@@ -11,6 +11,7 @@ import pytest
 
 import legal_rag
 from legal_rag.cli import main
+from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import PyLateEncoder, build_encoder, bundled_encoder
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
@@ -32,6 +33,12 @@ def shared_data() -> Path:
     if not folder:
         pytest.skip("LEGAL_RAG_DATA names no folder of real decisions")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def shared_decisions(shared_data: Path) -> tuple[Document, ...]:
+    """Read the real decisions, once for all tests."""
+    return tuple(read_documents(shared_data / "decisions.jsonl.gz"))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document, chunk_id, parse_chunk_id
-from legal_rag.corpus import read_documents
 
 OVERHEAD = 3
 CONFIGS = [
@@ -90,8 +89,8 @@ def assert_sound_at_every_setting(content, configs, count):
 
 @pytest.mark.slow
 @pytest.mark.shared
-def test_chunks_of_all_real_decisions_are_sound(shared_data, bundled):
-    assert assert_sound_on_decisions(read_documents(shared_data / "decisions.jsonl.gz"), bundled) == 4_097
+def test_chunks_of_all_real_decisions_are_sound(shared_decisions, bundled):
+    assert assert_sound_on_decisions(shared_decisions, bundled) == 4_097
 
 
 def assert_sound_on_decisions(documents, encoder):

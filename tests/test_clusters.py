@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from legal_rag.corpus import read_documents
 from legal_rag.corpus_index.clusters import MOST_CLUSTERS, Centres, fit_centres, n_clusters
 from legal_rag.corpus_index.keywords import TermCounter, keywords_of
 from legal_rag.corpus_index.terms import read_terms
@@ -110,8 +109,8 @@ def test_bytes_that_are_no_rows_are_refused(data):
 
 
 @pytest.mark.shared
-def test_real_decisions_on_one_ground_come_together(shared_data):
-    documents = list(read_documents(str(shared_data / "decisions.jsonl.gz")))[::5]
+def test_real_decisions_on_one_ground_come_together(shared_decisions):
+    documents = shared_decisions[::5]
     read = [read_terms(document.content) for document in documents]
     counter = TermCounter()
     for terms in read:

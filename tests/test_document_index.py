@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legal_rag.corpus import Document, read_documents
+from legal_rag.corpus import Document
 from legal_rag.corpus_index.records import WHOLE
 from legal_rag.corpus_index.sections import SHORT_CHARS, build_document_index
 from legal_rag.extraction.entities import rule_entity
@@ -213,8 +213,8 @@ def test_long_sections_are_summed_up_by_the_sentences_of_all_of_them():
 
 @pytest.mark.shared
 @pytest.mark.slow
-def test_every_shared_decision_can_be_indexed_by_its_sections(shared_data):
-    for document in read_documents(shared_data / "decisions.jsonl.gz"):
+def test_every_shared_decision_can_be_indexed_by_its_sections(shared_decisions):
+    for document in shared_decisions:
         index = build_document_index(document)
         ends = [end for _, end in index.section_map.values()]
         assert max(ends) == len(document.content)

@@ -287,8 +287,8 @@ def test_the_rules_find_the_same_directly_and_through_langextract(sample_file):
 
 
 @pytest.mark.shared
-def test_on_real_decisions_too_the_rules_find_the_same_directly_and_through_langextract(shared_data):
-    for number, document in enumerate(read_documents(shared_data / "decisions.jsonl.gz")):
+def test_on_real_decisions_too_the_rules_find_the_same_directly_and_through_langextract(shared_decisions):
+    for number, document in enumerate(shared_decisions):
         if number % 40 == 0:
             direct, through = both_routes(document.content)
             assert through == direct

@@ -283,14 +283,11 @@ def test_any_text_comes_back_as_it_was(tmp_path, text):
 
 
 @pytest.mark.shared
-def test_real_decisions_are_read_by_langextract(tmp_path, shared_data):
-    from itertools import islice
+def test_real_decisions_are_read_by_langextract(tmp_path, shared_decisions):
 
     from langextract.io import load_annotated_documents_jsonl
 
-    from legal_rag.corpus import read_documents
-
-    documents = list(islice(read_documents(shared_data / "decisions.jsonl.gz"), 40))
+    documents = list(shared_decisions[:40])
     written(tmp_path, [OutputItem(one.id, one.title, one.content, find_entities(one.content)) for one in documents])
     loaded = list(load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False))
     assert [one.text for one in loaded] == [one.content for one in documents]

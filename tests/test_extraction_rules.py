@@ -5,7 +5,6 @@ import time
 import pytest
 from support.entity_scores import ANNOTATIONS, scores
 
-from legal_rag.corpus import read_documents
 from legal_rag.extraction.classes import ARTICLE_CITE, DATE, MONTANT, NUMERO
 from legal_rag.extraction.rules import find_entities
 
@@ -173,8 +172,8 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(text):
 
 
 @pytest.fixture(scope="module")
-def decisions(shared_data):
-    return {one.id: one for one in read_documents(shared_data / "decisions.jsonl.gz")}
+def decisions(shared_decisions):
+    return {one.id: one for one in shared_decisions}
 
 
 @pytest.mark.shared

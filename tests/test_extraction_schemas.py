@@ -1,7 +1,6 @@
 """Schemas hold sound examples, are told apart by a document's own words, and may be one's own."""
 
 import timeit
-from itertools import islice
 
 import pytest
 from langextract.prompt_validation import (
@@ -278,8 +277,8 @@ def test_the_samples_documents_get_their_schema_as_they_stand_in_the_file(sample
 
 
 @pytest.mark.shared
-def test_real_decisions_get_the_schema_of_decisions(shared_data):
-    for item in islice(read_documents(shared_data / "decisions.jsonl.gz"), 0, 4097, 13):
+def test_real_decisions_get_the_schema_of_decisions(shared_decisions):
+    for item in shared_decisions[::13]:
         assert choose_schema(item.content) == "jurisprudence", item.title
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legal_rag.corpus import read_documents
 from legal_rag.corpus_index import keywords as keywords_module
 from legal_rag.corpus_index.keywords import (
     SAMPLE_SIZE,
@@ -283,8 +282,8 @@ def test_other_languages_are_read_too():
 
 
 @pytest.mark.shared
-def test_real_decisions_have_the_keywords_that_a_lawyer_would_give_them(shared_data):
-    documents = list(read_documents(str(shared_data / "decisions.jsonl.gz")))
+def test_real_decisions_have_the_keywords_that_a_lawyer_would_give_them(shared_decisions):
+    documents = shared_decisions
     some = [document for at, document in enumerate(documents) if at % 10 == 0 or document.id in EXPECTED]
     statistics = statistics_of(document.content for document in some)
     for document in some:

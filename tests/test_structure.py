@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from legal_rag.corpus import read_documents
 from legal_rag.structure import TreeNode, build_tree, find_node, from_json, to_json, walk
 from legal_rag.structure.parts import PART_CHARS
 
@@ -353,9 +352,9 @@ def test_more_headings_than_a_reader_can_use_are_a_list():
 
 @pytest.mark.shared
 @pytest.mark.slow
-def test_every_shared_decision_has_a_tree(shared_data):
+def test_every_shared_decision_has_a_tree(shared_decisions):
     structured = n_documents = 0
-    for document in read_documents(shared_data / "decisions.jsonl.gz"):
+    for document in shared_decisions:
         tree = build_tree(document.content)
         check(tree, document.content)
         n_documents += 1

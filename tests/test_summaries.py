@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legal_rag.corpus import read_documents
 from legal_rag.corpus_index.keywords import TermCounter, keywords_of
 from legal_rag.corpus_index.summaries import CUT, MOST_CHARS, OMITTED, Summary, extractive_summary
 from legal_rag.corpus_index.terms import read_terms
@@ -215,8 +214,8 @@ def test_terms_of_another_text_are_refused():
 
 
 @pytest.mark.shared
-def test_the_summaries_of_real_decisions_are_verbatim_and_say_what_was_decided(shared_data):
-    documents = list(read_documents(str(shared_data / "decisions.jsonl.gz")))[::20]
+def test_the_summaries_of_real_decisions_are_verbatim_and_say_what_was_decided(shared_decisions):
+    documents = shared_decisions[::20]
     asked = decided = 0
     for document in documents:
         summary = extractive_summary(document.content)

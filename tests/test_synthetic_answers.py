@@ -3,13 +3,11 @@
 import random
 import re
 import sys
-from itertools import islice
 
 import pytest
 from support import ROOT
 
 from legal_rag.citations import Citation, CitationEnricher, EnrichedResponse
-from legal_rag.corpus import read_documents
 from legal_rag.folding import find_folded, fold
 
 sys.path.append(str(ROOT / "benchmarks"))  # behind everything: no name there hides another
@@ -194,8 +192,8 @@ def test_an_answer_whose_words_were_changed_is_counted():
 
 
 @pytest.mark.shared
-def test_citations_of_synthetic_answers_are_checked_as_a_lawyer_would(shared_data):
-    documents = {one.id: one.content for one in islice(read_documents(shared_data / "decisions.jsonl.gz"), 1000)}
+def test_citations_of_synthetic_answers_are_checked_as_a_lawyer_would(shared_decisions):
+    documents = {one.id: one.content for one in shared_decisions[:1000]}
     outcomes, changed = outcomes_of(make_answers(documents, 100, seed=100), CitationEnricher(documents).enrich)
     scores = scores_of(outcomes, changed)
     assert scores.n_correct > 150
