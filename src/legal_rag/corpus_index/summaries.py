@@ -138,7 +138,7 @@ def _decided(text: str, part: Operative, most: int) -> list[_Piece]:
 
 
 def _words(text: str) -> set[str]:
-    return {read_word(token).shown for token in tokens(text.lower())}
+    return {read_word(token)[1] for token in tokens(text.lower())}
 
 
 def _lines(text: str, lines: Iterable[list[Word]], end: int) -> Iterator[tuple[Span, list[Word]]]:
@@ -185,8 +185,8 @@ def _rank(sentence: _Sentence) -> tuple[float, Span]:
 
 
 def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sentence:
-    terms = weights.keys() & {word.stem for word in words}
-    shown = {word.shown for word in words}
+    terms = weights.keys() & {word[0] for word in words}
+    shown = {word[1] for word in words}
     score = _weight(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
     if not shown.isdisjoint(_EMPTY):
         score *= EMPTY

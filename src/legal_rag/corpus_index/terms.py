@@ -45,16 +45,11 @@ _ADVERB = re.compile(r"(?:[^cv]elle|aire|ive|euse|able|ible|ique|iere|am|em)ment
 _UNACCENTED = re.compile(r"e(e?s?)\b")  # where a missing accent changes the stem: "salarie", "annulees"
 _SIGNS = {**LETTERS, **dict.fromkeys(DASHES, "-"), **dict.fromkeys(INVISIBLE, "")}
 
+# One token of a text; a plain tuple, for the hot loop of a build unpacks named ones more slowly.
+# Its stem, empty if it is no term (two stems with a blank between them for "procès-verbal"); its form in lower case,
+# without punctuation but for the apostrophe of its own elision; its flags; in capitals, its stem as an acronym.
+Word = tuple[str, str, int, str]
 Pair = tuple[str, str]
-
-
-class Word(NamedTuple):
-    """One token of a text."""
-
-    stem: str  # empty if it is no term; two stems with a blank between them for "procès-verbal"
-    shown: str  # in lower case, without punctuation but for the apostrophe of its own elision
-    flags: int  # sum of the constants above
-    acronym: str  # of a word all in capitals: its stem if it is an acronym
 
 
 class TextTerms(NamedTuple):
@@ -66,7 +61,7 @@ class TextTerms(NamedTuple):
     lines: list[list[Word]]  # every token, line by line
 
 
-NOTHING = Word("", "", OPENS | CLOSES, "")
+NOTHING: Word = ("", "", OPENS | CLOSES, "")
 
 
 def stem(word: str) -> str:
@@ -147,9 +142,9 @@ def _separate(text: str) -> str:
 
 
 def _alternatives(token: str) -> tuple[str, ...]:
-    stems = [read_word(token).stem]
+    stems = [read_word(token)[0]]
     if token.isascii():
-        stems.append(read_word(_UNACCENTED.sub("é\\1", token)).stem)
+        stems.append(read_word(_UNACCENTED.sub("é\\1", token))[0])
     return tuple(dict.fromkeys(filter(None, stems)))
 
 
@@ -175,10 +170,10 @@ def read_word(token: str) -> Word:
         flags |= DETERMINER
     if core[0].isupper():
         acronym = _stem(shown, folded) if upper else ""  # none of "LA" and "MM"
-        return Word("", core if upper else shown, flags | CAPITAL, acronym)
+        return "", core if upper else shown, flags | CAPITAL, acronym
     if folded + elided in LINKS and not flags & OPENS:
         flags |= LINK
-    return Word(_stem(shown, folded), shown.replace("rudh", "rud'h") + elided, flags, "")
+    return _stem(shown, folded), shown.replace("rudh", "rud'h") + elided, flags, ""
 
 
 def _stem(shown: str, folded: str) -> str:
@@ -221,7 +216,7 @@ class _PairCounter:
             if times >= MIN_PAIR_COUNT:
                 term = f"{pair[0]} {pair[1]}"
                 counts[term] = counts.get(term, 0) + times  # "procès-verbal" may be counted as a word
-                shown.setdefault(term, " ".join([word.shown for word in self._first_seen[pair]]).replace("' ", "'"))
+                shown.setdefault(term, " ".join([word[1] for word in self._first_seen[pair]]).replace("' ", "'"))
                 if pair in self._noun_pairs:
                     nouns.add(term)
         return TextTerms(counts, shown, nouns, lines)
