@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import warnings
+from contextlib import closing
 
 import dspy
 import pytest
@@ -194,6 +195,31 @@ def test_what_was_not_asked_for_longest_is_forgotten(tmp_path, monkeypatch):
     assert [key in replies for key in "abcd"] == [True, False, True, True]
     replies.delete("a")
     assert replies.get("a") is None
+
+
+def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.reply_cache.PATIENCE_SECONDS", 0.1)
+    file = tmp_path / "replies.sqlite"
+    replies = Replies(file, "3.4")
+    replies.set("a", {"_dspy_format": "a"})
+    with closing(sqlite3.connect(file, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert replies.get("a") == {"_dspy_format": "a"}
+
+
+def test_a_reply_is_read_from_a_file_that_cannot_be_written(tmp_path, monkeypatch, caplog):
+    replies = Replies(tmp_path / "replies.sqlite", "3.4")
+    replies.set("a", {"_dspy_format": "a"})
+    connect = sqlite3.connect
+
+    def connect_read_only(file, *args, **kwargs):  # file modes do not bind root
+        connection = connect(file, *args, **kwargs)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_read_only)
+    assert replies.get("a") == {"_dspy_format": "a"}
+    assert caplog.text == ""
 
 
 def test_what_another_version_of_dspy_wrote_is_not_read(tmp_path):

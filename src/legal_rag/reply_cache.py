@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,7 +78,12 @@ class Replies:
 
     def get(self, key: str) -> Any:
         """Return the reply to a request, or None if there is none."""
-        return self._try(lambda connection: self._read(connection, key)) if self._file.is_file() else None
+        if not self._file.is_file():
+            return None
+        reply = self._try(lambda connection: self._read(connection, key), self._connect_to_read)
+        if reply is not None:
+            self._touch(key)
+        return reply
 
     def set(self, key: str, reply: Any) -> None:
         """Keep the reply to a request."""
@@ -93,10 +98,12 @@ class Replies:
 
     def _read(self, connection: sqlite3.Connection, key: str) -> Any:
         row = connection.execute("SELECT reply FROM replies WHERE key = ?", (self._named(key),)).fetchone()
-        if row is None:
-            return None
-        connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), self._named(key)))
-        return _loaded(row[0])
+        return None if row is None else _loaded(row[0])
+
+    def _touch(self, key: str) -> None:
+        """Note the time of use, which only decides what is dropped first: never waits, and may fail."""
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self._file, timeout=0)) as connection, connection:
+            connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), self._named(key)))
 
     def _write(self, connection: sqlite3.Connection, key: str, reply: Any) -> None:
         connection.execute(
@@ -107,11 +114,20 @@ class Replies:
             connection.execute(f"DELETE FROM replies WHERE key IN ({old})", (self._most,))  # noqa: S608
         self._written += 1
 
-    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def _connect_to_read(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_SECONDS)
+
+    def _connect_to_write(self) -> sqlite3.Connection:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self._file, timeout=PATIENCE_SECONDS)
+        connection.execute(SCHEMA)
+        return connection
+
+    def _try(
+        self, work: Callable[[sqlite3.Connection], T], connect: Callable[[], sqlite3.Connection] | None = None
+    ) -> T | None:
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._file, timeout=PATIENCE_SECONDS)) as connection, connection:
-                connection.execute(SCHEMA)
+            with closing((connect or self._connect_to_write)()) as connection, connection:
                 return work(connection)
         except (
             OSError,
