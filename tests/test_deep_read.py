@@ -29,9 +29,11 @@ COUNTING = "ids = find_documents(juridiction='Cour de cassation')\nFINAL({'nombr
 def ask(tiny_library):
     """Ask a question of the small Library, of a model that replies by a script; `ask.prompts` are what it was sent."""
 
-    def asking(script, question=QUESTION, doc_ids=None, *, server=None, **settings):
+    def asking(script, question=QUESTION, doc_ids=None, *, seed=None, **settings):
         with ScriptedServer(script) as server:
-            lm = build_language_model("root", api_base=server.api_base, cache=False, num_retries=0, timeout=20)
+            lm = build_language_model(
+                "root", api_base=server.api_base, cache=False, num_retries=0, timeout=20, seed=seed
+            )
             try:
                 return deep_read(question, doc_ids, library=tiny_library, lm=lm, **settings)
             finally:
@@ -250,6 +252,20 @@ def test_a_trace_of_another_question_is_not_gone_on_with(ask, tmp_path):
     ask(root_model(["FINAL(1)"]), trace=trace)
     with pytest.raises(ValueError, match="not the same run"):
         ask(root_model(["FINAL(2)"]), question="Une autre question ?", trace=trace)
+
+
+def test_another_seed_does_not_go_on_with_an_unfinished_run(ask, tmp_path):
+    one = root_model(["n = 1", Reply(status=500)])
+    assert ask(one, unfinished=tmp_path, settings=DeepReadSettings(plan="rlm"), seed=1).status == "model_failed"
+    other = root_model(["n = 2", "FINAL({'n': n})"])
+    assert ask(other, unfinished=tmp_path, seed=2).answer == "- **n** : 2"
+
+
+def test_a_named_trace_of_another_seed_is_refused(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    ask(root_model(["FINAL(1)"]), trace=trace, seed=1)
+    with pytest.raises(ValueError, match="not the same run: in .* sampling was .*1.* and is now .*2"):
+        ask(root_model(["FINAL(2)"]), trace=trace, seed=2)
 
 
 def test_a_finished_run_leaves_nothing_among_the_unfinished(ask, tmp_path):

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from legal_rag.budget import Budget, BudgetExceededError, Usage
 from legal_rag.failures import EmptyAnswerError, reason_in_french
@@ -17,6 +17,7 @@ from legal_rag.model_account import Account, accounted
 if TYPE_CHECKING:
     import dspy
 
+SAMPLING = ("seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
 Message = dict[str, str]  # "role" and "content", as OpenAI's API has them
 
 
@@ -133,6 +134,12 @@ class MeteredModel:
     def name(self) -> str:
         """The model's id."""
         return str(getattr(self._lm, "model", "model"))
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The settings that make the model's replies to one prompt differ, those that are set."""
+        settings: dict[str, Any] = getattr(self._lm, "kwargs", {})
+        return {name: settings[name] for name in SAMPLING if settings.get(name) is not None}
 
     def query(self, prompt: str) -> str:
         """Return the reply to a prompt; see `SubModel.query`."""

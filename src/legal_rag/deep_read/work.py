@@ -65,6 +65,7 @@ class Work:
             "lineage": self.library.manifest["lineage"],
             "commit": self.library.commit,
             "models": [self.root.name, self.sub.name],
+            "sampling": [self.root.sampling, self.sub.sampling],
             "instructions": self.settings.instructions,
         }
 
