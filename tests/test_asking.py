@@ -9,10 +9,11 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.budget import Budget, BudgetExceededError
 from legal_rag.citations import CitationEnricher
-from legal_rag.deep_read.models import Meter, MeteredModel, SubCallError
+from legal_rag.deep_read.models import ChatModel, SubCallError
 from legal_rag.deep_read.plan import MapReduceSettings, answer_each
 from legal_rag.deep_read.plan.prompts import NO_ANSWER, UNVERIFIED
 from legal_rag.language_model import build_language_model
+from legal_rag.model_calls import UsageTracker
 
 QUESTION = "Quel est le délai ?"
 SMALL = MapReduceSettings(window_chars=3000, overlap_chars=300)
@@ -243,11 +244,11 @@ def test_a_real_server_answers_within_the_budget_of_all_threads_together():
     def script(prompt, attempt):
         return Reply(status=500) if "de 3 jours" in prompt else as_reply(days(prompt))
 
-    meter, few = Meter(Budget(model_calls=20)), Meter(Budget(model_calls=2))
+    meter, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
     with ScriptedServer(script) as server:
         lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0)
-        done = asked(MeteredModel(lm, meter), short(*range(6)), workers=4)
-        cut = asked(MeteredModel(lm.copy(cache=False), few), short(*range(6)), workers=4)
+        done = asked(ChatModel(lm, meter), short(*range(6)), workers=4)
+        cut = asked(ChatModel(lm.copy(cache=False), few), short(*range(6)), workers=4)
     assert done.answers["d3"].startswith("Erreur : ")
     assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
     assert (meter.usage.calls >= 6, few.usage.calls) == (True, 2)

@@ -1,14 +1,9 @@
 """Map-reduce where models invent, fail, hang or are given orders, budgets end, and runs are killed."""
 
 import re
-import signal
-import subprocess
-import sys
-import threading
 from itertools import count
 
 import pytest
-from support import TESTS
 from support.plan_models import (
     AGAIN,
     BAIL,
@@ -39,8 +34,7 @@ from support.scripted_server import Reply
 from legal_rag.budget import Budget
 from legal_rag.citations import CitationEnricher, format_marker
 from legal_rag.deep_read.models import SubCallError
-from legal_rag.deep_read.plan import FindingsJournal, MapReduceSettings, map_reduce
-from legal_rag.deep_read.plan.journal import key_of
+from legal_rag.deep_read.plan import MapReduceSettings, map_reduce
 from legal_rag.evidence import NO_PASSAGE
 
 FAILS = "Le modèle de langage n'a pas pu répondre"
@@ -482,132 +476,3 @@ def test_a_budget_used_up_by_failures_is_told_as_the_failure():
     decisions = Decisions(bail=BAIL, a=campaign("A..."), b=campaign("B..."))
     result, _ = served(lambda prompt, attempt: Reply(status=500), decisions, Budget(model_calls=2), workers=1)
     assert (result.text, result.exhausted, "erreur du serveur" in result.failure) == ("", None, True)
-
-
-# --- the journal
-
-
-def test_a_run_that_was_killed_asks_nothing_twice_and_ends_the_same(tmp_path):
-    numbers = count()
-
-    def dying(prompt):
-        return MemoryError("killed") if next(numbers) == 6 else reading(prompt)
-
-    with FindingsJournal(tmp_path / "j.jsonl") as journal, pytest.raises(MemoryError, match="killed"):
-        planned(sub=dying, decisions=TEN, workers=1, journal=journal)
-    sub, root = Model(), Model()
-    with FindingsJournal(tmp_path / "j.jsonl") as journal:
-        result = planned(sub=sub, root=root, decisions=TEN, journal=journal)
-    assert (len(sub.prompts), len(root.prompts)) == (4, 1)
-    assert result == planned(decisions=TEN)
-    with FindingsJournal(tmp_path / "j.jsonl") as journal:
-        sub, root = Model(), Model()
-        assert planned(sub=sub, root=root, decisions=TEN, journal=journal) == result
-    assert (sub.prompts, root.prompts) == ([], [])
-
-
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from support.plan_models import Decisions, campaign, planned, reading
-from legal_rag.deep_read.plan import FindingsJournal
-
-def dying(prompt):
-    if "M. N6..." in prompt:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return reading(prompt)
-
-ten = Decisions(**{f"d{number}": campaign(f"N{number}...") for number in range(10)})
-planned(sub=dying, decisions=ten, workers=1, journal=FindingsJournal(Path(sys.argv[1])))
-"""
-
-
-def test_a_process_that_was_killed_leaves_all_that_was_answered(tmp_path):
-    place = tmp_path / "j.jsonl"
-    killed = subprocess.run([sys.executable, "-c", KILLED, place, TESTS], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    sub = Model()
-    with FindingsJournal(place) as journal:
-        planned(sub=sub, decisions=TEN, journal=journal)
-    assert sorted(re.search(r"M\. (N\d)", one)[1] for one in sub.prompts) == ["N6", "N7", "N8", "N9"]
-
-
-@pytest.mark.parametrize("cut", [1, 30, 200])
-def test_a_line_that_was_cut_off_is_asked_for_again(tmp_path, cut):
-    place = tmp_path / "j.jsonl"
-    with FindingsJournal(place) as journal:
-        planned(journal=journal, workers=1)
-    place.write_bytes(place.read_bytes()[:-cut])  # of the answer's line
-    root, sub = Model(), Model()
-    for expected in (1, 0):
-        with FindingsJournal(place) as journal:
-            planned(sub=sub, root=root, journal=journal)
-        assert (len(sub.prompts), len(root.prompts)) == (0, expected)
-        root.prompts.clear()
-
-
-@pytest.mark.parametrize(
-    "damage", [b"\xff\x00\n", b"{}\n", b"[]\n", b'{"key": 1, "reply": "x"}\n', b"[" * 100_000 + b"\n", b"\n"]
-)
-def test_a_damaged_line_is_passed_over(tmp_path, damage):
-    place = tmp_path / "j.jsonl"
-    with FindingsJournal(place) as journal:
-        planned(journal=journal)
-    place.write_bytes(damage + place.read_bytes() + damage)
-    sub = Model()
-    with FindingsJournal(place) as journal:
-        planned(sub=sub, journal=journal)
-    assert sub.prompts == []
-
-
-def test_a_journal_cannot_vouch_for_a_quotation(tmp_path):
-    place = tmp_path / "j.jsonl"
-    with FindingsJournal(place) as journal:
-        planned(journal=journal, decisions=Decisions(a=campaign("A...")))
-    place.write_text(place.read_text("utf-8").replace("deux mois qui", "six mois qui"), "utf-8")
-    with FindingsJournal(place) as journal:
-        result = planned(journal=journal, decisions=Decisions(a=campaign("A...")))
-    assert (quotes_of(result), result.text) == (set(), NO_PASSAGE)
-
-
-def test_another_text_question_or_model_is_asked_anew(tmp_path):
-    def asked(question=QUESTION, name="fake", content=ELECTIONS.texts["a"]):
-        sub = Model()
-        sub.name = name
-        with FindingsJournal(tmp_path / "j.jsonl") as journal:
-            map_reduce(question, ["a"], library=Decisions(a=content), root=Model(), sub=sub, journal=journal)
-        return len(sub.prompts)
-
-    assert [asked(), asked(), asked(question="Qui ?"), asked(name="autre"), asked(content=campaign("Z..."))] == [
-        1,
-        0,
-        1,
-        1,
-        1,
-    ]
-
-
-def test_a_document_that_failed_is_asked_again_in_the_next_run(tmp_path):
-    with FindingsJournal(tmp_path / "j.jsonl") as journal:
-        assert list(planned(sub=lambda prompt: "?", journal=journal).failed) == list(ELECTIONS)
-        assert planned(journal=journal).failed == {}
-
-
-def test_threads_and_processes_may_share_a_journal(tmp_path):
-    place = tmp_path / "j.jsonl"
-    with FindingsJournal(place) as one, FindingsJournal(place) as other:
-        threads = [
-            threading.Thread(target=journal.put, args=(key_of("m", str(number)), f"é\ud800{number}"))
-            for number in range(40)
-            for journal in (one, other)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert one.get(key_of("m", "absent")) is None
-    with FindingsJournal(place) as journal:
-        assert [journal.get(key_of("m", str(number))) for number in range(40)] == [
-            f"é\ud800{number}" for number in range(40)
-        ]

@@ -1,4 +1,4 @@
-"""A trace is rlms' own, holds no secret, survives a kill, and lets a run go on without asking its models anew."""
+"""A trace is in rlms' own form, holds no secret, and survives a kill."""
 
 import json
 import os
@@ -20,10 +20,8 @@ from support.trace_cases import CONTEXT, QUESTION, RUN, block, call, metadata, r
 
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.replay import Replay
 from legal_rag.deep_read.trace import TraceLogger, open_trace
-from legal_rag.deep_read.trace_reading import read_trace, unfinished_file
-from legal_rag.deep_read.trace_values import Message, SubCall
+from legal_rag.deep_read.trace_reading import Message, SubCall, read_trace, unfinished_file
 
 PROGRAMS = [
     'print(len(context))\nshort = llm_query("Résume : é")\nprint(short)',
@@ -68,11 +66,11 @@ def of_rlms(tmp_path_factory):
 
 
 def resumed(path, turns):
-    """Take a run up again; return the logger, and what is given of its record."""
-    logger, replay = open_trace(path, RUN)
+    """Resume a run."""
+    logger = open_trace(path, RUN)
     logger.log_metadata(metadata())
     write_turns(logger, turns)
-    return logger, replay
+    return logger
 
 
 def said(*contents):
@@ -283,9 +281,7 @@ def test_a_file_of_something_else_is_never_written_to(path, content):
 @pytest.mark.parametrize("left", [0, 1, 5, 30])
 def test_a_run_killed_at_its_first_line_begins_again(path, left):
     path.write_bytes(written(path, turn()).read_bytes()[:left])
-    logger, replay = open_trace(path, RUN)
-    logger.log_metadata(metadata())
-    assert replay is None
+    open_trace(path, RUN).log_metadata(metadata())
     assert read_trace(path).run == RUN
 
 
@@ -307,64 +303,21 @@ def test_another_run_is_refused(path, changed, problem):
 
 def test_tuples_are_the_lists_that_they_become(path):
     written(path, turn(), run={**RUN, "doc_ids": ("D1", "D2")})
-    assert open_trace(path, {**RUN, "doc_ids": ("D1", "D2")})[1].trace.run["doc_ids"] == ["D1", "D2"]
+    open_trace(path, {**RUN, "doc_ids": ("D1", "D2")})
+    assert read_trace(path).run["doc_ids"] == ["D1", "D2"]
 
 
 def test_without_a_path_nothing_is_kept():
-    assert open_trace(None, RUN) == (None, None)
-
-
-def test_a_run_taken_up_with_more_turns_asks_only_what_is_new(path, monkeypatch):
-    with ScriptedServer(root_model(PROGRAMS, SUB, last="Je ne sais pas.")) as server:
-        logger, replay = open_trace(path, RUN)
-        assert run_rlm(server, logger, replay, turns=3, patch=monkeypatch) == "Je ne sais pas."
-        asked = len(server.prompts)
-        logger, replay = open_trace(path, RUN)
-        assert run_rlm(server, logger, replay, turns=6, patch=monkeypatch) == "42, Court."
-        new = server.prompts[asked:]
-    assert replay.turns == 3
-    assert [prompt for prompt in new if len(prompt) < 20] == ["a ?", "b ?"]
-    assert len(new) == 3
-    trace = read_trace(path)
-    assert [one.number for one in trace.iterations] == [1, 2, 3, 4]
-    assert [one.response for one in trace.superseded] == ["Je ne sais pas."]
-    assert trace.metadata["max_iterations"] == 6
-
-
-def test_a_finished_run_is_told_again_without_asking(path, monkeypatch):
-    with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
-        run_rlm(server, *open_trace(path, RUN), patch=monkeypatch)
-        asked, before = len(server.prompts), path.read_bytes()
-        assert run_rlm(server, *open_trace(path, RUN), patch=monkeypatch) == "42, Court."
-        assert len(server.prompts) == asked
-    assert path.read_bytes() == before
-
-
-def test_a_turn_killed_before_its_line_is_gone_on_with(path, monkeypatch):
-    log = TraceLogger.log
-
-    def killed_at_the_fourth(logger, iteration):
-        if logger.iteration_count == 3:
-            raise InterruptedError("at turn 4")
-        log(logger, iteration)
-
-    with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
-        with monkeypatch.context() as patch, pytest.raises(InterruptedError, match="at turn 4"):
-            patch.setattr(TraceLogger, "log", killed_at_the_fourth)
-            run_rlm(server, *open_trace(path, RUN), patch=patch)
-        assert len(read_trace(path).iterations) == 3
-        asked = len(server.prompts)
-        assert run_rlm(server, *open_trace(path, RUN), patch=monkeypatch) == "42, Court."
-        assert len(server.prompts) == asked
-    assert [one.prompt for one in read_trace(path).iterations[-1].calls] == ["a ?", "b ?"]
-    assert not unfinished_file(path).exists()
+    assert open_trace(None, RUN) is None
 
 
 KILLED = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
-from support.trace_cases import RUN, SubCall, Usage, block, metadata, turn, write_turns
+from support.trace_cases import RUN, block, metadata, turn, write_turns
+from legal_rag.budget import Usage
+from legal_rag.deep_read.trace_reading import SubCall
 from legal_rag.deep_read.trace import TraceLogger
 logger = TraceLogger(Path({path!r}), RUN)
 logger.log_metadata(metadata())
@@ -388,108 +341,38 @@ def test_a_killed_process_leaves_a_trace_that_is_read_and_gone_on_with(path, tur
         process.send_signal(signal.SIGKILL)
     before = len(read_trace(path).iterations)
     assert before >= turns
-    _, replay = resumed(path, [turn(block(stdout="é" * 15_000)) for _ in range(before + 1)])
-    assert replay.usage.calls >= turns
+    assert read_trace(path).usage.calls >= turns
+    resumed(path, [turn(block(stdout="é" * 15_000)) for _ in range(before + 1)])
     assert len(read_trace(path).iterations) == before + 1
 
 
-def test_the_same_prompt_is_answered_as_often_as_it_was(path):
-    calls = [call("Compte.", "1"), call("Compte.", "2"), call("Liste.", "a")]
-    replay = Replay(read_trace(written(path, turn(block(calls=calls)))))
-    assert [replay.sub_reply("Compte.") for _ in range(3)] == ["1", "2", None]
-    assert [replay.sub_reply(one) for one in ("Liste.", "Liste.", "Autre.")] == ["a", None, None]
+def test_turns_that_come_out_as_before_are_not_written_again(path):
+    before = written(path, turn(thought="Un."), turn(thought="Deux.")).read_bytes()
+    logger = open_trace(path, RUN)
+    logger.log_metadata(metadata())
+    write_turns(logger, [turn(thought="Un."), turn(thought="Deux.")], asked=False)
+    assert path.read_bytes() == before
 
 
-def test_what_failed_is_asked_again(path):
-    calls = [call("Compte.", "", error="délai dépassé"), call("Compte.", "2")]
-    replay = Replay(read_trace(written(path, turn(block(calls=calls)))))
-    assert [replay.sub_reply("Compte.") for _ in range(2)] == ["2", None]
-
-
-def test_a_turn_done_anew_says_each_reply_once(path):
-    first = turn(block(stdout="", stderr="Budget épuisé", calls=[call("A", "1"), call("B", "2")]))
-    written(path, first)
-    again = [call("A", "1"), call("B", "2"), call("C", "3")]
-    resumed(path, [turn(block(calls=again))])
+def test_a_resumed_run_with_more_turns_repeats_none(path):
+    written(path, turn(thought="Un."), turn(thought="Deux."))
+    logger = open_trace(path, RUN)
+    logger.log_metadata(metadata(max_iterations=20))
+    write_turns(logger, [turn(thought="Un."), turn(thought="Deux."), turn(thought="Trois.")], most=20)
     trace = read_trace(path)
-    assert (len(trace.iterations), len(trace.superseded)) == (1, 1)
-    replay = Replay(trace)
-    assert [replay.sub_reply(one) for one in "AABBCC"] == ["1", None, "2", None, "3", None]
+    assert [one.response for one in trace.iterations] == ["Un.", "Deux.", "Trois."]
+    assert (trace.superseded, trace.metadata["max_iterations"]) == ((), 20)
 
 
-def test_calls_of_a_turn_that_was_killed_come_after_those_before(path):
+def test_calls_of_a_turn_that_was_killed_are_read(path):
     logger = TraceLogger(written(path, turn(block(calls=[call("A", "1")]))), RUN, read_trace(path))
     write_turns(logger, [turn(block(calls=[call("A", "1")]))], asked=False)
     logger.called(SubCall("A", "2", Usage(1, 0, 5, 5), 0.1))
-    trace = read_trace(path)
-    assert [one.number for one in trace.unfinished] == [2]
-    replay = Replay(trace)
-    assert [replay.sub_reply("A") for _ in range(3)] == ["1", "2", None]
+    (left,) = read_trace(path).unfinished
+    assert (left.number, [one.reply for one in left.calls]) == (2, ["2"])
 
 
-def conversations(path):
-    """Return the conversations of a trace as rlms' loop would show them to a model."""
-    return [[one._asdict() for one in each.messages] for each in read_trace(path).iterations]
-
-
-def test_the_root_models_replies_come_in_order_until_the_record_ends(path):
-    written(path, turn(thought="Un."), turn(thought="Deux."))
-    replay = Replay(read_trace(path), RUN)
-    first, second = conversations(path)
-    assert [replay.next_reply(one) for one in (first, second, second)] == ["Un.", "Deux.", None]
-    assert replay.turns == 2
-
-
-def test_a_program_that_now_prints_something_else_ends_the_record(path):
-    written(path, turn(thought="Un."), turn(thought="Deux."), turn(thought="Trois."))
-    replay = Replay(read_trace(path))
-    first, second, third = conversations(path)
-    second[-2]["content"] = "autre chose"
-    assert [replay.next_reply(one) for one in (first, second, third)] == ["Un.", None, None]
-
-
-def test_of_how_many_turns_a_turn_is_one_does_not_matter(path):
-    written(path, turn(thought="Un."), turn(thought="Deux."))
-    replay = Replay(read_trace(path))
-    for conversation, reply in zip(conversations(path), ("Un.", "Deux."), strict=True):
-        for message in conversation:
-            message["content"] = message["content"].replace("/10:", "/25:")
-        assert replay.next_reply(conversation) == reply
-
-
-@pytest.mark.parametrize(
-    ("number", "problem"),
-    [(0, "the system prompt"), (1, "the question or the size of its context"), (2, "the first turn's message")],
-)
-def test_a_conversation_that_begins_otherwise_is_another_run(path, number, problem):
-    written(path, turn())
-    (first,) = conversations(path)
-    first[number]["content"] += " Autre."
-    with pytest.raises(ValueError, match=f"not the same run: {problem} was another one in {path}"):
-        Replay(read_trace(path)).next_reply(first)
-
-
-def test_a_reply_whose_turn_was_killed_is_given_only_to_its_own_conversation(path):
-    logger = TraceLogger(written(path, turn(thought="Un.")), RUN, read_trace(path))
-    write_turns(logger, [turn(thought="Un.")], asked=False)
-    (first,) = conversations(path)
-    second = [*first, {"role": "assistant", "content": "Un."}, {"role": "user", "content": "Turn 2/10:"}]
-    logger.replied(second, ModelReply("Deux.", Usage(1, 0, 7, 3), 0.5, cut_off=False))
-    other = [*second[:-1], {"role": "user", "content": "Turn 2/10: autre"}]
-    for conversation, reply in ((second, "Deux."), (other, None)):
-        replay = Replay(read_trace(path))
-        assert [replay.next_reply(one) for one in (first, conversation)] == ["Un.", reply]
-
-
-def test_a_run_that_a_program_started_does_not_end_the_record(path):
-    written(path, turn(thought="Un."), turn(thought="Deux."))
-    first, second = conversations(path)
-    child = [{"role": "system", "content": "Autre."}, *first[1:]]
-    replay = Replay(read_trace(path))
-    assert [replay.next_reply(one) for one in (first, child, second)] == ["Un.", None, "Deux."]
-
-
-def test_replies_in_runs_that_a_killed_turn_started_are_given_again(path):
+def test_replies_in_runs_that_a_killed_turn_started_are_counted(path):
     logger = TraceLogger(path, RUN)
     root, child = said("Consigne", "Question", "Turn 1/9:"), said("Enfant", "Question", "Turn 1/9:")
     for conversation, reply in ((root, "Un."), (child, "Fils.")):
@@ -497,8 +380,6 @@ def test_replies_in_runs_that_a_killed_turn_started_are_given_again(path):
     logger.log_metadata(metadata())
     trace = read_trace(path)
     assert (trace.unfinished[0].response, trace.usage.calls) == ("Un.", 2)
-    replay = Replay(trace)
-    assert [replay.next_reply(one) for one in (root, child)] == ["Un.", "Fils."]
     one = turn(thought="Un.")
     one.prompt = root
     logger.log(one)
@@ -506,18 +387,9 @@ def test_replies_in_runs_that_a_killed_turn_started_are_given_again(path):
     assert (line.usage.tokens, line.reply_seconds) == (22, 1.0)
 
 
-def test_lone_surrogates_are_found_again_as_they_were_written(path):
-    written(path, turn(block(calls=[call("\ud800 ?", "r")]), thought="Un."))
-    replay = Replay(read_trace(path))
-    (first,) = conversations(path)
-    first[0]["content"] = first[0]["content"].replace("\ufffd", "\ud800")
-    assert replay.next_reply(first).startswith("Un.")
-    assert replay.sub_reply("\ud800 ?") == "r"
-
-
 def test_what_a_run_came_to_counts_all_its_attempts(path):
     written(path, turn(block(stderr="Budget épuisé", calls=[call()])))
-    logger, _ = resumed(path, [turn(block(calls=[call(), call()]))])
+    logger = resumed(path, [turn(block(calls=[call(), call()]))])
     logger.called(SubCall("p", "r", Usage(1, 0, 5, 5, None), 0.1))
     usage = read_trace(path).usage
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2 + 3 + 1, 325, 31)

@@ -12,10 +12,8 @@ from support.trace_cases import QUESTION, RUN, block, call, metadata, turn, writ
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
 from legal_rag.deep_read.trace import TraceLogger, open_trace
-from legal_rag.deep_read.trace_reading import read_trace
-from legal_rag.deep_read.trace_steps import visible
-from legal_rag.deep_read.trace_values import SubCall
-from legal_rag.deep_read.trace_view import format_trace, render_trace, show_trace
+from legal_rag.deep_read.trace_reading import SubCall, read_trace
+from legal_rag.deep_read.trace_view import format_trace, render_trace, show_trace, visible
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
@@ -179,7 +177,7 @@ def test_a_turn_that_a_kill_cut_short_is_told_as_interrupted(path):
 
 def test_a_turn_done_again_is_told_once_and_says_so(path):
     written(path, turn(block(stderr="Budget épuisé")))
-    logger, _ = open_trace(path, RUN)
+    logger = open_trace(path, RUN)
     logger.log_metadata(metadata())
     write_turns(logger, [turn(block())])
     told = format_trace(read_trace(path))

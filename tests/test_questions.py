@@ -30,7 +30,7 @@ from legal_rag.questions import generate_questions
 from legal_rag.questions.checkpoint import Checkpoint, Record
 from legal_rag.questions.dataset import SPLITS, SeenQuestions, split_of, write_dataset
 from legal_rag.questions.estimate import Price, estimate
-from legal_rag.questions.pacing import Account, CutOffError, Pace, paced
+from legal_rag.questions.pacing import CutOffError, Pace, PacedLM
 from legal_rag.retriever import Retriever
 
 KEY = "sk-secret-of-the-test"
@@ -361,9 +361,8 @@ def test_the_users_own_dspy_settings_stay_as_they_were(small_library, tmp_path):
 
 
 def ask(server, pace, text="Bonjour", seed=None):
-    account = Account(seed=seed)
-    lm = paced(model_at(server), pace, account)
-    return lm(text), account
+    lm = PacedLM(model_at(server), pace, seed)
+    return lm(text), lm.document
 
 
 def test_replies_that_no_text_store_takes_are_kept_all_the_same(small_library, tmp_path):
@@ -383,9 +382,9 @@ def test_a_server_that_asks_to_wait_is_asked_again_after_that():
 
     with ScriptedServer(busy_once) as server:
         started = time.monotonic()
-        (reply,), account = ask(server, Pace(1))
+        (reply,), document = ask(server, Pace(1))
         assert time.monotonic() - started >= 1
-        assert (reply, account.replies, len(server.prompts)) == ("Bonsoir", 1, 2)
+        assert (reply, document.replies, len(server.prompts)) == ("Bonsoir", 1, 2)
 
 
 def test_requests_keep_the_rate():
@@ -399,8 +398,8 @@ def test_requests_keep_the_rate():
 def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_even_tried():
     server_error = Reply(status=500, raw_body="{}")
     with ScriptedServer(lambda prompt, _: server_error if "Bonjour" in prompt else Reply("oui")) as server:
-        pace, account = Pace(2, attempts=3), Account()
-        lm = paced(model_at(server), pace, account)
+        pace = Pace(2, attempts=3)
+        lm = PacedLM(model_at(server), pace)
         with ThreadPoolExecutor() as others:
             running = threading.Event()
             others.submit(lambda: [ask(server, pace, f"Question {n}") for n in range(10**6) if not running.is_set()])
@@ -435,7 +434,7 @@ def test_a_server_that_nobody_reaches_is_waited_for_as_long_as_patience_lasts():
         gone = model_at(server)
     pace, started = Pace(1, attempts=1, patience=1.0), time.monotonic()
     with pytest.raises(dspy.LMError):
-        paced(gone, pace, Account())("Bonjour")
+        PacedLM(gone, pace)("Bonjour")
     assert time.monotonic() - started >= 1
 
 

@@ -10,7 +10,7 @@ from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import LegalReActAgent, build_language_model, default_instructions
 from legal_rag.budget import Budget, BudgetExceededError, Usage
-from legal_rag.model_account import Account, CallTimeout, ModelCalls
+from legal_rag.model_calls import CallTimeout, ModelCalls, UsageTracker
 from legal_rag.retriever import build_retriever
 
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
@@ -214,12 +214,12 @@ def test_a_budget_of_nothing_is_refused(limits):
         Budget(**limits)
 
 
-def test_an_account_refuses_the_call_after_the_last():
-    account = Account(Budget(model_calls=1))
-    account.check()
-    account.usage = Usage(calls=1)
+def test_a_tracker_refuses_the_call_after_the_last():
+    tracker = UsageTracker(Budget(model_calls=1))
+    tracker.check()
+    tracker.add(Usage(calls=1))
     with pytest.raises(BudgetExceededError, match="Budget épuisé : 1 appel au modèle"):
-        account.check()
+        tracker.check()
 
 
 def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
@@ -240,13 +240,13 @@ def test_the_loop_is_a_dspy_program_whose_predictors_optimisers_see(retriever):
     assert traced == [agent.react.react, agent.react.react, agent.react.extract.predict]
 
 
-def test_calls_of_one_run_do_not_reach_another_ones_account(retriever):
+def test_calls_of_one_run_are_not_counted_in_another_one(retriever):
     lm = DummyLM([{"answer": "un"}, {"answer": "deux"}])
     first, second = ModelCalls(lm, Budget()), ModelCalls(lm, Budget())
     predictor = dspy.Predict("question -> answer")
     assert first.ask(predictor, question="?").fields == {"answer": "un"}
     assert second.ask(predictor, question="?").text.startswith("[[ ## answer ## ]]")
-    assert (first.account.usage.calls, second.account.usage.calls) == (1, 1)
+    assert (first.usage.calls, second.usage.calls) == (1, 1)
 
 
 def test_a_quotation_is_what_a_sound_model_answers(ask):

@@ -38,11 +38,11 @@ from legal_rag.run_log import RunLog
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.model_account import Account, ModelCalls
+    from legal_rag.model_calls import ModelCalls, UsageTracker
     from legal_rag.react import Draft, Work
 
-# Makes a tool for one run from its retriever, model, log and account (None: only described); None where it cannot work.
-ToolFactory = Callable[[Retriever, "dspy.BaseLM", RunLog, "Account | None"], Callable[..., str] | None]
+# Makes a tool for one run from its retriever, model, log and tracker (None: only described); None where it cannot work.
+ToolFactory = Callable[[Retriever, "dspy.BaseLM", RunLog, "UsageTracker | None"], Callable[..., str] | None]
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -180,10 +180,10 @@ class LegalReActAgent:
     def _run(self, question: str) -> Generator[Event, None, Prediction]:
         import dspy
 
-        from legal_rag.model_account import ModelCalls
+        from legal_rag.model_calls import ModelCalls
 
         log, calls = RunLog(), ModelCalls(self._lm, self._budget)
-        tools = self._tools(log, calls.account)
+        tools = self._tools(log, calls.tracker)
         try:
             work = yield from self.react.run(question, calls, log, tools)
             draft = self._draft(question, work, calls)
@@ -198,9 +198,9 @@ class LegalReActAgent:
             return (yield from self._fall_back(question, log, calls, bug_in_french(error), "internal_error"))
         return (yield from self._conclude(question, log, calls, work, draft))
 
-    def _tools(self, log: RunLog, account: "Account | None" = None) -> list[Callable[..., str]]:
-        """Return the tools of one run, which write in its log; extra ones are paid from its account."""
-        extra = (make(self._retriever, self._lm, log, account) for make in self._extra_tools)
+    def _tools(self, log: RunLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
+        """Return the tools of one run, which write in its log; extra ones are paid from its tracker."""
+        extra = (make(self._retriever, self._lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
@@ -247,17 +247,17 @@ class LegalReActAgent:
             status=status,
             notice=notice,
             encoded=EncodedTexts(self._retriever.encoder) if self._match_words else None,
-            usage=calls.account.usage,
+            usage=calls.usage,
         )
 
     def _fall_back(
         self, question: str, log: RunLog, calls: "ModelCalls", reason: str, status: Status
     ) -> Generator[Event, None, Prediction]:
-        log.failed(reason, calls.account.usage, calls.seconds)
+        log.failed(reason, calls.usage, calls.seconds)
         yield from log.news()
         return (
             yield from self._evidence.run(
-                question, log, mode="fallback", failure=status, notice=f"{reason}.", usage=calls.account.usage
+                question, log, mode="fallback", failure=status, notice=f"{reason}.", usage=calls.usage
             )
         )
 

@@ -3,6 +3,8 @@
 In: limits, and each model call's usage. Out: the sum, and the limit that was reached, if one was.
 """
 
+import dataclasses
+import math
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
@@ -60,6 +62,17 @@ class Budget:
             if value is not None and not value > 0:
                 raise ValueError(f"a budget's {field.name} must be above 0, got {value}")
 
+    def reduced(self, share: float, calls: int) -> "Budget":
+        """Return this budget less a share of each limit, and at least some calls; one call is always left."""
+        left = 1 - share
+        return dataclasses.replace(
+            self,
+            model_calls=max(1, min(int(self.model_calls * left), self.model_calls - calls)),
+            tokens=max(1, int(self.tokens * left)),
+            seconds=self.seconds * left,
+            cost=None if self.cost is None else self.cost * left,
+        )
+
     def reached(self, usage: Usage, seconds: float) -> Limit | None:
         """Return the limit that a run's calls have come to, steps apart; None if it may go on."""
         if seconds >= self.seconds:
@@ -71,6 +84,9 @@ class Budget:
         if self.cost is not None and (usage.cost is None or usage.cost >= self.cost):
             return "cost"
         return None
+
+
+UNLIMITED = Budget(model_calls=10**9, tokens=10**15, seconds=math.inf)
 
 
 class BudgetExceededError(Exception):

@@ -7,10 +7,7 @@ import click
 from legal_rag.cli_options import open_library, place_options, print_json
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.models import MeteredModel
-
-MOST_CALLS = 10**9  # a summary for every document is what was asked for
-MOST_SECONDS = 10.0**9
+    from legal_rag.deep_read.models import ChatModel
 
 
 @click.command("corpus-index")
@@ -52,12 +49,13 @@ def corpus_index_command(
     click.echo(f"{said['documents']} documents, {said['topics']} topics, summaries: {kinds}: {index.path}")
 
 
-def _model(name: str, api_key: str | None, api_base: str | None) -> "MeteredModel":
-    from legal_rag.budget import Budget
-    from legal_rag.deep_read.models import Meter, MeteredModel
+def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":
+    from legal_rag.budget import UNLIMITED
+    from legal_rag.deep_read.models import ChatModel
     from legal_rag.language_model import build_language_model, has_endpoint
+    from legal_rag.model_calls import UsageTracker
 
     if not has_endpoint(api_key, api_base, name):
         raise click.ClickException(f"no endpoint to ask {name!r} at (expected --api-base, or GENERATOR_API_KEY)")
-    budget = Budget(model_calls=MOST_CALLS, tokens=10**15, seconds=MOST_SECONDS)
-    return MeteredModel(build_language_model(name, api_key, api_base), Meter(budget))
+    # a summary for every document is what was asked for
+    return ChatModel(build_language_model(name, api_key, api_base), UsageTracker(UNLIMITED))

@@ -16,7 +16,7 @@ from legal_rag.claims import QUOTED_BLANKS, content_words
 from legal_rag.compared_decisions import ComparedDecision, Reading
 from legal_rag.comparison import Comparison, Pair
 from legal_rag.failures import reason_in_french
-from legal_rag.model_account import ModelCalls
+from legal_rag.model_calls import ModelCalls
 from legal_rag.retriever import Corpus
 from legal_rag.source_texts import SourceText
 from legal_rag.tool_outputs import block
@@ -71,7 +71,7 @@ def check_pairs(
         except Exception as error:
             notice = f"{reason_in_french(error)} : les décisions restent à comparer."
             break
-    return replace(comparison, pairs=pairs, notice=notice, usage=calls.account.usage)
+    return replace(comparison, pairs=pairs, notice=notice, usage=calls.usage)
 
 
 def _checked(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: ModelCalls) -> Pair:

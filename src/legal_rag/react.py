@@ -14,7 +14,7 @@ from dspy.utils.exceptions import ContextWindowExceededError
 
 from legal_rag.budget import Budget, BudgetExceededError, Usage
 from legal_rag.failures import EmptyAnswerError, ModelFailureError, UnreadableReplyError, is_own_bug
-from legal_rag.model_account import ModelCalls, Reply
+from legal_rag.model_calls import ModelCalls, Reply
 from legal_rag.prediction import Event
 from legal_rag.run_log import RunLog
 from legal_rag.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
@@ -125,7 +125,7 @@ class LegalReAct(dspy.ReAct):
             ModelFailureError: If its client fails in a way of its own.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions)
-        for _ in range(calls.account.budget.steps):
+        for _ in range(calls.tracker.budget.steps):
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
             log.add(_thinking(step, reply))

@@ -1,14 +1,14 @@
-"""The cache of replies: what a language model was asked, and what it said, so that the same is not paid for twice.
+"""Caches of model replies by request, so that none is paid for twice: of all models, and of one run until it ends.
 
-In: DSPy's requests, as hashes, and the replies to them. Out: a reply, if the very same was asked before. DSPy's own
-cache on disk is made of pickles; this one is one SQLite file of JSON, which can hold nothing but text. A key or an
-address never gets into it.
+DSPy's own cache on disk is made of pickles; these are SQLite files of JSON, which can hold nothing but text. Requests
+are hashed: no key and no address gets into a file.
 """
 
 import json
 import logging
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -24,6 +24,10 @@ MOST_REPLIES = 20_000  # kept on disk, of some kilobytes each; what was not aske
 FORGET_EVERY = 500  # replies written by one process between two looks at how many there are
 PATIENCE_SECONDS = 5.0  # that a write waits for another process's
 SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, reply TEXT NOT NULL)"
+RUN_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS replies (key TEXT, number INTEGER, reply TEXT NOT NULL, PRIMARY KEY (key, number))"
+)
+PRIVATE = 0o600
 DSPY = "_dspy_format"  # marks what DSPy writes down itself
 LITELLM = "litellm_reply"  # marks what LiteLLM gave, which comes back as an object of its own
 
@@ -140,6 +144,75 @@ class Replies:
                 logger.warning("replies are not kept in %s (%s); if it is damaged, delete it", self._file, error)
             self._told = True
             return None
+
+
+class RunReplies:
+    """Replies paid for by one run, kept until it ends however it was interrupted, each given once per attempt.
+
+    The file belongs to the run alone, so that nothing is dropped from it before the run has ended. The same request
+    made twice has two replies, which are given in the order they came. Threads and processes may share the file.
+    """
+
+    def __init__(self, file: Path) -> None:
+        """Open a file, or begin it; its folder exists. One that is damaged is begun anew, with a warning.
+
+        Raises:
+            OSError: If it cannot be read and written.
+        """
+        self._file = file
+        self._given: dict[str, int] = {}  # by key: number of the next reply to give
+        self._lock = threading.Lock()
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, PRIVATE))
+        try:
+            self._execute(RUN_SCHEMA)
+        except sqlite3.OperationalError as error:  # such as a full disk, or another process that does not let go
+            raise OSError(f"cannot keep replies in {file}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            logger.warning("%s is damaged (%s); its replies are asked for again", file, error)
+            os.truncate(file, 0)
+            self._execute(RUN_SCHEMA)
+
+    def take(self, key: str) -> dict[str, Any] | None:
+        """Return the next stored reply to a request, or None if all were given in this attempt."""
+        look_up = "SELECT number, reply FROM replies WHERE key = ? AND number >= ? ORDER BY number"
+        with self._lock:
+            for number, text in self._try(look_up, key, self._given.get(key, 0)):
+                self._given[key] = number + 1
+                if (reply := _object(text)) is not None:
+                    return reply
+            return None
+
+    def keep(self, key: str, reply: dict[str, Any]) -> None:
+        """Store a reply, which was just given; it is on the disk when this returns, or a warning is logged."""
+        add = (
+            "INSERT INTO replies SELECT ?, coalesce(max(number) + 1, 0), ? FROM replies WHERE key = ? RETURNING number"
+        )
+        with self._lock:
+            for (number,) in self._try(add, key, json.dumps(reply), key):
+                self._given[key] = number + 1
+
+    def _try(self, statement: str, *values: Any) -> list[Any]:
+        try:
+            return self._execute(statement, *values)
+        except sqlite3.Error as error:  # the run goes on, and pays again where it is interrupted
+            logger.warning("replies are not kept in %s (%s)", self._file, error)
+            return []
+
+    def _execute(self, statement: str, *values: Any) -> list[Any]:
+        # A connection each time: threads of a run that was interrupted may still bring replies that were paid for.
+        address = f"{self._file.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS)) as connection, connection:
+            return connection.execute(statement, values).fetchall()
+
+
+def _object(text: Any) -> dict[str, Any] | None:
+    """Return a stored reply, or None if it is damaged."""
+    try:
+        reply = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    whole = isinstance(reply, dict) and isinstance(reply.get("text"), str) and isinstance(reply.get("cut_off"), bool)
+    return reply if whole else None
 
 
 def _dumped(reply: Any) -> str:

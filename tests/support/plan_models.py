@@ -6,9 +6,10 @@ import threading
 
 from legal_rag.budget import Budget
 from legal_rag.corpus import Document
-from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.plan import map_reduce
 from legal_rag.language_model import build_language_model
+from legal_rag.model_calls import UsageTracker
 from support.scripted_server import Reply, ScriptedServer
 
 QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
@@ -100,8 +101,8 @@ def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None,
         lm = build_language_model(
             "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
         )
-        meter = Meter(budget or Budget())
-        model = MeteredModel(lm, meter)
+        meter = UsageTracker(budget or Budget())
+        model = ChatModel(lm, meter)
         ids = list(decisions) if doc_ids is None else doc_ids
         result = map_reduce(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
         return result, server.prompts

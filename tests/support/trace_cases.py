@@ -1,21 +1,16 @@
-"""Traces for tests: written by the project's logger, and runs of rlms' own loop whose model a record answers first."""
+"""Traces for tests: written by the project's logger, and runs of rlms' own loop."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import rlm.core.rlm
 from rlm import RLM
-from rlm.clients import get_client
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, RLMMetadata
 from rlm.core.types import UsageSummary as Summary
 
 from legal_rag.budget import Usage
 from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.replay import Replay
 from legal_rag.deep_read.trace import TraceLogger
-from legal_rag.deep_read.trace_values import SubCall
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Combien de décisions annulent une élection ?"
@@ -64,7 +59,7 @@ def turn(*blocks: CodeBlock, thought: str = "Je compte.", seconds: float = 1.5) 
 
 
 def write_turns(
-    logger: TraceLogger, turns: Iterable[RLMIteration], question: str = QUESTION, *, asked: bool = True
+    logger: TraceLogger, turns: Iterable[RLMIteration], question: str = QUESTION, *, asked: bool = True, most: int = 10
 ) -> None:
     """Write turns as rlms' loop would, each with the conversation before it.
 
@@ -72,7 +67,8 @@ def write_turns(
         logger: Of the run.
         turns: In order.
         question: Of the run.
-        asked: Whether the model was asked for its replies, not the record.
+        asked: Whether the replies were paid for, not stored ones.
+        most: Turns that the run may have.
     """
     messages = [
         {"role": "system", "content": "Vous écrivez des programmes."},
@@ -82,7 +78,7 @@ def write_turns(
         },
     ]
     for number, one in enumerate(turns, 1):
-        messages.append({"role": "user", "content": f"Turn {number}/10:"})
+        messages.append({"role": "user", "content": f"Turn {number}/{most}:"})
         one.prompt = list(messages)
         if asked:
             logger.replied(messages, ModelReply(one.response, Usage(1, 0, 100, 10, 0.002), 0.75, cut_off=False))
@@ -99,52 +95,8 @@ def written(path: Path, *turns: RLMIteration, run: Any = RUN) -> Path:
     return path
 
 
-class Recorded:
-    """rlms' client, which answers from a record first, and tells the logger of what it asked anew."""
-
-    def __init__(self, logger: TraceLogger, replay: Replay | None) -> None:
-        self._logger, self._replay = logger, replay
-
-    def __call__(self, backend: str, backend_kwargs: Any) -> Any:
-        client = _client(backend_kwargs["base_url"])
-        ask = type(client).completion.__get__(client)
-        client.completion = lambda prompt: self._completion(ask, prompt)  # type: ignore[method-assign]
-        client.acompletion = self._acompletion(client)  # type: ignore[method-assign]
-        client.get_last_usage = lambda: ModelUsageSummary(0, 0, 0)  # rlms' own asks for what a call left
-        return client
-
-    def _completion(self, ask: Any, prompt: Any) -> str:
-        is_root = isinstance(prompt, list)
-        if self._replay:
-            known = self._replay.next_reply(prompt) if is_root else self._replay.sub_reply(prompt)
-            if known is not None:
-                return known
-        reply = ask(prompt)
-        if is_root:
-            self._logger.replied(prompt, ModelReply(reply, Usage(1, 0, 1, 1), 0.1, cut_off=False))
-        else:
-            self._logger.called(SubCall(prompt, reply, Usage(1, 0, 1, 1), 0.1))
-        return reply
-
-    def _acompletion(self, client: Any) -> Any:
-        async def acompletion(prompt: Any) -> str:
-            return client.completion(prompt)
-
-        return acompletion
-
-
-@cache
-def _client(address: str) -> Any:
-    """Make a client once: that takes half a second."""
-    return get_client("openai", {"model_name": "racine", "api_key": "sk-SECRET", "base_url": address})
-
-
-def run_rlm(
-    server: ScriptedServer, logger: Any, replay: Any = None, *, turns: int = 6, patch: Any = None, **kw: Any
-) -> str:
+def run_rlm(server: ScriptedServer, logger: Any, *, turns: int = 6, **kw: Any) -> str:
     """Let rlms answer the question with its own loop and its own environment."""
-    if patch:
-        patch.setattr(rlm.core.rlm, "get_client", Recorded(logger, replay))
     own = {"model_name": "racine", "api_key": "sk-SECRET", "base_url": server.api_base, **kw}
     loop = RLM(backend="openai", backend_kwargs=own, max_iterations=turns, logger=logger)
     return loop.completion(CONTEXT, root_prompt=QUESTION).response

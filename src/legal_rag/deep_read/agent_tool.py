@@ -16,7 +16,7 @@ from legal_rag.tool_outputs import as_data, block
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.model_account import Account
+    from legal_rag.model_calls import UsageTracker
 
 CALLS_KEPT = 3  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0
@@ -25,7 +25,7 @@ NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. RÃ
 
 
 def deep_read_tool(
-    retriever: Retriever, lm: "dspy.BaseLM", log: RunLog, account: "Account | None" = None
+    retriever: Retriever, lm: "dspy.BaseLM", log: RunLog, tracker: "UsageTracker | None" = None
 ) -> Callable[..., str] | None:
     """Make the tool for one run of the agent, for `legal_rag.agent.build_agent(extra_tools=[deep_read_tool])`.
 
@@ -36,7 +36,7 @@ def deep_read_tool(
         retriever: The agent's.
         lm: Its model.
         log: Of its run, to which the findings are added.
-        account: Of its run, charged for the reading; None gives it a budget of its own.
+        tracker: Of its run, charged for the reading; None gives it a budget of its own.
     """
     library = retriever.corpus
     if not (isinstance(library, Library) and has_corpus_index(library)):
@@ -58,25 +58,25 @@ def deep_read_tool(
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            budget = _left(account) if account else Budget()
+            budget = _left(tracker) if tracker else Budget()
             if budget is None:
                 return NO_ROOM
             prediction = read_deeply(asked, wanted, library=library, lm=lm, budget=budget, retriever=retriever)
             ids += [one.doc_id for one in prediction.documents]
-        if account:
-            account.usage = account.usage.plus(prediction.usage)
+        if tracker:
+            tracker.add(prediction.usage)
         log.take_over(prediction, library)
         return _observed(prediction)
 
     return deep_read
 
 
-def _left(account: "Account") -> Budget | None:
+def _left(tracker: "UsageTracker") -> Budget | None:
     """Return what a deep read may take of an agent's budget, so that the agent can still answer; None if too little."""
-    budget, usage = account.budget, account.usage
+    budget, usage = tracker.budget, tracker.usage
     calls = budget.model_calls - usage.calls - CALLS_KEPT
     tokens = int((budget.tokens - usage.tokens) * (1 - SHARE_KEPT))
-    seconds = account.seconds_left - min(SECONDS_KEPT, account.seconds_left * SHARE_KEPT)
+    seconds = tracker.seconds_left - min(SECONDS_KEPT, tracker.seconds_left * SHARE_KEPT)
     cost = None if budget.cost is None else budget.cost - (usage.cost or 0.0)
     if calls < 2 or tokens < 1 or seconds <= 0 or (cost is not None and cost <= 0):
         return None

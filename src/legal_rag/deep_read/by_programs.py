@@ -21,7 +21,6 @@ from legal_rag.deep_read.prompts import (
     system_prompt,
 )
 from legal_rag.deep_read.provenance import is_computed
-from legal_rag.deep_read.sub_calls import RecordedRoot, RecordingModel
 from legal_rag.deep_read.work import Work
 from legal_rag.failures import reason_in_french
 from legal_rag.prediction import Event, Prediction
@@ -38,7 +37,7 @@ def read_by_programs(work: Work, trace: Path | None, *, insist: bool = True) -> 
 
     Args:
         work: What is asked, and with what.
-        trace: The file of the trace; what it holds of this run is gone on with.
+        trace: The file of the trace.
         insist: Give what there is where the model wrote no program that runs, rather than None.
 
     Raises:
@@ -64,13 +63,13 @@ def _setup(work: Work, trace: Path | None, description: str, context: str) -> "R
     from legal_rag.deep_read.trace import open_trace
 
     settings = work.settings
-    logger, replay = open_trace(trace, work.key())
-    sub = RecordingModel(work.sub, replay, logger.called) if logger else RecordingModel(work.sub)
+    logger = open_trace(trace, work.key())
+    sub = work.sub.recorded(on_call=logger.called) if logger else work.sub.recorded()
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
     return RunSetup(
-        root=RecordedRoot(work.root, replay, logger.replied) if logger else RecordedRoot(work.root),
+        root=work.root.recorded(on_reply=logger.replied) if logger else work.root,
         sub=sub,
-        meter=work.meter,
+        tracker=work.tracker,
         functions=env.functions,
         values=env.values,
         descriptions=env.descriptions,
@@ -108,7 +107,7 @@ def _concluded(work: Work, outcome: "Outcome") -> Prediction:
         outcome.value,
         work.log,
         work.library,
-        usage=work.meter.usage,
+        usage=work.tracker.usage,
         stopped=stopped,
         failed=failed,
         computed=not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies),
@@ -124,5 +123,5 @@ def _why_stopped(work: Work, outcome: "Outcome") -> tuple[str, bool]:
     if outcome.error is not None:
         return NO_PROGRAM if outcome.gave_up else reason_in_french(outcome.error), True
     if outcome.out_of_turns:
-        return BudgetExceededError("steps", work.meter.budget).notice, False
+        return BudgetExceededError("steps", work.tracker.budget).notice, False
     return "", False

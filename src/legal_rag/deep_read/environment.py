@@ -13,11 +13,11 @@ from rlm.core.types import ModelUsageSummary, REPLResult, RLMChatCompletion, Usa
 
 from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.answer_texts import answer_text
-from legal_rag.deep_read.models import Meter
+from legal_rag.deep_read.models import RecordedModel
 from legal_rag.deep_read.sandbox import Limits, Sandbox, SandboxResult
-from legal_rag.deep_read.sub_calls import RecordingModel
-from legal_rag.deep_read.trace_values import SubCall
+from legal_rag.deep_read.trace_reading import SubCall
 from legal_rag.deep_read.work import SandboxRefusedError
+from legal_rag.model_calls import UsageTracker
 
 MOST_SHOWN_VARIABLES = 40
 MOST_ANSWER = 200_000  # characters
@@ -77,8 +77,8 @@ class SandboxEnvironment:
         self,
         functions: Mapping[str, Callable[..., Any]],
         values: Mapping[str, Any],
-        sub: RecordingModel,
-        meter: Meter,
+        sub: RecordedModel,
+        meter: UsageTracker,
         *,
         recurse: Callable[[str], str] | None = None,
         limits: Limits | None = None,
@@ -166,7 +166,7 @@ class SandboxEnvironment:
             stderr=error,
             locals=dict.fromkeys(self._names[:MOST_SHOWN_VARIABLES], ""),
             execution_time=seconds,
-            rlm_calls=[completion_of(call, self._sub.name) for call in self._sub.take()],
+            rlm_calls=[completion_of(call, self._sub.name) for call in self._sub.take_calls()],
             final_answer=self.final if self.is_final else None,
         )
 

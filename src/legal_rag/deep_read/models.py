@@ -1,23 +1,29 @@
-"""The models of one deep read, asked with plain text, from several threads, within one budget.
+"""Chat models of one deep read: plain text in and out, within one budget, reusing the replies stored for the run."""
 
-In: DSPy language models and a budget. Out: replies as text; what all calls came to. Calls under way count, so that
-threads do not spend the last one together.
-"""
-
+import copy
+import hashlib
+import json
+import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import dspy
+
 from legal_rag.budget import Budget, BudgetExceededError, Usage
+from legal_rag.deep_read.trace_reading import SubCall
 from legal_rag.failures import EmptyAnswerError, reason_in_french
-from legal_rag.model_account import Account, accounted
+from legal_rag.lenient_adapter import without_thoughts
+from legal_rag.model_calls import BudgetedLM, UsageTracker
 
 if TYPE_CHECKING:
-    import dspy
+    from legal_rag.reply_cache import RunReplies
 
 SAMPLING = ("seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
+ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # headroom left for writing the answer: of each limit; an answer and one retry
+TURN = re.compile(r"^(Turn \d+)/\d+:", re.MULTILINE)  # as rlms numbers turns; a resumed run may have more of them
+
 Message = dict[str, str]  # "role" and "content", as OpenAI's API has them
 
 
@@ -38,97 +44,22 @@ class SubModel(Protocol):
 
 
 class ModelReply(NamedTuple):
-    """What a model replied, and what it took."""
+    """Reply to one conversation."""
 
     text: str
     usage: Usage
     seconds: float
-    cut_off: bool  # it ended where the model ran out of tokens
+    cut_off: bool  # it ended at the model's token limit
 
 
-class Meter:
-    """What all calls of a run came to, whichever thread made them; it runs from when it is made."""
+class ChatModel:
+    """Language model of a run, whose calls the run's tracker counts; threads may share it."""
 
-    def __init__(self, budget: Budget, usage: Usage | None = None) -> None:
-        """Begin a run.
-
-        Args:
-            budget: Of the run.
-            usage: What it came to before, if it is taken up again.
-        """
-        self.budget = budget
-        self._usage, self._under_way = usage or Usage(), 0
-        self._lock, self._started = threading.Lock(), time.monotonic()
-
-    @property
-    def usage(self) -> Usage:
-        """What the calls came to so far."""
-        return self._usage
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self._started
-
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the budget's limit; below 0 behind it."""
-        return self.budget.seconds - self.seconds
-
-    def add(self, usage: Usage) -> None:
-        """Count what a call came to."""
-        with self._lock:
-            self._usage = self._usage.plus(usage)
-
-    def check_seconds(self) -> None:
-        """Refuse whatever takes time, once there is none left.
-
-        Raises:
-            BudgetExceededError: If there is none.
-        """
-        if self.seconds_left <= 0:
-            raise BudgetExceededError("seconds", self.budget)
-
-    def check(self, others: int | None = None) -> None:
-        """Refuse another call that the budget has no room for.
-
-        Args:
-            others: Calls under way beside it; None counts all that are.
-
-        Raises:
-            BudgetExceededError: If there is no room.
-        """
-        waiting = Usage(calls=self._under_way if others is None else others)
-        if limit := self.budget.reached(self._usage.plus(waiting), self.seconds):
-            raise BudgetExceededError(limit, self.budget, self._usage)
-
-    @contextmanager
-    def call(self) -> Iterator[Account]:
-        """Give an account for one call.
-
-        Raises:
-            BudgetExceededError: If there is no room for it.
-        """
-        with self._lock:
-            self.check()
-            self._under_way += 1
-        try:
-            yield _SharedAccount(self)
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def check_retry(self) -> None:
-        """Refuse a further attempt at a call under way; see `check`."""
-        self.check(self._under_way - 1)
-
-
-class MeteredModel:
-    """A language model whose calls are counted by a run's meter; threads may share it."""
-
-    def __init__(self, lm: "dspy.BaseLM", meter: Meter) -> None:
-        self.meter = meter
+    def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker) -> None:
+        self.tracker = tracker
+        self.replies: RunReplies | None = None  # of earlier attempts at the run, and of this one
         self._lm = lm
+        self._within: Budget | None = None
 
     @property
     def name(self) -> str:
@@ -137,63 +68,110 @@ class MeteredModel:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """The settings that make the model's replies to one prompt differ, those that are set."""
+        """Settings that make replies to one prompt differ, those that are set."""
         settings: dict[str, Any] = getattr(self._lm, "kwargs", {})
         return {name: settings[name] for name in SAMPLING if settings.get(name) is not None}
 
+    def with_headroom(self) -> "ChatModel":
+        """Return the same model, refused a little before the budget's limits, so that the answer can be written."""
+        copied = copy.copy(self)
+        copied._within = self.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)
+        return copied
+
     def query(self, prompt: str) -> str:
         """Return the reply to a prompt; see `SubModel.query`."""
+        started = time.perf_counter()
         try:
             reply = self.chat([{"role": "user", "content": prompt}])
         except BudgetExceededError:
             raise
         except Exception as error:  # providers' clients raise errors of their own kinds; a run outlives any of them
-            raise SubCallError(reason_in_french(error)) from error
-        if not reply.text.strip():
-            raise SubCallError(reason_in_french(EmptyAnswerError()))
+            reason = reason_in_french(error)
+            self._record(SubCall(prompt, "", Usage(), time.perf_counter() - started, reason))
+            raise SubCallError(reason) from error
+        reason = "" if reply.text.strip() else reason_in_french(EmptyAnswerError())
+        self._record(SubCall(prompt, reply.text, reply.usage, reply.seconds, reason))
+        if reason:
+            raise SubCallError(reason)
         return reply.text
 
     def chat(self, messages: Sequence[Message]) -> ModelReply:
-        """Return the reply to a conversation.
+        """Return the reply to a conversation; one that was stored for the run costs nothing.
 
         Raises:
             BudgetExceededError: If the budget has no room for a call.
-            dspy.LMError: If the model fails, after its own number of further attempts.
+            dspy.LMError: If the model fails, also after its own number of further attempts.
         """
-        import dspy
+        key = request_key(self.name, self.sampling, messages)
+        if self.replies and (stored := self.replies.take(key)):
+            usage = Usage(cached=1)
+            self.tracker.add(usage)
+            return ModelReply(stored["text"], usage, 0.0, stored["cut_off"])
+        with dspy.context(trace=[]):
+            done = BudgetedLM(self._lm, self.tracker, self._within).complete(messages=list(messages))
+        reply = ModelReply(without_thoughts(done.text), done.usage, done.seconds, done.cut_off)
+        if self.replies:
+            self.replies.keep(key, {"text": reply.text, "cut_off": reply.cut_off})
+        return reply
 
-        from legal_rag.lenient_adapter import without_thoughts
+    def recorded(
+        self,
+        on_reply: Callable[[Sequence[Message], ModelReply], None] = lambda messages, reply: None,
+        on_call: Callable[[SubCall], None] = lambda call: None,
+    ) -> "RecordedModel":
+        """Return the same model with its calls recorded.
 
-        started = time.perf_counter()
-        with self.meter.call() as account, dspy.context(trace=[]):
-            accounted(self._lm, account)(messages=list(messages))
-        return ModelReply(
-            without_thoughts(account.last_text), account.usage, time.perf_counter() - started, account.last_cut_off
-        )
+        Args:
+            on_reply: Called with each reply of `chat` that was paid for.
+            on_call: Called with each call of `query` that was paid for, or failed.
+        """
+        return RecordedModel(self, on_reply, on_call)
+
+    def _record(self, call: SubCall) -> None:
+        """Take note of a call of `query`."""
 
 
-class _SharedAccount(Account):
-    """The account of one call, of which the run's meter hears at once."""
+class RecordedModel(ChatModel):
+    """Chat model whose calls are kept until they are taken; threads may share it."""
 
-    def __init__(self, meter: Meter) -> None:
-        self._meter, self._own = meter, Usage()
-        super().__init__(meter.budget)
+    def __init__(
+        self,
+        model: ChatModel,
+        on_reply: Callable[[Sequence[Message], ModelReply], None],
+        on_call: Callable[[SubCall], None],
+    ) -> None:
+        super().__init__(model._lm, model.tracker)
+        self.replies, self._within = model.replies, model._within
+        self._on_reply, self._on_call = on_reply, on_call
+        self._calls: list[SubCall] = []
+        self._calls_lock = threading.Lock()
 
-    @property
-    def usage(self) -> Usage:
-        """What the call came to so far."""
-        return self._own
+    def chat(self, messages: Sequence[Message]) -> ModelReply:
+        """Return the reply to a conversation; see `ChatModel.chat`."""
+        reply = super().chat(messages)
+        if reply.usage.calls:
+            self._on_reply(messages, reply)
+        return reply
 
-    @usage.setter
-    def usage(self, usage: Usage) -> None:
-        self._meter.add(usage.minus(self._own))
-        self._own = usage
+    def take_calls(self) -> list[SubCall]:
+        """Return the calls of `query` since the last time, in the order they ended."""
+        with self._calls_lock:
+            calls, self._calls = self._calls, []
+        return calls
 
-    @property
-    def seconds_left(self) -> float:
-        """Seconds until the run's limit."""
-        return self._meter.seconds_left
+    def _record(self, call: SubCall) -> None:
+        with self._calls_lock:
+            self._calls.append(call)
+        if call.usage.calls or call.error:
+            self._on_call(call)
 
-    def check(self) -> None:
-        """Refuse an attempt that the run's budget has no room for."""
-        self._meter.check_retry()
+
+def request_key(model: str, sampling: dict[str, Any], messages: Sequence[Message]) -> str:
+    """Return a hash of a request: model, settings and conversation, whatever the number of turns it may have."""
+    said = [(one["role"], without_turn_limit(one["content"])) for one in messages]
+    return hashlib.sha256(json.dumps([model, sampling, said], sort_keys=True).encode()).hexdigest()
+
+
+def without_turn_limit(content: str) -> str:
+    """Return a message without the number of turns that the run may have."""
+    return TURN.sub(r"\1:", content)

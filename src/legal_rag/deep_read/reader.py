@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from legal_rag.budget import Budget
 from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
 from legal_rag.deep_read.functions import create_multi_doc_env
-from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.indexer import IncrementalIndexer
 from legal_rag.library import MANIFEST, Library
+from legal_rag.model_calls import UsageTracker
 from legal_rag.prediction import Prediction
 from legal_rag.retriever import Retriever
 
@@ -145,7 +146,7 @@ class MultiDocRLM:
 
         Those that ask a model ask the sub-model, as programs do, and say so where there is none.
         """
-        sub = MeteredModel(self._described()[1], Meter(self._budget)) if self._has_models() else None
+        sub = ChatModel(self._described()[1], UsageTracker(self._budget)) if self._has_models() else None
         retriever = Retriever(self.library)
         return create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever).namespace()
 

@@ -1,8 +1,4 @@
-"""Deep reading: a question over whole decisions or the whole corpus, read for by programs, or document by document.
-
-In: a question, a Library, language models, a budget. Out: a `Prediction` whose citations were checked, or what was
-found before the run stopped, and why it did.
-"""
+"""Deep reading: answers a question over whole decisions or the corpus, by programs or document by document."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,11 +9,12 @@ from legal_rag.cleaning import storable
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read.by_documents import read_by_documents
 from legal_rag.deep_read.by_programs import NO_PROGRAM, read_by_programs
-from legal_rag.deep_read.models import Meter, MeteredModel
-from legal_rag.deep_read.replay import OtherRunError
+from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.settings import DeepReadSettings
-from legal_rag.deep_read.work import SandboxRefusedError, Work, journal_of
+from legal_rag.deep_read.work import SandboxRefusedError, Work, replies_file
+from legal_rag.model_calls import UsageTracker
 from legal_rag.prediction import Event, Prediction
+from legal_rag.reply_cache import RunReplies
 from legal_rag.run_log import RunLog
 
 if TYPE_CHECKING:
@@ -55,9 +52,9 @@ def deep_read(
         budget: How much the run may take; its steps are the root model's turns.
         settings: How it is read.
         retriever: For searches by meaning; None searches by words.
-        trace: A file to keep the trace in, in rlms' form; where it holds an earlier attempt at the same question, over
-            the same corpus, by the same models, that one is gone on with.
-        unfinished: A folder for the trace where none is to be kept: it goes when the run has come to its end.
+        trace: A file to keep the trace in, in rlms' form. Replies are stored in a file next to it: a call with the same
+            question, corpus, models and settings resumes the run, and no reply in them is paid for again.
+        unfinished: A folder for both where no trace is to be kept; they are deleted when the run has ended.
         on_event: Told what happens while it happens.
 
     Raises:
@@ -76,14 +73,14 @@ def deep_read(
     trace = None if trace is None else Path(trace).expanduser()
     if trace and trace.is_dir():
         raise ValueError(f"{trace} is a folder (expected a file for the trace)")
-    meter = Meter(budget or Budget())
+    tracker = UsageTracker(budget or Budget())
     work = Work(
         question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
         index=CorpusIndex.open(library),
-        root=MeteredModel(lm, meter),
-        sub=MeteredModel(sub_lm or lm, meter),
-        meter=meter,
+        root=ChatModel(lm, tracker),
+        sub=ChatModel(sub_lm or lm, tracker),
+        tracker=tracker,
         settings=settings,
         retriever=retriever,
         log=RunLog(),
@@ -92,27 +89,22 @@ def deep_read(
     file = trace or (work.unfinished_file(unfinished) if unfinished else None)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        prediction = _read(work, file)
-    except OtherRunError:
-        if file is None or trace is not None:
-            raise
-        file.unlink()  # the prompt has changed since: the attempt that nobody named cannot be gone on with
-        prediction = _read(work, file)
+        work.root.replies = work.sub.replies = RunReplies(replies_file(file))
+    prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "abstained"):
         file.unlink(missing_ok=True)
-        journal_of(file).unlink(missing_ok=True)
+        replies_file(file).unlink(missing_ok=True)
     return prediction
 
 
 def _read(work: Work, trace: Path | None) -> Prediction:
     plan = work.settings.plan
     if plan == "map":
-        return read_by_documents(work, trace)
+        return read_by_documents(work)
     try:
         prediction = read_by_programs(work, trace, insist=plan == "rlm")
     except SandboxRefusedError as error:
         if plan == "rlm":
             raise ValueError(str(error)) from error
-        return read_by_documents(work, trace, CANNOT_RUN)
-    return prediction or read_by_documents(work, trace, NO_PROGRAM)
+        return read_by_documents(work, CANNOT_RUN)
+    return prediction or read_by_documents(work, NO_PROGRAM)

@@ -1,7 +1,7 @@
 """One run of a Recursive Language Model (Zhang, Kraska and Khattab, 2025): rlms' loop over this project's parts.
 
 In: a question, models, functions, a place for programs to run. Out: what the loop came to, also where it was cut short.
-rlms gives the turns, the prompts and the trace; the model calls are metered, the programs run in the sandbox. It is
+rlms gives the turns, the prompts and the trace; the model calls are tracked, the programs run in the sandbox. It is
 apart because importing rlms takes a quarter of a second.
 """
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from rlm import RLM
 from rlm.core.types import CodeBlock, REPLResult, RLMIteration, UsageSummary
@@ -21,12 +21,11 @@ from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.deep_read.answer_texts import answer_text
 from legal_rag.deep_read.code_reading import code_blocks, prose_of
 from legal_rag.deep_read.environment import SandboxEnvironment, usage_of
-from legal_rag.deep_read.models import Message, Meter, ModelReply
+from legal_rag.deep_read.models import ChatModel, Message, ModelReply, RecordedModel
 from legal_rag.deep_read.plan.prompts import error_text
-from legal_rag.deep_read.replay import OtherRunError
 from legal_rag.deep_read.sandbox import Limits
-from legal_rag.deep_read.sub_calls import RecordingModel
 from legal_rag.failures import reason_in_french
+from legal_rag.model_calls import UsageTracker
 
 MOST_ERRORS = 5  # turns in a row without a program that runs
 NO_CODE = "Votre réponse ne contient aucun programme. Écrivez un bloc ```repl … ``` ; finissez par FINAL(réponse)."
@@ -37,17 +36,6 @@ LAST_TURN = (
 
 
 logger = logging.getLogger(__name__)
-
-
-class ChatModel(Protocol):
-    """A model that answers conversations."""
-
-    @property
-    def name(self) -> str:
-        """The model's id."""
-
-    def chat(self, messages: Sequence[Message]) -> ModelReply:
-        """Return the reply to a conversation, or raise what the model's client raises, or BudgetExceededError."""
 
 
 class RootModelError(Exception):
@@ -63,8 +51,8 @@ class RunSetup:
     """What a run works with."""
 
     root: ChatModel
-    sub: RecordingModel
-    meter: Meter
+    sub: RecordedModel
+    tracker: UsageTracker
     functions: Mapping[str, Callable[..., Any]]
     values: Mapping[str, Any]
     descriptions: Mapping[str, str]  # of the functions, by name, for the model
@@ -113,7 +101,6 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> Outcome:
 
     Raises:
         SandboxRefusedError: If the system cannot contain programs.
-        OtherRunError: If the record of an earlier attempt is of another conversation.
     """
     outcome = Outcome()
     rlm = SandboxedRLM(setup, outcome)
@@ -136,7 +123,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> Outcome:
 
 
 class SandboxedRLM(RLM):
-    """rlms' loop, whose model calls are metered and whose programs run where the setup says."""
+    """rlms' loop, whose model calls are tracked and whose programs run where the setup says."""
 
     def __init__(self, setup: RunSetup, outcome: Outcome, depth: int = 0) -> None:
         tools = {
@@ -148,7 +135,7 @@ class SandboxedRLM(RLM):
             environment="sandbox",  # named in the trace; `_spawn_completion_context` starts it
             depth=0,
             max_depth=1,
-            max_iterations=setup.meter.budget.steps,
+            max_iterations=setup.tracker.budget.steps,
             max_errors=MOST_ERRORS,
             custom_system_prompt=setup.prompt,
             custom_tools=tools,
@@ -171,7 +158,7 @@ class SandboxedRLM(RLM):
             setup.functions,
             {**setup.values, "context": prompt},
             setup.sub,
-            setup.meter,
+            setup.tracker,
             recurse=self._recurse if self._level + 1 < setup.max_depth else None,
             limits=setup.limits,
             accept_no_walls=setup.accept_no_walls,
@@ -202,12 +189,12 @@ class SandboxedRLM(RLM):
 
     def get_usage_summary(self) -> UsageSummary:
         """Return the usage of the run so far, in the form that rlms keeps it in."""
-        return usage_of(self._setup.meter.usage, self._setup.root.name)
+        return usage_of(self._setup.tracker.usage, self._setup.root.name)
 
     def _chat(self, messages: Sequence[Message]) -> ModelReply:
         try:
             return self._setup.root.chat(messages)
-        except (BudgetExceededError, OtherRunError):
+        except BudgetExceededError:
             raise
         except Exception as error:  # a model fails in as many ways as there are providers
             logger.debug("the root model failed", exc_info=True)
@@ -227,7 +214,7 @@ class SandboxedRLM(RLM):
     def _log_interrupted(
         self, iteration: RLMIteration, codes: Sequence[str], error: Exception, environment: Any, started: float
     ) -> None:
-        """Write down a turn that a limit ended, so that a run taken up again need not ask its models once more."""
+        """Write down a turn that a limit ended, so that its calls can be read there."""
         iteration.iteration_time = time.perf_counter() - started
         if isinstance(environment, SandboxEnvironment):
             code = codes[len(iteration.code_blocks)]

@@ -1,61 +1,76 @@
-"""The trace of a run: what its models wrote and what its programs printed, line by line as it happens, in rlms' form.
+"""Trace of a run: JSON lines in rlms' form, written as its models reply and its programs print.
 
-In: rlms' turns, the models' replies. Out: a JSONL file that only its owner may read, and that a run can be taken up
-from after a limit, an error or a kill. What its lines hold, and where they say more than rlms' own: `trace_lines`.
+Only the owner may read the file. It has the form that rlms' visualiser reads, with further fields:
+
+- metadata: `legal_rag`: the `format_version` of these extensions, and `run`, which identifies the run;
+- iteration: `prompt` holds only the messages that are new; before them come the first `prompt_from` messages of the
+  iteration before. rlms writes the whole conversation every time, which grows with the square of the turns;
+- iteration: `usage` and `reply_seconds` of the root model's reply.
+
+Replies, and prompts of the sub-model, are kept whole. What a program printed, its errors and its variables are cut; the
+trajectory of a recursive call is left out.
 """
 
+import json
 import os
+import re
 import threading
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from rlm.core.types import RLMIteration, RLMMetadata
 from rlm.logger import RLMLogger
 
 from legal_rag.budget import Usage
-from legal_rag.cleaning import json_safe
-from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.replay import Replay, fingerprint, require_same_run
-from legal_rag.deep_read.trace_lines import (
-    Reply,
-    call_fields,
-    iteration_entry,
-    line_of_entry,
-    messages_of,
-    metadata_entry,
-    reply_fields,
+from legal_rag.cleaning import json_safe, storable
+from legal_rag.deep_read.answer_texts import answer_text
+from legal_rag.deep_read.models import ModelReply, without_turn_limit
+from legal_rag.deep_read.trace_reading import (
+    EXTENSION,
+    FORMAT_VERSION,
+    Iteration,
+    Message,
+    SubCall,
+    Trace,
+    read_trace,
+    unfinished_file,
 )
-from legal_rag.deep_read.trace_reading import EXTENSION, read_trace, unfinished_file
-from legal_rag.deep_read.trace_values import Block, Iteration, Message, SubCall, Trace
-
-__all__ = ["Block", "Iteration", "Replay", "Trace", "TraceLogger", "open_trace", "read_trace"]
 
 PRIVATE = 0o600
 NOT_RLMS = frozenset({"type", "timestamp", EXTENSION})  # fields of a metadata line that rlms' metadata have not
 BEGINNING = b'{"type": "metadata"'  # of every trace
+SHOWN_CHARS = 60  # of a value in an error
+MOST_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
+MOST_VALUE = 200  # of a variable
+MOST_VARIABLES = 100
+CUT = " […{} caractères non conservés]"
+SECRET = re.compile(r"key$|api.?key|secret|passw|auth|credential|cookie|header|bearer|signature|token(?!s|iz)", re.I)
 
 
-def open_trace(path: Path | None, run: Mapping[str, Any]) -> "tuple[TraceLogger | None, Replay | None]":
+class Reply(NamedTuple):
+    """What a root model's reply came to."""
+
+    usage: Usage
+    seconds: float
+
+
+def open_trace(path: Path | None, run: Mapping[str, Any]) -> "TraceLogger | None":
     """Begin a trace, or go on with one.
 
     Args:
         path: Of the file; None keeps no trace.
-        run: What two attempts at this run have in common, as JSON can hold it: question, documents, corpus…
-
-    Returns:
-        What takes the run down, and what was replied before, if the file holds an earlier attempt.
+        run: What identifies the run, as JSON can hold it: question, documents, corpus, models…
 
     Raises:
         ValueError: If the file is no trace, or one of another run.
         OSError: If it cannot be written.
     """
     if path is None:
-        return None, None
-    if _holds_no_line(path):
-        return TraceLogger(path, run), None
-    trace = read_trace(path)
-    return TraceLogger(path, run, trace), Replay(trace, json_safe(run))
+        return None
+    return TraceLogger(path, run, None if _holds_no_line(path) else read_trace(path))
 
 
 class TraceLogger(RLMLogger):
@@ -76,7 +91,7 @@ class TraceLogger(RLMLogger):
         super().__init__()
         self.path, self._run, self._earlier = Path(path), run, earlier
         if earlier is not None:
-            require_same_run(earlier, json_safe(run))
+            _require_same_run(earlier, json_safe(run))
         elif not _holds_no_line(self.path):
             raise ValueError(f"there is something in {self.path} already (name another file, or go on with that run)")
         self._conversation: tuple[Message, ...] = ()  # before the reply of the last turn, as the file has it
@@ -85,33 +100,32 @@ class TraceLogger(RLMLogger):
         self._run_metadata: dict[str, Any] | None = None
         self.log_file_path = str(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._cut(earlier.whole_bytes if earlier else 0)
+        self._cut_file(earlier.whole_bytes if earlier else 0)
 
     def log_metadata(self, metadata: RLMMetadata) -> None:
         """Take down a run's settings, without what may be a key or a password."""
         if self._run_metadata is not None:
             return
-        entry = metadata_entry(metadata.to_dict(), self._run)
+        entry = _metadata_entry(metadata.to_dict(), self._run)
         self._run_metadata = {name: value for name, value in entry.items() if name not in NOT_RLMS}
         if self._earlier is None or dict(self._earlier.metadata) != self._run_metadata:
-            _append(self.path, line_of_entry(entry))
+            _append(self.path, _line(entry))
 
     def replied(self, messages: Sequence[Mapping[str, str]], reply: ModelReply) -> None:
         """Keep the root model's reply to a turn until the turn's line is written; not one that was given again."""
         so_far = self._reply or Reply(Usage(), 0.0)  # of the turn: its programs may have started runs of their own
         self._reply = Reply(so_far.usage.plus(reply.usage), so_far.seconds + reply.seconds)
-        said = {"conversation": fingerprint(messages_of(messages)), "response": json_safe(reply.text)}
-        self._keep({**said, **reply_fields(Reply(reply.usage, reply.seconds))})
+        self._keep({"response": json_safe(reply.text), **_reply_fields(Reply(reply.usage, reply.seconds))})
 
     def called(self, call: SubCall) -> None:
         """Keep a call of the sub-model until its turn's line is written; not one that was given again."""
-        self._keep(call_fields(call))
+        self._keep(_call_fields(call))
 
     def log(self, iteration: RLMIteration) -> None:
         """Take down a turn."""
         self._iteration_count += 1
-        messages = messages_of(iteration.prompt)
-        entry = iteration_entry(iteration, self._iteration_count, messages, self._conversation, self._reply)
+        messages = _messages_of(iteration.prompt)
+        entry = _iteration_entry(iteration, self._iteration_count, messages, self._conversation, self._reply)
         self._reply = None
         self._iterations.append(entry)
         recorded = self._recorded()
@@ -119,7 +133,7 @@ class TraceLogger(RLMLogger):
             self._conversation = recorded.messages
             return
         self._conversation = messages
-        _append(self.path, line_of_entry(entry))
+        _append(self.path, _line(entry))
         self._earlier = None  # the file goes on from here
         unfinished_file(self.path).unlink(missing_ok=True)
 
@@ -134,10 +148,10 @@ class TraceLogger(RLMLogger):
 
     def _keep(self, told: Mapping[str, Any]) -> None:
         with self._lock:
-            line = line_of_entry({"iteration": self._iteration_count + 1, **told})
+            line = _line({"iteration": self._iteration_count + 1, **told})
             _append(unfinished_file(self.path), line)
 
-    def _cut(self, length: int) -> None:
+    def _cut_file(self, length: int) -> None:
         """Leave only whole lines in the file, and make it its owner's alone."""
         _append(self.path, b"")
         self.path.chmod(PRIVATE)
@@ -176,4 +190,157 @@ def _is_told_by(recorded: Iteration, entry: Mapping[str, Any], messages: Sequenc
     before = [(one.code, one.stdout, one.stderr, one.final_answer, len(one.calls)) for one in recorded.blocks]
     now = (entry["response"], entry["final_answer"], blocks)
     same = now == (recorded.response, recorded.final_answer, before)
-    return same and fingerprint(messages) == fingerprint(recorded.messages)
+    return same and _comparable(messages) == _comparable(recorded.messages)
+
+
+def _comparable(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(role, without_turn_limit(content)) for role, content in messages]
+
+
+def _require_same_run(trace: Trace, run: Mapping[str, Any]) -> None:
+    """Check that a trace is of a run.
+
+    Raises:
+        ValueError: If it is not; the message names the first difference.
+    """
+    if not trace.run:
+        raise ValueError(f"not the same run: {trace.path} does not say which question and corpus it is of")
+    for name in (*run, *trace.run):
+        found, expected = trace.run.get(name), run.get(name)
+        if found != expected:
+            said = f"{name} was {_shown(found)} and is now {_shown(expected)}"
+            raise ValueError(f"not the same run: in {trace.path} {said} (name another file)")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def _metadata_entry(metadata: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line that tells of a run's settings.
+
+    Args:
+        metadata: As rlms gives them.
+        run: What two attempts at the run have in common.
+    """
+    told = {name: _without_secrets(value) for name, value in metadata.items()}
+    return {
+        "type": "metadata",
+        "timestamp": _now(),
+        **json_safe(told),
+        EXTENSION: {"format_version": FORMAT_VERSION, "run": json_safe(run)},
+    }
+
+
+def _iteration_entry(
+    iteration: RLMIteration, number: int, messages: Sequence[Message], earlier: Sequence[Message], reply: Reply | None
+) -> dict[str, Any]:
+    """Return the line that tells of a turn.
+
+    Args:
+        iteration: As rlms gives it.
+        number: From 1.
+        messages: The conversation before the reply.
+        earlier: That before the turn before, as the trace has it.
+        reply: What the root model's reply came to, if that is known.
+    """
+    known = _length_in_common(messages, earlier)
+    entry = {
+        "type": "iteration",
+        "iteration": number,
+        "timestamp": _now(),
+        "prompt": [message._asdict() for message in messages[known:]],
+        "prompt_from": known,
+        "response": storable(iteration.response),
+        "code_blocks": [_block(block.to_dict()) for block in iteration.code_blocks],
+        "final_answer": _answer(iteration.final_answer),
+        "iteration_time": json_safe(iteration.iteration_time),
+    }
+    return entry if reply is None else {**entry, **_reply_fields(reply)}
+
+
+def _reply_fields(reply: Reply) -> dict[str, Any]:
+    """Return the fields that tell what a reply came to."""
+    return {"usage": json_safe(reply.usage._asdict()), "reply_seconds": json_safe(reply.seconds)}
+
+
+def _call_fields(call: SubCall) -> dict[str, Any]:
+    """Return the fields that tell of a call of the sub-model before its turn's line is written."""
+    return {"call": json_safe({**call._asdict(), "usage": call.usage._asdict()})}
+
+
+def _messages_of(prompt: Any) -> tuple[Message, ...]:
+    """Return a conversation as a trace holds it; rlms also knows prompts that are one text."""
+    if not isinstance(prompt, list | tuple):
+        return (Message("user", _text(prompt)),)
+    return tuple(Message(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    """Write an entry as a line."""
+    return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _without_secrets(value: Any) -> Any:
+    """Return settings without what may be a key or a password, by name, and without those in addresses."""
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(one) for name, one in value.items() if not SECRET.search(str(name))}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(one) for one in value]
+    return _address(value) if isinstance(value, str) and "://" in value else value
+
+
+def _address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # of what only looks like an address nothing is kept
+        return ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _length_in_common(messages: Sequence[Message], earlier: Sequence[Message]) -> int:
+    pairs = zip(messages, earlier, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(messages), len(earlier)))
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    result = block["result"]
+    shown = list(result["locals"].items())[:MOST_VARIABLES]
+    told = {
+        "stdout": _cut(result["stdout"] or "", MOST_PRINTED),
+        "stderr": _cut(result["stderr"] or "", MOST_PRINTED),
+        "locals": {storable(str(name)): _variable(value) for name, value in shown},
+        "execution_time": json_safe(result["execution_time"]),
+        "rlm_calls": [_call(call) for call in result["rlm_calls"]],
+        "final_answer": _answer(result["final_answer"]),
+    }
+    return {"code": storable(block["code"]), "result": told}
+
+
+def _call(call: dict[str, Any]) -> dict[str, Any]:
+    return {name: json_safe(value) for name, value in call.items() if name != "metadata"}
+
+
+def _answer(value: Any) -> str | None:
+    return None if value is None else storable(answer_text(value))
+
+
+def _variable(value: Any) -> str:
+    try:
+        return _cut(_text(value), MOST_VALUE)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
+        return f"({type(value).__name__})"
+
+
+def _text(value: Any) -> str:
+    return storable(value) if isinstance(value, str) else json.dumps(json_safe(value), ensure_ascii=False)
+
+
+def _cut(text: str, most: int) -> str:
+    text = storable(text)
+    return text if len(text) <= most else text[:most] + CUT.format(len(text) - most)
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat()

@@ -1,8 +1,6 @@
-"""One deep read under way, as a value: the question, the Library, the settings, the budget, the log, the trace's file.
+"""One deep read under way: what all ways of reading share."""
 
-In: what was asked. Out: what all ways of reading share.
-"""
-
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
@@ -10,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.deep_read.models import Meter, MeteredModel
+from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.model_calls import UsageTracker
 from legal_rag.prediction import Event
 from legal_rag.run_log import RunLog
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from legal_rag.library import Library
     from legal_rag.retriever import Retriever
 
-JOURNAL_SUFFIX = ".answers.jsonl"  # next to a trace: the replies of models to map-reduce
+REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
 
 
 class SandboxRefusedError(Exception):
@@ -34,9 +33,9 @@ class Work:
     question: str
     doc_ids: list[str]  # empty means the whole corpus
     index: "CorpusIndex"
-    root: MeteredModel
-    sub: MeteredModel
-    meter: Meter
+    root: ChatModel
+    sub: ChatModel
+    tracker: UsageTracker
     settings: DeepReadSettings
     retriever: "Retriever | None"
     log: RunLog
@@ -58,7 +57,7 @@ class Work:
             self.on_event(event)
 
     def key(self) -> dict[str, Any]:
-        """Return what two attempts at a run have in common, if one may go on where the other stopped."""
+        """Return what identifies the run: an attempt resumes an earlier one of the same key."""
         return {
             "question": self.question,
             "doc_ids": self.doc_ids,
@@ -67,6 +66,7 @@ class Work:
             "models": [self.root.name, self.sub.name],
             "sampling": [self.root.sampling, self.sub.sampling],
             "instructions": self.settings.instructions,
+            "limits": dataclasses.asdict(self.settings.limits),
         }
 
     def unfinished_file(self, folder: Path) -> Path:
@@ -75,6 +75,6 @@ class Work:
         return folder / f"{digest[:24]}.jsonl"
 
 
-def journal_of(trace: Path) -> Path:
-    """Return the file next to a trace in which map-reduce keeps the replies of models."""
-    return trace.with_name(trace.name + JOURNAL_SUFFIX)
+def replies_file(trace: Path) -> Path:
+    """Return the file next to a trace that holds the run's replies; see `legal_rag.reply_cache.RunReplies`."""
+    return trace.with_name(trace.name + REPLIES_SUFFIX)

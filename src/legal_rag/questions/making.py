@@ -13,7 +13,7 @@ from legal_rag.question_settings import QuestionSettings
 from legal_rag.questions.checkpoint import Record, RecordMaker
 from legal_rag.questions.checks import judge, tidy
 from legal_rag.questions.dataset import make_row
-from legal_rag.questions.pacing import Account, Pace, paced
+from legal_rag.questions.pacing import Pace, PacedLM
 from legal_rag.questions.writer import Writer, prompt_hash
 from legal_rag.windows import draw_window
 
@@ -36,25 +36,26 @@ class ModelQuestions:
         settings = self._settings
         start, end = draw_window(document.content, f"{settings.seed}:{doc_id}", settings.context_chars)
         context = document.content[start:end]
-        account = Account(seed=self._sampling_seed(doc_id))
-        reply = self._writer(context, paced(self._lm, self._pace, account))
-        self._pace.count(account)
+        lm = PacedLM(self._lm, self._pace, self._sampling_seed(doc_id))
+        reply = self._writer(context, lm)
+        self._pace.count(lm.document.failure)
+        usage = lm.tracker.usage
         verdict = judge(context, reply)
         record = Record(
             doc_id=doc_id,
             content_hash=document.content_hash,
             status="rejected",
             reason=next(iter(verdict.problems), ""),
-            replies=account.replies,
-            prompt_tokens=account.prompt_tokens,
-            completion_tokens=account.completion_tokens,
-            cost=account.cost,
+            replies=lm.document.replies,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost=usage.cost,
             seconds=round(time.perf_counter() - started, 3),
         )
         if reply is None or verdict.span is None or verdict.score < self._settings.threshold:
-            if account.failure is None:
+            if lm.document.failure is None:
                 return record
-            return replace(record, status="failed", reason=type(account.failure).__name__)
+            return replace(record, status="failed", reason=type(lm.document.failure).__name__)
         row = make_row(
             document,
             tidy(reply.question),

@@ -1,7 +1,6 @@
-"""Pacing: how fast a model's server is asked, what is tried again, and when to give up.
+"""Pacing of requests for questions: rate limit, requests under way at once, retries, and when to give up on a server.
 
-In: a DSPy language model. Out: a copy of it whose calls wait for a free slot, are tried again after a failure that may
-pass, and are counted in an account. A call that waits before it is tried again holds no slot: others go on meanwhile.
+A request that waits for its retry holds no slot: others go on meanwhile.
 """
 
 import contextlib
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -28,7 +27,8 @@ from dspy.utils.exceptions import (
 from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.wait import wait_random_exponential
 
-from legal_rag.model_account import is_cut_off
+from legal_rag.budget import UNLIMITED
+from legal_rag.model_calls import BudgetedLM, UsageTracker
 
 ATTEMPTS = 4  # of one request, while others succeed; twice as many where the server asks to wait
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
@@ -42,33 +42,11 @@ BUSY = {502, 503, 504}  # HTTP: the server behind the address is away, not at od
 
 
 class CutOffError(Exception):
-    """A reply ended where the model ran out of tokens: what it says may be half of something."""
-
-
-@dataclass
-class Account:
-    """What one document's requests came to."""
-
-    seed: int | None = None  # of the model's sampling: sent along, one higher for each reply
-    replies: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = 0.0  # in dollars; None once a reply's price is not known
-    failure: Exception | None = None  # after which the document's further requests fail at once
-    last_entry: dict[str, Any] = field(default_factory=dict)
-
-    def add(self, entry: dict[str, Any]) -> None:
-        """Count a reply, as DSPy describes it in a history."""
-        usage, cost = entry.get("usage") or {}, entry.get("cost")
-        self.replies += 1
-        self.prompt_tokens += usage.get("prompt_tokens") or 0
-        self.completion_tokens += usage.get("completion_tokens") or 0
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
-        self.last_entry = entry
+    """A reply ended at the model's token limit: it may be incomplete."""
 
 
 class Pace:
-    """What all requests share: slots, the rate, and whether to go on at all."""
+    """Limits that all requests share: slots, the rate, and whether to go on at all."""
 
     def __init__(
         self,
@@ -110,44 +88,35 @@ class Pace:
             self.error = self.error or error
         self._stop.set()
 
-    def ask(self, call: Callable[[], Any], account: Account) -> Any:
-        """Make a request, and make it again where that may help.
-
-        Raises:
-            Exception: The last error, which is then the account's failure.
-        """
-        if account.failure is not None:
-            raise account.failure
-        retrying = Retrying(
-            retry=retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, sleep=self._sleep, reraise=True
-        )
-        try:
-            reply = retrying(self._in_turn, call)
-        except Exception as error:
-            account.failure = error
-            if isinstance(error, HOPELESS):
-                self.stop(error)
-            raise
-        self._last_success = time.monotonic()
-        return reply
-
-    def count(self, account: Account) -> None:
-        """Take note of how a document ended, and stop all when too many in a row failed."""
-        with self._lock:
-            self._failures = self._failures + 1 if account.failure is not None else 0
-            too_many = self._failures >= MOST_FAILURES
-        if too_many:
-            self.stop(account.failure)
-
-    def _sleep(self, seconds: float) -> None:
-        self._stop.wait(seconds)
-
-    def _in_turn(self, call: Callable[[], Any]) -> Any:
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for a free slot and for the rate limit; nothing is sent once all was stopped."""
         with self._slots:
             self._wait_for_turn()
             if self.stopped:
                 raise LMTransportError("stopped")
-            return call()
+            yield
+
+    def retrying(self) -> Retrying:
+        """Return the retry policy of one request."""
+        return Retrying(
+            retry=retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, sleep=self._sleep, reraise=True
+        )
+
+    def succeeded(self) -> None:
+        """Take note that the server replied."""
+        self._last_success = time.monotonic()
+
+    def count(self, failure: Exception | None) -> None:
+        """Take note of how a document ended, and stop all when too many in a row failed."""
+        with self._lock:
+            self._failures = self._failures + 1 if failure is not None else 0
+            too_many = self._failures >= MOST_FAILURES
+        if too_many:
+            self.stop(failure)
+
+    def _sleep(self, seconds: float) -> None:
+        self._stop.wait(seconds)
 
     def _wait_for_turn(self) -> None:
         if not self._interval:
@@ -169,13 +138,64 @@ class Pace:
         return enough and waited >= (self._patience if away else min(GRACE, self._patience))
 
 
-def paced(lm: "dspy.BaseLM", pace: Pace, account: Account) -> "dspy.BaseLM":
-    """Return a copy of a language model that keeps a pace and an account; DSPy's own cache and retries are off."""
-    copied = lm.copy(cache=False, num_retries=0)
-    lm_class: Any = type(lm)
-    copied.__class__ = _paced_class(lm_class)
-    copied.pace, copied.account = pace, account
-    return copied
+@dataclass
+class DocumentCalls:
+    """State that all copies of one document's model share."""
+
+    replies: int = 0
+    failure: Exception | None = None  # after which the document's further requests fail at once
+
+
+class PacedLM(BudgetedLM):
+    """Language model for one document that keeps a pace; DSPy's own cache is off."""
+
+    def __init__(self, lm: "dspy.BaseLM", pace: Pace, seed: int | None = None) -> None:
+        """Wrap a language model.
+
+        Args:
+            lm: The delegate.
+            pace: Shared with the other documents.
+            seed: Of the model's sampling: sent along, one higher for each reply.
+        """
+        super().__init__(lm.copy(cache=False), UsageTracker(UNLIMITED))
+        self.pace, self.seed, self.document = pace, seed, DocumentCalls()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the model.
+
+        Raises:
+            CutOffError: If the reply ended at the model's token limit.
+            Exception: The document's first failure.
+        """
+        if self.document.failure is not None:
+            raise self.document.failure
+        try:
+            outputs = super().__call__(*args, **kwargs)
+        except Exception as error:
+            self.document.failure = error
+            if isinstance(error, HOPELESS):
+                self.pace.stop(error)
+            raise
+        self.document.replies += 1
+        self.pace.succeeded()
+        if self.last.cut_off:
+            raise CutOffError
+        return outputs
+
+    def _retrying(self) -> Retrying:
+        return self.pace.retrying()
+
+    def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
+        with self.pace.turn():
+            if self.seed is None or not self.pace.sends_seed:
+                return lm(*args, **kwargs)
+            try:
+                return lm(*args, seed=self.seed + self.document.replies, **kwargs)
+            except LMInvalidRequestError as error:
+                if "seed" not in str(error):
+                    raise
+                self.pace.sends_seed = False  # some servers refuse what they do not know
+                return lm(*args, **kwargs)
 
 
 _tuning, _restorers = threading.Lock(), list[Callable[[], None]]()  # one for each run under way
@@ -212,43 +232,6 @@ def _tune() -> Callable[[], None]:
     for name in levels:
         logging.getLogger(name).setLevel(logging.ERROR)
     return restore
-
-
-class _Paced:
-    """What `paced` puts before a language model's own class, so that DSPy still meets that class."""
-
-    pace: Pace
-    account: Account
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        outputs = self.pace.ask(lambda: self._ask(*args, **kwargs), self.account)
-        if is_cut_off(self.account.last_entry):
-            raise CutOffError
-        return outputs
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "_Paced":
-        return self  # DSPy copies modules with all that they hold; a pace and an account are there once
-
-    def _ask(self, *args: Any, **kwargs: Any) -> Any:
-        ask = super().__call__  # type: ignore[misc]
-        if self.account.seed is None or not self.pace.sends_seed:
-            return ask(*args, **kwargs)
-        try:
-            return ask(*args, seed=self.account.seed + self.account.replies, **kwargs)
-        except LMInvalidRequestError as error:
-            if "seed" not in str(error):
-                raise
-            self.pace.sends_seed = False  # some servers refuse what they do not know
-            return ask(*args, **kwargs)
-
-    def update_history(self, entry: dict[str, Any]) -> None:
-        """Count the reply, and keep nothing of it: a history of every prompt would fill the memory."""
-        self.account.add(entry)
-
-
-@functools.cache
-def _paced_class(lm_class: type) -> type:
-    return type(f"Paced{lm_class.__name__}", (_Paced, lm_class), {})
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -10,7 +10,6 @@ from legal_rag.lazy import lazy_exports
 _HOMES = {
     "DocumentAnswers": "run",
     "Finding": "mapping",
-    "FindingsJournal": "journal",
     "MapReduceResult": "run",
     "MapReduceSettings": "mapping",
     "answer_each": "run",
@@ -19,7 +18,6 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.plan.journal import FindingsJournal as FindingsJournal
     from legal_rag.deep_read.plan.mapping import Finding as Finding
     from legal_rag.deep_read.plan.mapping import MapReduceSettings as MapReduceSettings
     from legal_rag.deep_read.plan.run import DocumentAnswers as DocumentAnswers

@@ -1,13 +1,9 @@
-"""One question to a model: asked once more where the reply is of no use, never where the journal knows the answer.
-
-In: a prompt, and what makes a reply useful. Out: what was read from the reply.
-"""
+"""Ask a model for a reply of a certain form, and once more if the reply is unusable."""
 
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from legal_rag.deep_read.models import SubCallError, SubModel
-from legal_rag.deep_read.plan.journal import FindingsJournal, key_of
 from legal_rag.deep_read.plan.prompts import again
 from legal_rag.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
 
@@ -31,10 +27,8 @@ class Judged(NamedTuple, Generic[T]):
 class AskedModel:
     """A model that is asked for useful replies; threads may share it."""
 
-    def __init__(self, model: SubModel, journal: FindingsJournal | None = None) -> None:
-        """Take a model, and what it replied in earlier runs."""
-        self._model, self._journal = model, journal
-        self._name = str(getattr(model, "name", "model"))
+    def __init__(self, model: SubModel) -> None:
+        self._model = model
 
     def ask(self, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
         """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
@@ -43,18 +37,12 @@ class AskedModel:
             SubCallError: If the model fails, or neither reply is of use.
             BudgetExceededError: If the budget has no room for a call.
         """
-        key = key_of(self._name, prompt)
-        known = self._journal.get(key) if self._journal else None
-        if known is not None and (value := judge(known).value) is not None:
-            return value
         reply = self._query(prompt)
         judged = judge(reply)
         if judged.problem:
             reply, judged = self._once_more(prompt, reply, judged, judge)
         if judged.value is None:
             raise SubCallError(judged.reason if reply.strip() else _NOTHING)
-        if self._journal:
-            self._journal.put(key, reply)
         return judged.value
 
     def _once_more(

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from legal_rag.budget import BudgetExceededError, Usage
 from legal_rag.citation_checks import Citation
-from legal_rag.deep_read.models import Meter, SubCallError, SubModel
+from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
 from legal_rag.deep_read.plan.asked import AskedModel
-from legal_rag.deep_read.plan.journal import FindingsJournal
 from legal_rag.deep_read.plan.mapping import (
     DocumentRead,
     Documents,
@@ -33,8 +32,8 @@ from legal_rag.deep_read.plan.prompts import (
     unread_text,
 )
 from legal_rag.deep_read.plan.reducing import BEFORE_THE_END, FOUND, Reducer, quotations_text
-from legal_rag.deep_read.plan.reserve import ReservingModel
 from legal_rag.evidence import NO_PASSAGE
+from legal_rag.model_calls import UsageTracker
 from legal_rag.prediction import Event
 
 DEFAULT_SETTINGS = MapReduceSettings()
@@ -92,9 +91,8 @@ def map_reduce(
     sub: SubModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = DEFAULT_SETTINGS,
-    journal: FindingsJournal | None = None,
     on_event: Callable[[Event], None] = lambda event: None,
-    meter: Meter | None = None,
+    meter: UsageTracker | None = None,
 ) -> MapReduceResult:
     """Have the sub-model read each document, verify its quotations, and have the root model write one answer.
 
@@ -106,7 +104,6 @@ def map_reduce(
         sub: The model that reads the documents.
         workers: Calls at once.
         settings: How much one prompt shows.
-        journal: Replies of earlier runs, which are not asked for again; takes those of this one.
         on_event: Called in this thread with each document read ('read') and each text that the root model wrote
             ('think'), in the order in which they are done.
         meter: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
@@ -121,12 +118,12 @@ def map_reduce(
         question.strip(),
         list(dict.fromkeys(doc_ids)),
         library=library,
-        model=AskedModel(ReservingModel(sub, meter) if meter else sub, journal),
+        model=AskedModel(sub.with_headroom() if isinstance(sub, ChatModel) else sub),
         workers=workers,
         settings=settings,
         on_done=events.read,
     )
-    writer = AskedModel(root, journal)
+    writer = AskedModel(root)
     reducer = Reducer(question.strip(), writer, library, settings.findings_chars, workers=workers, on_call=events.wrote)
     return _concluded(mapped, reducer)
 
@@ -299,7 +296,7 @@ def _counted(one: str, several: str, doc_ids: tuple[str, ...]) -> str:
 class _Events:
     """Emits events, each with the model calls since the one before."""
 
-    def __init__(self, on_event: Callable[[Event], None], meter: Meter | None) -> None:
+    def __init__(self, on_event: Callable[[Event], None], meter: UsageTracker | None) -> None:
         self._on_event, self._meter = on_event, meter
         self._counted, self._at = self._usage(), time.perf_counter()
 
