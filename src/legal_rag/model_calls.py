@@ -5,7 +5,7 @@ import copy
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import dspy
@@ -304,10 +304,11 @@ class _Listener:
 
     def __init__(self, tracker: UsageTracker) -> None:
         self._tracker = tracker
-        self._was_sent, self._outer = False, None
+        self._was_sent = False
+        self._outer: Any = None  # DSPy's tracker around the call
         self.usage, self.text, self.cut_off = Usage(), "", False
 
-    def listen(self, send: Any) -> Any:
+    def listen(self, send: Callable[[], Any]) -> Any:
         """Make an attempt; one that failed counts as sent."""
         self._was_sent, self._outer = False, dspy.settings.usage_tracker
         try:
