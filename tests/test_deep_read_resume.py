@@ -92,12 +92,11 @@ def documents_read(tiny_library):
 def test_programs_killed_after_each_call_pay_for_none_twice(ask, kill, tmp_path):
     trace = tmp_path / "run.jsonl"
     with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
-        for n_calls in range(1, N_CALLS + 1):
+        while len(server.prompts) < N_CALLS:  # a call under way at a kill is paid for as well
             with kill():
                 ask(server, trace)
-            assert len(server.prompts) == n_calls
         prediction = ask(server, trace)
-        assert len(server.prompts) == N_CALLS
+        assert len(server.prompts) == len(set(server.prompts)) == N_CALLS
     assert prediction.answer == "- **n** : 15"
     assert (prediction.usage.calls, prediction.usage.cached) == (0, N_CALLS)
     assert [one.number for one in read_trace(trace).iterations] == [1, 2, 3]
