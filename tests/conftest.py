@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import legal_rag
 from legal_rag.cli import main
@@ -22,6 +23,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processors
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the user's own replies
+
+settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])  # which judges the machine
+settings.load_profile("busy")
 
 SAMPLE = Path(legal_rag.__file__).parent / "sample"
 
