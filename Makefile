@@ -27,6 +27,7 @@ slow: $(INSTALLED)  ## kills, notebooks, separate environments
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 measure: $(INSTALLED)  ## size and shape of the code, seconds of --help

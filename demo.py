@@ -109,11 +109,12 @@ for prediction in predictions:
 # La première question, étape par étape, pendant que l'agent travaille : ce qu'il cherche, lit et vérifie.
 
 # %%
-from legal_rag.run_lines import citations_in_french, line_of
+from legal_rag.report import event_line
+from legal_rag.report.lines import citations_in_french
 
 with agent.stream(QUESTIONS[0]) as stream:
     for event in stream:
-        print("-", line_of(event))
+        print("-", event_line(event))
 predictions.insert(0, stream.prediction)
 print("\n" + predictions[0].answer)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from legal_rag.evidence import EvidenceAgent
+from legal_rag.agent import EvidenceAgent
+from legal_rag.agent.evidence import CALIBRATIONS, AbstentionFeatures, Calibration, is_relevant
 from legal_rag.library import DEFAULT_FOLDER, Library
-from legal_rag.relevance import CALIBRATIONS, AbstentionFeatures, Calibration, is_relevant
 from legal_rag.retriever import build_retriever
 
 OFF_TOPIC = Path(__file__).parent / "data" / "off_topic_questions.jsonl"

@@ -64,8 +64,7 @@ def main() -> None:
 def measure(arguments: argparse.Namespace, folder: str) -> list[Measured]:
     from support.scripted_server import ScriptedServer
 
-    from legal_rag.agent import build_agent
-    from legal_rag.budget import Budget
+    from legal_rag.agent import Budget, build_agent
 
     library = open_index(arguments.index, folder)
     with ScriptedServer(busy(arguments.steps, arguments.latency)) as server:

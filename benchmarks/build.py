@@ -20,9 +20,9 @@ import torch
 from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
-from legal_rag.plaid import MappedShard
-from legal_rag.plaid_format import open_files
-from legal_rag.plaid_writer import write_shard
+from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.files import open_files
+from legal_rag.library.plaid.writer import write_shard
 
 SEED = 42
 

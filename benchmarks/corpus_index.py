@@ -21,11 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from deep_read import open_or_build
 
-from legal_rag import library_writer
-from legal_rag.corpus_index import CorpusIndex
 from legal_rag.corpus_index.building import fill_index
+from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.encoder import bundled_encoder
 from legal_rag.indexer import IndexConfig, add_documents, remove_documents
+from legal_rag.indexer import commit as library_writer
 from legal_rag.library import Library
 
 N_TERMS = 500  # of the entities, drawn at random
@@ -38,7 +38,7 @@ def megabytes():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS")) / 1024
 before = megabytes()
 from legal_rag.corpus_index import CorpusIndex
-from legal_rag.library import Library
+from legal_rag.library.library import Library
 library = Library(Path(sys.argv[1]))
 started = time.perf_counter()
 CorpusIndex.open(library)

@@ -85,8 +85,8 @@ def report(asked: Sequence[Question], rows: Sequence[Row], ways: Mapping[str, Wa
 @contextmanager
 def functions_alone(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     """Run programs in this process, each question in an environment of its own."""
-    from legal_rag.corpus_index import CorpusIndex
-    from legal_rag.deep_read.functions import create_multi_doc_env
+    from legal_rag.corpus_index.index import CorpusIndex
+    from legal_rag.deep_read import create_multi_doc_env
 
     def answer(question: Question) -> Answer:
         given: list[Any] = []
@@ -103,10 +103,10 @@ def functions_alone(library: "Library", asked: Sequence[Question]) -> Iterator[W
 @contextmanager
 def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     """Run programs in the sandbox, as a root model's are run."""
-    from legal_rag.budget import Budget
-    from legal_rag.corpus_index import CorpusIndex
+    from legal_rag.agent import Budget
+    from legal_rag.corpus_index.index import CorpusIndex
+    from legal_rag.deep_read import create_multi_doc_env
     from legal_rag.deep_read.environment import SandboxEnvironment
-    from legal_rag.deep_read.functions import create_multi_doc_env
     from legal_rag.deep_read.models import Meter
 
     def answer(question: Question) -> Answer:
@@ -130,10 +130,9 @@ def end_to_end(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     from support.rlm_scripts import root_models
     from support.scripted_server import ScriptedServer
 
-    from legal_rag.budget import Budget
+    from legal_rag.agent import Budget, build_language_model
     from legal_rag.deep_read import deep_read
     from legal_rag.deep_read.settings import DeepReadSettings
-    from legal_rag.language_model import build_language_model
 
     settings = DeepReadSettings(plan="rlm")
     with ScriptedServer(root_models({one.text: one.programs for one in asked})) as server:
@@ -183,11 +182,11 @@ def open_or_build(data: Path, folder: Path, encoder: "Encoder | None" = None) ->
         folder: The Library's.
         encoder: Which counts the tokens of a chunk; None is the bundled one.
     """
-    from legal_rag.corpus_index import CorpusIndexer, has_corpus_index
+    from legal_rag.corpus_index.building import CorpusIndexer
+    from legal_rag.corpus_index.index import has_corpus_index
     from legal_rag.encoder import bundled_encoder
     from legal_rag.extraction import ExtractionSettings
-    from legal_rag.extraction.run import extract_library
-    from legal_rag.indexer import IndexConfig, build_index, open_index
+    from legal_rag.indexer import IndexConfig, build_index, extract_library, open_index
 
     config = IndexConfig(source=data / SOURCE, index_folder=str(folder), n_bits=0)
     try:

@@ -63,7 +63,7 @@ def scores(documents: dict[str, Any]) -> None:
 
 def counts(documents: list[Any]) -> dict[str, list[Any]]:
     """Find all entities by the rules alone, check each, and print how many there are and how fast they were found."""
-    from legal_rag.extraction.rules import find_entities
+    from legal_rag.extraction.rules.rules import find_entities
 
     find_entities(documents[0].content)
     started = time.process_time()
@@ -84,10 +84,8 @@ def counts(documents: list[Any]) -> dict[str, list[Any]]:
 
 def through_langextract(documents: list[Any]) -> None:
     """Print how fast the same is done through LangExtract."""
-    from legal_rag.extraction.annotate import extract_with_langextract
-    from legal_rag.extraction.model_calls import build_model
-    from legal_rag.extraction.schemas import get_schema
-    from legal_rag.extraction.settings import ExtractionSettings
+    from legal_rag.extraction import ExtractionSettings, get_schema
+    from legal_rag.extraction.langextract import build_model, extract_with_langextract
 
     schema, settings = get_schema("jurisprudence"), ExtractionSettings()
     model = build_model(settings, schema.lx_examples())
@@ -101,9 +99,8 @@ def through_langextract(documents: list[Any]) -> None:
 
 def command(documents: list[Any], folder: str) -> None:
     """Print how fast `legal-rag extract` fills a Library and writes its files."""
-    from legal_rag.extraction.run import extract_library
-    from legal_rag.extraction.settings import ExtractionSettings
-    from legal_rag.indexer import IndexConfig, build_index
+    from legal_rag.extraction import ExtractionSettings
+    from legal_rag.indexer import IndexConfig, build_index, extract_library
     from legal_rag.library import Library
 
     rows = [one.row() for one in documents]

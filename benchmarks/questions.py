@@ -84,8 +84,8 @@ def run(folder: str, model: str, seconds: float, documents: int, strategy: str) 
 
 def child(folder: str, address: str, documents: str, strategy: str) -> None:
     from legal_rag.agent import build_language_model
+    from legal_rag.evaluation.questions import generate_questions
     from legal_rag.library import Library
-    from legal_rag.questions import generate_questions
 
     library, lm = Library.open(folder, "all"), build_language_model("scripted", api_base=address, cache=False)
     with tempfile.TemporaryDirectory() as output:

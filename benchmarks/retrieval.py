@@ -17,7 +17,6 @@ import Stemmer
 from lucene import lucene_run
 
 from legal_rag.evaluation import (
-    Evaluation,
     Qrels,
     Query,
     Run,
@@ -28,9 +27,9 @@ from legal_rag.evaluation import (
     read_queries,
     write_run,
 )
-from legal_rag.fusion import MODES
+from legal_rag.evaluation.metrics import Evaluation
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
-from legal_rag.retriever import build_retriever
+from legal_rag.retriever import MODES, build_retriever
 
 DEPTH = 100  # documents ranked for each query
 

@@ -20,8 +20,9 @@ import torch
 from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
-from legal_rag.plaid import MappedShard, PlaidShards, SearchSettings
-from legal_rag.plaid_writer import write_shard
+from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.writer import write_shard
 
 K = 10
 Search = Callable[[np.ndarray], list[int]]

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document
-from legal_rag.corpus import read_documents
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
 from legal_rag.encoder import Encoder, bundled_encoder
 
 ENOUGH_TOKENS = 1_000_000

@@ -72,7 +72,7 @@ print(f"{len(queries)} questions, par exemple : {queries[0].text}")
 
 # %%
 from legal_rag.evaluation import batch_query, write_qrels, write_run
-from legal_rag.fusion import MODES
+from legal_rag.retriever import MODES
 
 runs = {mode: batch_query(retriever, queries, K, mode=mode) for mode in MODES}
 Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ for comparison in compare_runs(evaluations["hybrid"], evaluations["bm25"]):
 # %%
 from IPython.display import Image, display
 
-from legal_rag.analysis import plot_runs, save_plot
+from legal_rag.evaluation import plot_runs, save_plot
 
 picture = Path(OUTPUT_FOLDER, "rappel.png")
 save_plot(plot_runs(qrels, runs), picture)
@@ -124,7 +124,7 @@ display(Image(picture.read_bytes()))
 # La question dont la bonne décision vient le plus tard, ce qui était attendu et ce qui est venu à la place.
 
 # %%
-from legal_rag.analysis import hardest
+from legal_rag.evaluation import hardest
 
 texts = {query.qid: query.text for query in queries}
 failure = hardest(qrels, runs["hybrid"], n=1)[0]

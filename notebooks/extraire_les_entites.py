@@ -68,7 +68,7 @@ print(len(library), "décisions")
 
 # %%
 from legal_rag.extraction import ExtractionSettings
-from legal_rag.extraction.run import extract_library
+from legal_rag.indexer import extract_library
 
 access = {"api_key": EXTRACT_API_KEY or None, "api_base": EXTRACT_API_BASE or None}
 settings = ExtractionSettings(schema_name=EXTRACT_SCHEMA, model_id=EXTRACT_MODEL, **access)
@@ -110,7 +110,7 @@ view_entities(library)
 # garde que celles-là.
 
 # %%
-from legal_rag.filters import Filters
+from legal_rag.library import Filters
 from legal_rag.retriever import build_retriever
 
 retriever = build_retriever(library)

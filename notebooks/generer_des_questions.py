@@ -70,7 +70,7 @@ print(len(library), "décisions")
 
 # %%
 from legal_rag.agent import build_language_model, has_endpoint
-from legal_rag.questions.estimate import estimate
+from legal_rag.evaluation.questions.generate import estimate
 
 endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
 asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])
@@ -84,7 +84,7 @@ print(estimate(library, lm, limit=LIMIT) if lm else "Sans modèle : sommaires et
 # modèle. Ce qui n'est pas en français, pas dans le texte ou mal posé est écarté et compté.
 
 # %%
-from legal_rag.questions import generate_questions
+from legal_rag.evaluation.questions import generate_questions
 
 folder = Path(OUTPUT_FOLDER, "questions")
 report = generate_questions(library, lm, limit=LIMIT, seed=SEED, workers=WORKERS, output=folder)

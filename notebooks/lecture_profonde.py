@@ -66,7 +66,7 @@ print(len(library), "décisions")
 
 # %%
 from legal_rag.extraction import ExtractionSettings
-from legal_rag.extraction.run import extract_library
+from legal_rag.indexer import extract_library
 
 report = extract_library(library, ExtractionSettings(model_id="rules"))
 print(f"{report.entities} entités dans {report.documents} décisions")
@@ -78,7 +78,7 @@ print(f"{report.entities} entités dans {report.documents} décisions")
 # Aucun modèle n'est demandé, et rien n'est gardé en mémoire : tout se lit dans l'index.
 
 # %%
-from legal_rag.corpus_index import CorpusIndexer
+from legal_rag.corpus_index.building import CorpusIndexer
 
 index = CorpusIndexer(library).build_corpus_index()
 print(f"{index.total_docs} décisions, {index.total_chars} caractères ; leurs thèmes :")
@@ -160,10 +160,9 @@ with Sandbox(corpus.functions) as sandbox:
 # jusqu'à sa réponse. Les appels sont comptés ; une limite atteinte rend ce qui a été trouvé, et le dit.
 
 # %%
-from legal_rag.agent import build_language_model, has_endpoint
-from legal_rag.budget import Budget
+from legal_rag.agent import Budget, build_language_model, has_endpoint
 from legal_rag.deep_read import deep_read
-from legal_rag.run_lines import line_of
+from legal_rag.report import event_line
 
 endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
 asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])
@@ -177,7 +176,11 @@ print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse d
 import zlib
 
 trace = Path(OUTPUT_FOLDER, f"lecture_{zlib.crc32(QUESTION.encode()):08x}.jsonl")
-how = {"budget": Budget(model_calls=MODEL_CALLS), "trace": trace, "on_event": lambda event: print("-", line_of(event))}
+how = {
+    "budget": Budget(model_calls=MODEL_CALLS),
+    "trace": trace,
+    "on_event": lambda event: print("-", event_line(event)),
+}
 prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
 print(
     prediction.answer if prediction else "Sans modèle, les fonctions des parties 3 à 6 répondent à ce que vous écrivez."
@@ -192,7 +195,6 @@ from legal_rag.report import show_answer
 show_answer(prediction) if prediction else print("Pas de rapport : aucun modèle n'a été demandé.")
 
 # %%
-from legal_rag.deep_read.trace_reading import read_trace
-from legal_rag.deep_read.trace_view import show_trace
+from legal_rag.deep_read import read_trace, show_trace
 
 show_trace(read_trace(trace)) if prediction else print("Pas de trace : aucun modèle n'a été demandé.")

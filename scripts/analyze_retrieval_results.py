@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from legal_rag import analysis
+from legal_rag.evaluation import analysis, read_qrels, read_queries, read_run
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
-from legal_rag.trec import read_qrels, read_queries, read_run
 
 
 @click.command()

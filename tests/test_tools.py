@@ -7,15 +7,16 @@ import datasets
 import dspy
 import pytest
 
+from legal_rag.agent import build_tools
+from legal_rag.agent.run_log import RunLog
+from legal_rag.corpus.documents import document_of
 from legal_rag.encoder import PyLateEncoder
-from legal_rag.extraction.entities import ExtractionResult
-from legal_rag.extraction.store import ExtractionStore, Recipe
+from legal_rag.extraction import ExtractionResult, ExtractionStore
+from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever
-from legal_rag.rows import document_of
-from legal_rag.run_log import RunLog
-from legal_rag.tools import build_tools, lookup_chunk, lookup_legal_doc, search_legal_docs
+from legal_rag.tools import lookup_chunk, lookup_legal_doc, search_legal_docs
 
 ROWS = {
     "2001": "Le premier texte parle du bail rural.",

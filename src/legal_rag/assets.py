@@ -1,7 +1,4 @@
-"""Fetch, unpack and locate an encoder and an index: from a zip's address, a local zip, or a folder.
-
-Nothing half-done takes its final name: downloads grow in a `.part` file and zips unpack beside their folder.
-"""
+"""An index or encoder by folder, zip or address: downloaded, checked, unpacked."""
 
 import hashlib
 import itertools
@@ -19,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from legal_rag.folders import beside, locked, put_in_place, require_space
-from legal_rag.library import DEFAULT_NAME, MANIFEST, Library, is_library
-from legal_rag.plaid_format import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
-from legal_rag.progress import byte_bar
+from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space
+from legal_rag.library.library import DEFAULT_NAME, MANIFEST, Library, is_library
+from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 
 if TYPE_CHECKING:
     from requests import Response, Session
+
 
 __all__ = ["Assets", "ZipLimits", "extract_zip", "fetch_zip", "find_encoder_root", "find_index_root", "prepare_assets"]
 

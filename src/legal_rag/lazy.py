@@ -12,12 +12,14 @@ def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
 
     Args:
         package: The package's `__name__`.
-        homes: For each public name the module that defines it, relative to the package, such as "rules.parties".
+        homes: For each public name the module that defines it, relative to the package ("rules.parties"), or absolute
+            if it lies in another room ("legal_rag.library.filters").
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{homes[name]}"), name)
+        home = homes[name]
+        return getattr(import_module(home if home.startswith("legal_rag.") else f"{package}.{home}"), name)
 
     return __getattr__

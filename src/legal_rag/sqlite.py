@@ -1,7 +1,4 @@
-"""Open SQLite files, one connection a thread, and run transactions on them.
-
-A reader never writes, except that what a killed writer left half-written is rolled back when a file is opened.
-"""
+"""SQLite connections: read-only snapshots, one connection a thread, transactions."""
 
 import os
 import sqlite3

@@ -1,13 +1,13 @@
-"""The agent's tools as plain functions: search, read a chunk, read a decision; texts are shown as they are."""
+"""The agent's tools as plain functions: search, read a passage, read a decision."""
 
 from typing import Any
 
-from legal_rag.agent_tools import build_tools
-from legal_rag.chunking import parse_chunk_id
-from legal_rag.corpus import ID_COLUMN
-from legal_rag.retriever import Corpus, Retriever, SearchHit
-from legal_rag.tool_arguments import find_chunks, find_document
-from legal_rag.tool_outputs import chunk_text, document_text
+from legal_rag.agent.tool_arguments import find_chunks, find_document
+from legal_rag.agent.tool_outputs import chunk_text, document_text
+from legal_rag.agent.tools import build_tools
+from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.corpus.documents import ID_COLUMN
+from legal_rag.retriever.retriever import Corpus, Retriever, SearchHit
 
 __all__ = [
     "ID_COLUMN",

@@ -2,10 +2,11 @@
 
 from functools import cache
 
-from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
-from legal_rag.extraction.run import extract_library
-from legal_rag.extraction.settings import RULES, ExtractionSettings
-from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.corpus_index.building import CorpusIndexer
+from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.extraction import ExtractionSettings
+from legal_rag.extraction.schemas import RULES
+from legal_rag.indexer import IndexConfig, build_index, extract_library
 from legal_rag.library import Library
 
 

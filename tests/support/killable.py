@@ -15,7 +15,7 @@ IMPORTED = [
     "dspy",
     "fastkmeans",
     "legal_rag.cli",
-    "legal_rag.indexer",
+    "legal_rag.indexer.build",
     "openvino",
     "pylate.models",
 ]
@@ -56,9 +56,8 @@ def build_and_log(
     ready: Callable[[], None], source: Path, model: Path, folder: Path, shard_chunks: int, window: int, log: Path
 ) -> None:
     """Index twenty documents, and log a line for each chunk that is begun."""
-    from legal_rag import pipeline
     from legal_rag.encoder import build_encoder
-    from legal_rag.indexer import IndexConfig, build_index
+    from legal_rag.indexer import IndexConfig, build_index, pipeline
 
     pipeline.WINDOW_CHUNKS = window
     encoder = build_encoder(str(model))

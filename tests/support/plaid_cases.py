@@ -4,8 +4,10 @@ import hashlib
 
 import numpy as np
 
-from legal_rag.plaid import FastPlaidShard, SearchSettings, ShardHits, open_shard, search_shards
-from legal_rag.plaid_writer import write_shard
+from legal_rag.library import SearchSettings
+from legal_rag.library.plaid.search import ShardHits, search_shards
+from legal_rag.library.plaid.shards import FastPlaidShard, open_shard
+from legal_rag.library.plaid.writer import write_shard
 
 
 def random_passages(lengths, *, dim=32, seed=0):

@@ -6,7 +6,7 @@ It reads the piece out of LangExtract's prompt and finds given words in it, the 
 import json
 from collections.abc import Callable, Sequence
 
-from legal_rag.extraction.reading import piece_of
+from legal_rag.extraction.grounding import piece_of
 from support.scripted_server import Reply
 
 Found = Sequence[tuple[str, str]]  # class and text

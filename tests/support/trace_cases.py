@@ -8,9 +8,9 @@ from rlm import RLM
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, RLMMetadata
 from rlm.core.types import UsageSummary as Summary
 
-from legal_rag.budget import Usage
+from legal_rag.agent import Usage
 from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.trace import TraceLogger
+from legal_rag.deep_read.trace_writer import TraceLogger
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Combien de décisions annulent une élection ?"

@@ -28,5 +28,5 @@ else:
 
     def __getattr__(name: str) -> Any:
         if name == "IncrementalIndexer":  # defined in the indexer, which builds on this package
-            return import_module("legal_rag.indexer").IncrementalIndexer
+            return import_module("legal_rag.indexer.build").IncrementalIndexer
         return _lazy(name)

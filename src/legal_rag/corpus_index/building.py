@@ -1,8 +1,4 @@
-"""Build the corpus index of a Library: count terms, describe documents, find clusters.
-
-The index replaces the one before it when it is complete. A build that was killed resumes where it stopped and gives the
-same index; so does one on several cores.
-"""
+"""Build the corpus index, in several processes, resumable."""
 
 import multiprocessing
 import os
@@ -16,13 +12,12 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from legal_rag.corpus import Document
+from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
-from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.corpus_index.index import CorpusIndex, SummaryModel, index_sections, sections_to_json
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.records import DocumentIndex
-from legal_rag.corpus_index.sections import SubModel, index_sections, sections_to_json
 from legal_rag.corpus_index.tables import (
     COUNTED,
     FORMAT_VERSION,
@@ -38,11 +33,10 @@ from legal_rag.corpus_index.tables import (
     write_statistics,
 )
 from legal_rag.corpus_index.terms import read_terms
-from legal_rag.folders import beside, locked, sync
-from legal_rag.library import CORPUS_INDEX, STORE, Library
-from legal_rag.progress import progress
+from legal_rag.files import beside, locked, progress, sync
+from legal_rag.library.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
-from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 
 BATCH = 100  # documents a task
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)
@@ -60,7 +54,7 @@ class CorpusIndexer:
         sub_llm: Writes summaries where there is no official one; by default they are extractive.
     """
 
-    def __init__(self, library: Library, sub_llm: SubModel | None = None) -> None:
+    def __init__(self, library: Library, sub_llm: SummaryModel | None = None) -> None:
         self.library, self._sub_llm = library, sub_llm
 
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
@@ -107,7 +101,7 @@ def fill_index(
     lineage: str,
     commit: int,
     *,
-    sub_llm: SubModel | None = None,
+    sub_llm: SummaryModel | None = None,
     workers: int = 1,
     batch_size: int = BATCH,
     earlier: Path | None = None,

@@ -1,8 +1,4 @@
-"""Cluster documents by their key terms, and label the clusters as topics.
-
-Documents are unit vectors of keyword weights, clustered by mini-batch k-means with a fixed seed; centres are unit
-vectors too, and a document belongs to the centre of greatest cosine (spherical k-means: Dhillon and Modha, 2001).
-"""
+"""Topics: clusters of documents by their terms."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Describe a document for the index: size, kind, summary, keywords and postings.
-
-The same document and statistics give the same rows, in a full build and in an update.
-"""
+"""Describe one document: kind, summary, keywords."""
 
 import logging
 import sqlite3
@@ -9,18 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-from legal_rag.corpus import Document
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.language import is_french
+from legal_rag.corpus.sentences import cut_at_blanks
+from legal_rag.corpus.windows import READ_CHARS
+from legal_rag.corpus_index.index import SummaryModel
 from legal_rag.corpus_index.keywords import N_KEYWORDS, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.records import Described
-from legal_rag.corpus_index.sections import SubModel
 from legal_rag.corpus_index.summaries import CENTROID, extractive_summary
 from legal_rag.corpus_index.tables import read_meta, write_meta
 from legal_rag.corpus_index.terms import TextTerms, read_terms
-from legal_rag.languages import is_french
-from legal_rag.progress import progress
-from legal_rag.sentences import cut_at_blanks
+from legal_rag.files import progress
 from legal_rag.sqlite import connect_to_read
-from legal_rag.windows import READ_CHARS
+
+logger = logging.getLogger(__name__)
+
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
 DECISION, OTHER = "décision", "document"  # kinds of a document, where its source names none
@@ -38,7 +38,6 @@ Voici, dans l'ordre, les résumés des parties d'un même document juridique. Fa
 trois phrases, sans rien ajouter. Répondez par le résumé seul.
 
 {text}"""
-logger = logging.getLogger(__name__)
 
 
 def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
@@ -72,7 +71,7 @@ def doc_type_of(document: Document) -> str:
     return named or (DECISION if document.juridiction else OTHER)
 
 
-def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: SubModel) -> None:
+def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: SummaryModel) -> None:
     """Replace extractive summaries by a model's; they stay where it fails. A resumed build goes on after the last."""
     last = int(read_meta(connection).get(ASKED_TO, 0))
     wanted = "FROM documents WHERE summary_source = ? AND document_key > ?"
@@ -125,7 +124,7 @@ def _copy_from_earlier(connection: sqlite3.Connection) -> None:
     )
 
 
-def model_summary(sub_llm: SubModel, text: str) -> str:
+def model_summary(sub_llm: SummaryModel, text: str) -> str:
     """Return a model's summary of a text, by map-reduce over windows if it is long; empty if it fails."""
     parts = [text[start:end] for start, end in cut_at_blanks(text, 0, len(text), READ_CHARS)]
     summaries = [reply for part in parts if (reply := _ask(sub_llm, PROMPT.format(text=part)))]
@@ -140,7 +139,7 @@ def model_summary(sub_llm: SubModel, text: str) -> str:
     return summaries[0] if summaries else ""
 
 
-def _ask(sub_llm: SubModel, prompt: str) -> str:
+def _ask(sub_llm: SummaryModel, prompt: str) -> str:
     try:
         reply = " ".join(sub_llm.query(prompt).split())
     except Exception:  # model clients raise their own kinds; a summary is optional

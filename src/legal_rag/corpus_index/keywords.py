@@ -1,9 +1,4 @@
-"""Keywords of a text by TF-IDF, against the document frequencies of a sample of its corpus.
-
-A term weighs (1 + ln tf) * (ln((N + 1) / (df + 1)) + 1): sublinear tf (Manning, Raghavan and Schütze, "Introduction to
-Information Retrieval", 2008, 6.4.1) and scikit-learn's smoothed idf. Its vectorizers are not used: they hold the whole
-vocabulary in memory, where a document that is added looks up its own terms only.
-"""
+"""Keywords of a document by TF-IDF over the corpus."""
 
 import hashlib
 import math

@@ -1,11 +1,13 @@
-"""Read-only mappings over SQL queries, and documents by entity as people write it."""
+"""Inverted look-ups as lazy mappings: by keyword, by entity."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from legal_rag.extraction import classes
+from legal_rag.corpus.patterns import find_dates
+from legal_rag.corpus.references import all_reference_keys
+from legal_rag.extraction import entities as classes
 from legal_rag.extraction.terms import (
     DATE_CLASSES,
     LEFT_ASIDE,
@@ -16,10 +18,8 @@ from legal_rag.extraction.terms import (
     name_words,
     words_of,
 )
-from legal_rag.filters import UnsupportedFilterError
-from legal_rag.legal_patterns import find_dates
-from legal_rag.library import Library
-from legal_rag.names import all_reference_keys
+from legal_rag.library.filters import UnsupportedFilterError
+from legal_rag.library.library import Library
 
 MOST_COMPLETIONS = 1000  # keys, in a notebook
 MOST_NAMES = 20  # shown of a document

@@ -1,7 +1,4 @@
-"""What the corpus index holds of a document: level 1, its entry, and level 2, its sections.
-
-Offsets are characters of `Document.content`.
-"""
+"""Records of the corpus index: what is known of a document and of its sections."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.sources import TEXT_READERS
+from legal_rag.corpus.sources import TEXT_READERS
 
 WHOLE = "full_document"  # the only section of a document without structure
 # The columns of `meta_of`; `corpus` is the store.

@@ -1,7 +1,4 @@
-"""Stop words of French legal texts, as folded words (lower case, without accents).
-
-No library in use keeps a list for the law; words that are common in one corpus only are found by their frequency.
-"""
+"""French stop words, general and legal."""
 
 # Between two words of one expression: "compte de campagne", "impôt sur le revenu", "hygiène et sécurité".
 LINKS = frozenset("a au aux d' de des du en et l' la le les par pour sans sur".split())

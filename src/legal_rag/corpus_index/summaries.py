@@ -1,9 +1,4 @@
-"""Extractive summaries: the two or three sentences of a text that say most of it, verbatim.
-
-Sentences are scored by the weights of the key terms they hold (centroid-based summarisation: Radev et al., 2004);
-formulas, quoted law and signatures lose, conclusions win; repetition is avoided (Carbonell and Goldstein, 1998). A
-decision's summary ends with what it decides.
-"""
+"""Extractive summaries."""
 
 import math
 import re
@@ -11,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.corpus.structure.decision import Operative, operative_part, statements
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
-from legal_rag.extraction.decision_parts import Operative, operative_part, statements
-from legal_rag.sentences import split_sentences, without_blanks
 
 MOST_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of what a decision decides

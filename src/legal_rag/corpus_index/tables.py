@@ -1,8 +1,4 @@
-"""`corpus_index.sqlite`: its tables, its connections, and the rows that a build or an update writes.
-
-A row of `documents` records in which commit of the Library it was added and removed, as the store's do. The reference
-statistics, document frequencies and cluster centres, are those of the last full build.
-"""
+"""Tables of `corpus_index.sqlite`, their rows and reference statistics."""
 
 import json
 import sqlite3

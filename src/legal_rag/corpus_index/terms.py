@@ -1,12 +1,12 @@
-"""Tokenise a text into key terms: stemmed words, and pairs of words that it repeats."""
+"""Index terms: tokens, stems, stop words."""
 
 import re
 import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS, PREFIXES, STOP_WORDS
-from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to lose
 LONGEST_TOKEN = 60  # characters: longer tokens are no words

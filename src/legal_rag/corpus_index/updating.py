@@ -1,8 +1,4 @@
-"""Update the corpus index with each commit of its Library, and check it.
-
-Added documents are described by the reference statistics of the last full build, so that no other row changes; readers
-see the rows with the commit, not before.
-"""
+"""Update the corpus index with each commit of the Library, and check it."""
 
 import logging
 import sqlite3
@@ -23,15 +19,16 @@ from legal_rag.corpus_index.tables import (
     read_statistics,
 )
 from legal_rag.corpus_index.terms import read_terms
-from legal_rag.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 from legal_rag.sqlite import connect_to_read
-from legal_rag.store import DOCUMENT_COLUMNS, document_of_stored, present_at
+
+logger = logging.getLogger(__name__)
+
 
 COMMIT_DOCUMENTS = 100  # described in one transaction
 COLUMNS = ", ".join(DOCUMENT_COLUMNS)
 REBUILD = "'legal-rag corpus-index' rebuilds it"
-
-logger = logging.getLogger(__name__)
 
 
 def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:

@@ -1,22 +1,23 @@
-"""Deep reading as a tool of the agent, for questions that a few passages cannot answer."""
+"""Deep reading as a tool of the agent."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from legal_rag.budget import Budget
-from legal_rag.corpus_index import has_corpus_index
+from legal_rag.agent.budget import Budget
+from legal_rag.agent.prediction import Prediction
+from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
+from legal_rag.agent.tool_outputs import as_data, block
+from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.deep_read.reading import deep_read as read_deeply
-from legal_rag.library import Library
-from legal_rag.prediction import Prediction
-from legal_rag.retriever import Retriever
-from legal_rag.run_log import RunLog
-from legal_rag.tool_arguments import document_ids, question_of, text_of
-from legal_rag.tool_outputs import as_data, block
+from legal_rag.library.library import Library
+from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.model_calls import UsageTracker
+    from legal_rag.agent.model_calls import UsageTracker
+
 
 CALLS_KEPT = 3  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0

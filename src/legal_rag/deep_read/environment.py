@@ -1,8 +1,4 @@
-"""The environment in which a root model's programs run: the sandbox, as rlms asks for one.
-
-In: the functions, the values, the sub-model. Out: what each block of code printed, what went wrong, and the final
-answer, given by FINAL(…) or by rlms' own `answer`. It is apart because importing rlms takes a quarter of a second.
-"""
+"""The sandbox as an environment of rlms."""
 
 import threading
 import time
@@ -11,13 +7,13 @@ from typing import Any
 
 from rlm.core.types import ModelUsageSummary, REPLResult, RLMChatCompletion, UsageSummary
 
-from legal_rag.budget import BudgetExceededError, Usage
-from legal_rag.deep_read.answer_texts import answer_text
+from legal_rag.agent.budget import BudgetExceededError, Usage
+from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.deep_read.conclusion import answer_text
 from legal_rag.deep_read.models import RecordedModel
-from legal_rag.deep_read.sandbox import Limits, Sandbox, SandboxResult
-from legal_rag.deep_read.trace_reading import SubCall
-from legal_rag.deep_read.work import SandboxRefusedError
-from legal_rag.model_calls import UsageTracker
+from legal_rag.deep_read.reading import SandboxRefusedError
+from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
+from legal_rag.deep_read.trace import SubCall
 
 MOST_SHOWN_VARIABLES = 40
 MOST_ANSWER = 200_000  # characters

@@ -1,12 +1,4 @@
-r"""Regular-expression search over a corpus, or within one document, in time linear to the text.
-
-Patterns are RE2's. Two things differ from RE2 as it comes, because French has accents: `\w`, `\d`, `\s` and their
-negations are Unicode classes, and `\b` is a border of Unicode words. RE2 knows `\b` for ASCII alone, so a pattern with
-borders runs twice: without them on the text as it is, to rule documents out; then on a text with `MARKS` at each
-border, where `\b` is a mark and every other item may be followed by marks.
-
-The lexical index narrows a search to the documents that hold the whole words a pattern requires.
-"""
+"""Search patterns through a document or the corpus in linear time (RE2)."""
 
 import re
 import time
@@ -19,10 +11,10 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import regex
 
-from legal_rag.cleaning import storable
-from legal_rag.folding import APOSTROPHES, DASHES, INVISIBLE
-from legal_rag.lexical import LexicalIndex, words_of
-from legal_rag.library import Library
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE
+from legal_rag.library.bm25 import LexicalIndex, lexical_words
+from legal_rag.library.library import Library
 
 MOST_MATCHES = 100_000  # returned by one search, over all documents
 MOST_IN_DOCUMENT = 10_000
@@ -92,7 +84,7 @@ LONGEST_TERM = 30  # bytes; of longer words the index may know nothing
 _LETTERS = r"\p{Alphabetic}\p{L}\p{M}\p{N}"  # at least what the index takes for parts of words
 _WHOLE_WORD = regex.compile(rf"(?<![{_LETTERS}{ANY}])[{_LETTERS}]+(?![{_LETTERS}{ANY}])")
 
-Alternatives = tuple[frozenset[str], ...]  # sets of terms, as `legal_rag.lexical.words_of` gives them
+Alternatives = tuple[frozenset[str], ...]  # sets of terms, as `legal_rag.library.bm25.lexical_words` gives them
 Variants = frozenset[str]  # texts that a part of a pattern may match, with `ANY` and `END` in them
 UNKNOWN: Variants = frozenset({ANY})
 
@@ -463,7 +455,7 @@ def _required_terms(variants: Variants) -> Alternatives | None:
 def _terms(variant: str) -> Iterable[str]:
     for word in _WHOLE_WORD.findall(variant):
         if len(word.encode()) <= LONGEST_TERM:
-            yield from words_of(word)
+            yield from lexical_words(word)
 
 
 def _shown(char: str) -> str:

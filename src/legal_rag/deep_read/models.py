@@ -1,4 +1,4 @@
-"""Chat models of one deep read: plain text in and out, within one budget, reusing the replies stored for the run."""
+"""The models of a deep read: one budget for root and sub-models, every call traced."""
 
 import copy
 import hashlib
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import dspy
 
-from legal_rag.budget import Budget, BudgetExceededError, Usage
-from legal_rag.deep_read.trace_reading import SubCall
-from legal_rag.failures import EmptyAnswerError, reason_in_french
-from legal_rag.lenient_adapter import without_thoughts
-from legal_rag.model_calls import BudgetedLM, UsageTracker
+from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag.agent.failures import EmptyAnswerError, reason_in_french
+from legal_rag.agent.model_calls import BudgetedLM, UsageTracker, without_thoughts
+from legal_rag.deep_read.trace import SubCall
 
 if TYPE_CHECKING:
-    from legal_rag.reply_cache import RunReplies
+    from legal_rag.agent.llm import RunReplies
+
 
 SAMPLING = ("seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
 ANSWER_SHARE, ANSWER_CALLS = 0.1, 2  # headroom left for writing the answer: of each limit; an answer and one retry

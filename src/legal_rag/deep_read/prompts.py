@@ -1,21 +1,18 @@
-"""What a root model is told before it writes programs: the corpus, the functions, how to cite.
-
-In: what is read, and a user's own instructions. Out: the system prompt, in the order enriched, own, rlms' default; and
-the `context` that its programs find.
-"""
+"""What the root model is told, in French."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from legal_rag.extraction import build_enriched_context
+from legal_rag.agent.tool_outputs import as_data
 from legal_rag.extraction.entities import ExtractionResult
-from legal_rag.tool_outputs import as_data
+from legal_rag.extraction.outputs import build_enriched_context
 
 if TYPE_CHECKING:
-    from legal_rag.corpus import Document
+    from legal_rag.corpus.documents import Document
     from legal_rag.corpus_index.records import DocumentMeta
-    from legal_rag.deep_read.sandbox import Limits
+    from legal_rag.deep_read.sandbox.sandbox import Limits
     from legal_rag.extraction.entities import Entity
+
 
 SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each

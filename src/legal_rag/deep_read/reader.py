@@ -1,7 +1,4 @@
-"""A corpus to ask deep questions of, from a notebook: index it, ask it, add to it.
-
-In: a Library, or a folder of texts; models. Out: `Prediction`s.
-"""
+"""`MultiDocRLM`: deep reading over a folder or a Library from Python."""
 
 import code
 import os
@@ -10,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.budget import Budget
-from legal_rag.corpus_index import CorpusIndex, CorpusIndexer
-from legal_rag.deep_read.functions import create_multi_doc_env
+from legal_rag.agent.budget import Budget
+from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.agent.prediction import Prediction
+from legal_rag.corpus_index.building import CorpusIndexer
+from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.deep_read.functions.environment import create_multi_doc_env
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
-from legal_rag.indexer import IncrementalIndexer
-from legal_rag.library import MANIFEST, Library
-from legal_rag.model_calls import UsageTracker
-from legal_rag.prediction import Prediction
-from legal_rag.retriever import Retriever
+from legal_rag.indexer.build import IncrementalIndexer
+from legal_rag.library.library import MANIFEST, Library
+from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
     import dspy
+
 
 INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, beside it
 BANNER = """Les fonctions du corpus sont là : {functions}…
@@ -37,7 +36,7 @@ class MultiDocRLM:
         corpus_path: A Library's folder, a folder of texts, or any source that `legal_rag.corpus.read_documents` reads.
         root_model: Writes the programs: a model's id, or a `dspy.LM`; None takes GENERATOR_MODEL_ID.
         sub_model: Reads the parts; None takes the root model.
-        api_key: See `legal_rag.language_model.build_language_model`.
+        api_key: See `legal_rag.agent.build_language_model`.
         api_base: Likewise.
         budget: How much each question may take.
         settings: How questions are read for.
@@ -121,7 +120,7 @@ class MultiDocRLM:
     def query(
         self, question: str, doc_ids: Sequence[str] | str | None = None, *, trace: str | Path | None = None
     ) -> Prediction:
-        """Answer a question; see `legal_rag.deep_read.reading.deep_read`.
+        """Answer a question; see `legal_rag.deep_read.deep_read`.
 
         Raises:
             ValueError: If no model can be asked, or as there.
@@ -200,14 +199,14 @@ class MultiDocRLM:
         return CorpusIndex.open(self._library)
 
     def _has_models(self) -> bool:
-        from legal_rag.language_model import has_endpoint
+        from legal_rag.agent.llm import has_endpoint
 
         key, base = self._endpoint
         model = self._models[0]
         return not (model is None or isinstance(model, str)) or has_endpoint(key, base, model)
 
     def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
-        from legal_rag.language_model import build_language_model
+        from legal_rag.agent.llm import build_language_model
 
         key, base = self._endpoint
         root, sub = (
@@ -219,7 +218,8 @@ class MultiDocRLM:
 
 def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
     """Build a Library that is searched by words: nothing is encoded."""
-    from legal_rag.indexer import IndexConfig, build_index
+    from legal_rag.indexer.build import build_index
+    from legal_rag.indexer.config import IndexConfig
 
     if not source.exists():
         raise FileNotFoundError(f"no corpus at {source} (expected a Library, a folder of texts, or a file of rows)")
@@ -231,8 +231,8 @@ def _library_of_texts(source: Path, save_path: str | Path | None) -> Library:
 
 def _extract(library: Library, doc_ids: Sequence[str] | None = None) -> None:
     """Extract the entities of all documents, or of some, by rules."""
-    from legal_rag.extraction.run import complete_documents, extract_library
-    from legal_rag.extraction.settings import RULES, ExtractionSettings
+    from legal_rag.extraction.schemas import RULES, ExtractionSettings
+    from legal_rag.indexer.entities import complete_documents, extract_library
 
     settings = ExtractionSettings(model_id=RULES)
     extract_library(library, settings) if doc_ids is None else complete_documents(library, doc_ids, settings)
@@ -240,7 +240,7 @@ def _extract(library: Library, doc_ids: Sequence[str] | None = None) -> None:
 
 def _extracted_by_rules(library: Library) -> bool:
     """Tell by the first document whether a Library's entities were extracted by rules."""
-    from legal_rag.extraction.settings import RULES
+    from legal_rag.extraction.schemas import RULES
 
     first = next(library.content_hashes(), None)
     if library.entities is None or first is None:

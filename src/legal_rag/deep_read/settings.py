@@ -1,9 +1,9 @@
-"""Settings of a deep read: by programs or by map-reduce, how much at once."""
+"""Settings of a deep read."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from legal_rag.deep_read.sandbox import Limits
+from legal_rag.deep_read.sandbox.sandbox import Limits
 
 PlanName = Literal["auto", "rlm", "map"]
 

@@ -1,346 +1,339 @@
-"""Trace of a run: JSON lines in rlms' form, written as its models reply and its programs print.
-
-Only the owner may read the file. It has the form that rlms' visualiser reads, with further fields:
-
-- metadata: `legal_rag`: the `format_version` of these extensions, and `run`, which identifies the run;
-- iteration: `prompt` holds only the messages that are new; before them come the first `prompt_from` messages of the
-  iteration before. rlms writes the whole conversation every time, which grows with the square of the turns;
-- iteration: `usage` and `reply_seconds` of the root model's reply.
-
-Replies, and prompts of the sub-model, are kept whole. What a program printed, its errors and its variables are cut; the
-trajectory of a recursive call is left out.
-"""
+"""Traces of deep reads: their values, read back from JSON Lines."""
 
 import json
-import os
-import re
-import threading
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-from rlm.core.types import RLMIteration, RLMMetadata
-from rlm.logger import RLMLogger
+from legal_rag.agent.budget import Usage
+from legal_rag.corpus.cleaning import storable
+from legal_rag.files import beside
 
-from legal_rag.budget import Usage
-from legal_rag.cleaning import json_safe, storable
-from legal_rag.deep_read.answer_texts import answer_text
-from legal_rag.deep_read.models import ModelReply, without_turn_limit
-from legal_rag.deep_read.trace_reading import (
-    EXTENSION,
-    FORMAT_VERSION,
-    Iteration,
-    Message,
-    SubCall,
-    Trace,
-    read_trace,
-    unfinished_file,
-)
-
-PRIVATE = 0o600
-NOT_RLMS = frozenset({"type", "timestamp", EXTENSION})  # fields of a metadata line that rlms' metadata have not
-BEGINNING = b'{"type": "metadata"'  # of every trace
-SHOWN_CHARS = 60  # of a value in an error
-MOST_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
-MOST_VALUE = 200  # of a variable
-MOST_VARIABLES = 100
-CUT = " […{} caractères non conservés]"
-SECRET = re.compile(r"key$|api.?key|secret|passw|auth|credential|cookie|header|bearer|signature|token(?!s|iz)", re.I)
+FORMAT_VERSION = 1  # of this project's extensions
+EXTENSION = "legal_rag"
+LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
+EXPECTED = "expected JSON lines as rlms writes them"
 
 
-class Reply(NamedTuple):
-    """What a root model's reply came to."""
+class SubCall(NamedTuple):
+    """One call of the sub-model."""
 
+    prompt: str
+    reply: str
     usage: Usage
     seconds: float
+    error: str = ""  # in French, where there is no reply
 
 
-def open_trace(path: Path | None, run: Mapping[str, Any]) -> "TraceLogger | None":
-    """Begin a trace, or go on with one.
+class Message(NamedTuple):
+    """One message of a conversation."""
 
-    Args:
-        path: Of the file; None keeps no trace.
-        run: What identifies the run, as JSON can hold it: question, documents, corpus, models…
-
-    Raises:
-        ValueError: If the file is no trace, or one of another run.
-        OSError: If it cannot be written.
-    """
-    if path is None:
-        return None
-    return TraceLogger(path, run, None if _holds_no_line(path) else read_trace(path))
+    role: str
+    content: str
 
 
-class TraceLogger(RLMLogger):
-    """Writes a run's trace; one process at a time writes to a file, any number of its threads."""
+@dataclass(frozen=True)
+class Block:
+    """A program that was run, and what came of it."""
 
-    def __init__(self, path: str | Path, run: Mapping[str, Any], earlier: Trace | None = None) -> None:
-        """Open the file; what it holds stays, but for a last line that a kill cut off.
+    code: str
+    stdout: str
+    stderr: str
+    seconds: float | None
+    calls: tuple[SubCall, ...]
+    final_answer: str | None
 
-        Args:
-            path: Of the file; its folder is made.
-            run: See `open_trace`.
-            earlier: What the file holds; turns that come out as they did there are not written again.
-
-        Raises:
-            ValueError: If the file holds another run, or anything while `earlier` is None.
-            OSError: If it cannot be written.
-        """
-        super().__init__()
-        self.path, self._run, self._earlier = Path(path), run, earlier
-        if earlier is not None:
-            _require_same_run(earlier, json_safe(run))
-        elif not _holds_no_line(self.path):
-            raise ValueError(f"there is something in {self.path} already (name another file, or go on with that run)")
-        self._conversation: tuple[Message, ...] = ()  # before the reply of the last turn, as the file has it
-        self._reply: Reply | None = None  # what the root model's replies in the turn under way came to
-        self._lock = threading.Lock()
-        self._run_metadata: dict[str, Any] | None = None
-        self.log_file_path = str(self.path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._cut_file(earlier.whole_bytes if earlier else 0)
-
-    def log_metadata(self, metadata: RLMMetadata) -> None:
-        """Take down a run's settings, without what may be a key or a password."""
-        if self._run_metadata is not None:
-            return
-        entry = _metadata_entry(metadata.to_dict(), self._run)
-        self._run_metadata = {name: value for name, value in entry.items() if name not in NOT_RLMS}
-        if self._earlier is None or dict(self._earlier.metadata) != self._run_metadata:
-            _append(self.path, _line(entry))
-
-    def replied(self, messages: Sequence[Mapping[str, str]], reply: ModelReply) -> None:
-        """Keep the root model's reply to a turn until the turn's line is written; not one that was given again."""
-        so_far = self._reply or Reply(Usage(), 0.0)  # of the turn: its programs may have started runs of their own
-        self._reply = Reply(so_far.usage.plus(reply.usage), so_far.seconds + reply.seconds)
-        self._keep({"response": json_safe(reply.text), **_reply_fields(Reply(reply.usage, reply.seconds))})
-
-    def called(self, call: SubCall) -> None:
-        """Keep a call of the sub-model until its turn's line is written; not one that was given again."""
-        self._keep(_call_fields(call))
-
-    def log(self, iteration: RLMIteration) -> None:
-        """Take down a turn."""
-        self._iteration_count += 1
-        messages = _messages_of(iteration.prompt)
-        entry = _iteration_entry(iteration, self._iteration_count, messages, self._conversation, self._reply)
-        self._reply = None
-        self._iterations.append(entry)
-        recorded = self._recorded()
-        if recorded is not None and _is_told_by(recorded, entry, messages):
-            self._conversation = recorded.messages
-            return
-        self._conversation = messages
-        _append(self.path, _line(entry))
-        self._earlier = None  # the file goes on from here
-        unfinished_file(self.path).unlink(missing_ok=True)
-
-    def clear_iterations(self) -> None:
-        """Begin with the first turn."""
-        super().clear_iterations()
-        self._conversation, self._reply = (), None
-
-    def _recorded(self) -> Iteration | None:
-        written = self._earlier.iterations if self._earlier else ()
-        return written[self._iteration_count - 1] if self._iteration_count <= len(written) else None
-
-    def _keep(self, told: Mapping[str, Any]) -> None:
-        with self._lock:
-            line = _line({"iteration": self._iteration_count + 1, **told})
-            _append(unfinished_file(self.path), line)
-
-    def _cut_file(self, length: int) -> None:
-        """Leave only whole lines in the file, and make it its owner's alone."""
-        _append(self.path, b"")
-        self.path.chmod(PRIVATE)
-        os.truncate(self.path, length)
-        if not length:
-            unfinished_file(self.path).unlink(missing_ok=True)
-        with self.path.open("rb") as file:
-            file.seek(max(0, length - 1))
-            if file.read(1) not in (b"", b"\n"):
-                _append(self.path, b"\n")
+    def to_json(self) -> dict[str, Any]:
+        """Return the block as JSON can hold it."""
+        return {
+            "code": self.code,
+            "stdout": self.stdout,
+            "stderr": self.stderr,
+            "seconds": self.seconds,
+            "calls": [{**call._asdict(), "usage": call.usage._asdict()} for call in self.calls],
+            "final_answer": self.final_answer,
+        }
 
 
-def _append(path: Path, line: bytes) -> None:
-    """Write a line in one piece; a file that is new is its owner's alone."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE)
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        file.write(line)
+@dataclass(frozen=True)
+class Iteration:
+    """A turn of the root model."""
+
+    number: int  # from 1
+    time: str  # when it was written down: ISO 8601
+    messages: tuple[Message, ...]  # the whole conversation before the reply
+    response: str
+    blocks: tuple[Block, ...]
+    final_answer: str | None
+    seconds: float | None  # in all
+    usage: Usage | None  # of the root model's reply; rlms does not write it down
+    reply_seconds: float | None  # that the reply took
+
+    @property
+    def calls(self) -> tuple[SubCall, ...]:
+        """All calls of the sub-model."""
+        return tuple(call for block in self.blocks for call in block.calls)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the turn as JSON can hold it, without the conversation before."""
+        return {
+            "iteration": self.number,
+            "time": self.time,
+            "response": self.response,
+            "blocks": [one.to_json() for one in self.blocks],
+            "final_answer": self.final_answer,
+            "seconds": self.seconds,
+            "usage": self.usage._asdict() if self.usage else None,
+        }
 
 
-def _holds_no_line(path: Path) -> bool:
-    """Tell whether there is nothing to go on with: no file, an empty one, or one whose first line a kill cut off."""
-    if not path.exists():
-        return True
-    with path.open("rb") as file:
-        line = file.readline()
-    return not line or (not line.endswith(b"\n") and (line.startswith(BEGINNING) or BEGINNING.startswith(line)))
+@dataclass(frozen=True)
+class Unfinished:
+    """What is known of a turn that a kill cut short."""
+
+    number: int
+    response: str = ""  # the first reply; later ones are those of runs that its program started
+    calls: tuple[SubCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
 
 
-def _is_told_by(recorded: Iteration, entry: Mapping[str, Any], messages: Sequence[Message]) -> bool:
-    """Tell whether a turn came out as it did before, durations apart."""
-    blocks = [
-        (block["code"], result["stdout"], result["stderr"], result["final_answer"], len(result["rlm_calls"]))
-        for block in entry["code_blocks"]
-        for result in (block["result"],)
-    ]
-    before = [(one.code, one.stdout, one.stderr, one.final_answer, len(one.calls)) for one in recorded.blocks]
-    now = (entry["response"], entry["final_answer"], blocks)
-    same = now == (recorded.response, recorded.final_answer, before)
-    return same and _comparable(messages) == _comparable(recorded.messages)
+@dataclass(frozen=True)
+class Trace:
+    """A run, as far as it was written down."""
+
+    path: Path
+    metadata: Mapping[str, Any]  # rlms' own: root_model, max_iterations, backend, environment_type…
+    run: Mapping[str, Any]  # what identifies the run, see `open_trace`; empty in rlms' own traces
+    started: str  # ISO 8601; empty if unknown
+    iterations: tuple[Iteration, ...]  # numbered from 1
+    superseded: tuple[Iteration, ...]  # whose number came again later, in the order written
+    unfinished: tuple[Unfinished, ...]
+    whole_bytes: int = field(compare=False)  # of the file, up to the end of its last whole line
+
+    @property
+    def final_answer(self) -> str | None:
+        """The answer that the run ended with; None if it did not come to one."""
+        return self.iterations[-1].final_answer if self.iterations else None
+
+    @property
+    def usage(self) -> Usage:
+        """What all calls of all models came to, those of superseded turns too, as far as it was written down."""
+        turns: tuple[Iteration | Unfinished, ...] = (*self.iterations, *self.superseded, *self.unfinished)
+        usages = [usage for turn in turns for usage in (turn.usage, *(call.usage for call in turn.calls)) if usage]
+        return reduce(Usage.plus, usages, Usage())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the run as JSON can hold it, without what the models were sent."""
+        return {
+            "run": dict(self.run),
+            "metadata": dict(self.metadata),
+            "started": self.started,
+            "final_answer": self.final_answer,
+            "usage": self.usage._asdict(),
+            "iterations": [one.to_json() for one in self.iterations],
+            "interrupted": [one.number for one in self.unfinished],
+        }
 
 
-def _comparable(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    return [(role, without_turn_limit(content)) for role, content in messages]
-
-
-def _require_same_run(trace: Trace, run: Mapping[str, Any]) -> None:
-    """Check that a trace is of a run.
+def read_trace(path: str | Path) -> Trace:
+    """Read a trace.
 
     Raises:
-        ValueError: If it is not; the message names the first difference.
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no trace, is damaged, or was written by a later version.
     """
-    if not trace.run:
-        raise ValueError(f"not the same run: {trace.path} does not say which question and corpus it is of")
-    for name in (*run, *trace.run):
-        found, expected = trace.run.get(name), run.get(name)
-        if found != expected:
-            said = f"{name} was {_shown(found)} and is now {_shown(expected)}"
-            raise ValueError(f"not the same run: in {trace.path} {said} (name another file)")
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no trace at {path}")
+    reading = _Reading(path)
+    for number, entry in reading.entries():
+        try:
+            reading.take(entry)
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # whatever a file may hold
+            found = str(error) if type(error) is ValueError else type(error).__name__
+            raise ValueError(f"not a trace: {path}, line {number}: {found} ({EXPECTED})") from error
+    if not reading.kinds:
+        raise ValueError(f"not a trace: {path} holds no whole line ({EXPECTED})")
+    return reading.trace()
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+def unfinished_file(path: Path) -> Path:
+    """Return where the turn under way is kept until its line is written."""
+    return beside(path, "turn")
 
 
-def _metadata_entry(metadata: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line that tells of a run's settings.
+class _Reading:
+    """A trace while it is read."""
 
-    Args:
-        metadata: As rlms gives them.
-        run: What two attempts at the run have in common.
-    """
-    told = {name: _without_secrets(value) for name, value in metadata.items()}
-    return {
-        "type": "metadata",
-        "timestamp": _now(),
-        **json_safe(told),
-        EXTENSION: {"format_version": FORMAT_VERSION, "run": json_safe(run)},
-    }
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._metadata: dict[str, Any] = {}
+        self._started = ""
+        self._kept: list[Iteration] = []
+        self._superseded: list[Iteration] = []
+        self._whole = 0
+        self.kinds = 0  # of lines that were understood
 
+    def entries(self) -> Iterator[tuple[int, Any]]:
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                entry = _entry(line)
+                if entry is None and line.strip():
+                    if not line.endswith(b"\n") and self.kinds:  # cut off by a kill
+                        return
+                    raise ValueError(f"not a trace: {self._path}, line {number} is no JSON object ({EXPECTED})")
+                self._whole += len(line)
+                if entry is not None:
+                    yield number, entry
 
-def _iteration_entry(
-    iteration: RLMIteration, number: int, messages: Sequence[Message], earlier: Sequence[Message], reply: Reply | None
-) -> dict[str, Any]:
-    """Return the line that tells of a turn.
+    def take(self, entry: dict[str, Any]) -> None:
+        kind = entry.get("type", "iteration")
+        if kind == "metadata":
+            self._started = self._started or _text(entry.get("timestamp"))
+            self._metadata = _checked_metadata(entry)
+        elif kind == "iteration":
+            self._take_iteration(entry)
+        else:
+            raise ValueError(f"its type is {kind!r:.40}, not 'metadata' or 'iteration'")
+        self.kinds += 1
 
-    Args:
-        iteration: As rlms gives it.
-        number: From 1.
-        messages: The conversation before the reply.
-        earlier: That before the turn before, as the trace has it.
-        reply: What the root model's reply came to, if that is known.
-    """
-    known = _length_in_common(messages, earlier)
-    entry = {
-        "type": "iteration",
-        "iteration": number,
-        "timestamp": _now(),
-        "prompt": [message._asdict() for message in messages[known:]],
-        "prompt_from": known,
-        "response": storable(iteration.response),
-        "code_blocks": [_block(block.to_dict()) for block in iteration.code_blocks],
-        "final_answer": _answer(iteration.final_answer),
-        "iteration_time": json_safe(iteration.iteration_time),
-    }
-    return entry if reply is None else {**entry, **_reply_fields(reply)}
+    def trace(self) -> Trace:
+        own = self._metadata.get(EXTENSION) or {}
+        told = {name: value for name, value in self._metadata.items() if name not in ("type", "timestamp", EXTENSION)}
+        return Trace(
+            self._path,
+            told,
+            own.get("run") or {},
+            self._started,
+            tuple(self._kept),
+            tuple(self._superseded),
+            _read_unfinished(unfinished_file(self._path)),
+            self._whole,
+        )
 
-
-def _reply_fields(reply: Reply) -> dict[str, Any]:
-    """Return the fields that tell what a reply came to."""
-    return {"usage": json_safe(reply.usage._asdict()), "reply_seconds": json_safe(reply.seconds)}
-
-
-def _call_fields(call: SubCall) -> dict[str, Any]:
-    """Return the fields that tell of a call of the sub-model before its turn's line is written."""
-    return {"call": json_safe({**call._asdict(), "usage": call.usage._asdict()})}
-
-
-def _messages_of(prompt: Any) -> tuple[Message, ...]:
-    """Return a conversation as a trace holds it; rlms also knows prompts that are one text."""
-    if not isinstance(prompt, list | tuple):
-        return (Message("user", _text(prompt)),)
-    return tuple(Message(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
-
-
-def _line(entry: Mapping[str, Any]) -> bytes:
-    """Write an entry as a line."""
-    return json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    def _take_iteration(self, entry: dict[str, Any]) -> None:
+        number = entry["iteration"]
+        if not isinstance(number, int) or not 1 <= number <= len(self._kept) + 1:
+            raise ValueError(f"it is iteration {number!r:.20} after {len(self._kept)}")
+        earlier = self._kept[number - 2].messages if number > 1 else ()
+        known = int(entry.get("prompt_from") or 0)
+        if not 0 <= known <= len(earlier):
+            raise ValueError(f"its prompt goes on from message {known} of {len(earlier)}")
+        messages = earlier[:known] + _messages(entry["prompt"])
+        self._superseded += self._kept[number - 1 :]
+        self._kept[number - 1 :] = [_iteration(entry, messages)]
 
 
-def _without_secrets(value: Any) -> Any:
-    """Return settings without what may be a key or a password, by name, and without those in addresses."""
-    if isinstance(value, Mapping):
-        return {name: _without_secrets(one) for name, one in value.items() if not SECRET.search(str(name))}
-    if isinstance(value, list | tuple):
-        return [_without_secrets(one) for one in value]
-    return _address(value) if isinstance(value, str) and "://" in value else value
-
-
-def _address(text: str) -> str:
+def _entry(line: bytes) -> dict[str, Any] | None:
     try:
-        parts = urlsplit(text)
-    except ValueError:  # of what only looks like an address nothing is kept
-        return ""
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
-def _length_in_common(messages: Sequence[Message], earlier: Sequence[Message]) -> int:
-    pairs = zip(messages, earlier, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(messages), len(earlier)))
+def _checked_metadata(entry: dict[str, Any]) -> dict[str, Any]:
+    own = entry.get(EXTENSION) or {}
+    version = own.get("format_version", FORMAT_VERSION)
+    if version != FORMAT_VERSION:
+        raise ValueError(f"its format is {version!r:.20}, this version reads {FORMAT_VERSION}")
+    if not isinstance(own.get("run") or {}, dict):
+        raise ValueError("its run is no JSON object")
+    return entry
 
 
-def _block(block: dict[str, Any]) -> dict[str, Any]:
+def _iteration(entry: dict[str, Any], messages: tuple[Message, ...]) -> Iteration:
+    return Iteration(
+        entry["iteration"],
+        _text(entry.get("timestamp")),
+        messages,
+        _text(entry["response"]),
+        tuple(_block(one) for one in entry["code_blocks"]),
+        _answer(entry.get("final_answer")),
+        _number(entry.get("iteration_time")),
+        _usage(entry["usage"]) if "usage" in entry else None,
+        _number(entry.get("reply_seconds")),
+    )
+
+
+def _messages(prompt: Any) -> tuple[Message, ...]:
+    if isinstance(prompt, list):
+        return tuple(Message(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
+    return (Message("user", _text(prompt)),)
+
+
+def _block(block: dict[str, Any]) -> Block:
     result = block["result"]
-    shown = list(result["locals"].items())[:MOST_VARIABLES]
-    told = {
-        "stdout": _cut(result["stdout"] or "", MOST_PRINTED),
-        "stderr": _cut(result["stderr"] or "", MOST_PRINTED),
-        "locals": {storable(str(name)): _variable(value) for name, value in shown},
-        "execution_time": json_safe(result["execution_time"]),
-        "rlm_calls": [_call(call) for call in result["rlm_calls"]],
-        "final_answer": _answer(result["final_answer"]),
-    }
-    return {"code": storable(block["code"]), "result": told}
+    return Block(
+        _text(block["code"]),
+        _text(result.get("stdout")),
+        _text(result.get("stderr")),
+        _number(result.get("execution_time")),
+        tuple(_call(one) for one in result.get("rlm_calls") or ()),
+        _answer(result.get("final_answer")),
+    )
 
 
-def _call(call: dict[str, Any]) -> dict[str, Any]:
-    return {name: json_safe(value) for name, value in call.items() if name != "metadata"}
+def _call(call: dict[str, Any]) -> SubCall:
+    models = (call.get("usage_summary") or {}).get("model_usage_summaries") or {}
+    usage = Usage()
+    for one in models.values():
+        usage = usage.plus(_usage(one))
+    seconds = _number(call.get("execution_time")) or 0.0
+    return SubCall(_text(call["prompt"]), _text(call["response"]), usage, seconds, _text(call.get("error")))
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    """Read a usage in this project's own words, or in rlms'."""
+    sent, cached, read, written = (
+        int(_number(told.get(own)) or _number(told.get(of_rlms)) or 0)
+        for own, of_rlms in (
+            ("calls", "total_calls"),
+            ("cached", ""),
+            ("prompt_tokens", "total_input_tokens"),
+            ("completion_tokens", "total_output_tokens"),
+        )
+    )
+    cost = _number(told.get("cost", told.get("total_cost")))
+    return Usage(sent, cached, read, written, 0.0 if cost is None and not sent else cost)  # None: sent, price unknown
+
+
+def _read_unfinished(file: Path) -> tuple[Unfinished, ...]:
+    """Read what a kill left of turns; whatever in it cannot be read is lost with the kill."""
+    turns: dict[int, Unfinished] = {}
+    for line in file.read_bytes().split(b"\n") if file.is_file() else ():
+        entry = _entry(line)
+        try:
+            if entry:
+                number = int(entry["iteration"])
+                turns[number] = _with(turns.get(number, Unfinished(number)), entry)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            continue
+    return tuple(turns[number] for number in sorted(turns))
+
+
+def _with(turn: Unfinished, entry: dict[str, Any]) -> Unfinished:
+    if call := entry.get("call"):
+        told = SubCall(
+            call["prompt"], call["reply"], _usage(call["usage"]), _number(call["seconds"]) or 0.0, call["error"]
+        )
+        return replace(turn, calls=(*turn.calls, told))
+    response = turn.response or _text(entry["response"])
+    return replace(turn, response=response, usage=turn.usage.plus(_usage(entry["usage"])))
 
 
 def _answer(value: Any) -> str | None:
-    return None if value is None else storable(answer_text(value))
-
-
-def _variable(value: Any) -> str:
-    try:
-        return _cut(_text(value), MOST_VALUE)
-    except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
-        return f"({type(value).__name__})"
+    return None if value is None else _text(value)
 
 
 def _text(value: Any) -> str:
-    return storable(value) if isinstance(value, str) else json.dumps(json_safe(value), ensure_ascii=False)
+    if value is None:
+        return ""
+    return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _cut(text: str, most: int) -> str:
-    text = storable(text)
-    return text if len(text) <= most else text[:most] + CUT.format(len(text) - most)
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat()
+def _number(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if known and 0 <= value <= LARGEST else None  # NaN is not either

@@ -1,8 +1,4 @@
-"""Views of a trace, turn by turn: text for a terminal, or one HTML page that loads nothing from elsewhere, in French.
-
-Nothing in them is hidden: characters that steer a terminal or reorder text are shown as their codes, and what is longer
-than the view shows is cut, with the number of characters left out.
-"""
+"""Show a trace as text or as a page."""
 
 import re
 import unicodedata
@@ -11,11 +7,12 @@ from datetime import datetime
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from legal_rag.budget import Usage
-from legal_rag.cleaning import storable
-from legal_rag.deep_read.code_reading import code_blocks, prose_of
-from legal_rag.deep_read.trace_reading import Block, Iteration, Message, SubCall, Trace, Unfinished
-from legal_rag.html_pages import (
+from legal_rag.agent.budget import Usage
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.patterns.dates import MONTHS
+from legal_rag.deep_read.rlm import code_blocks, prose_of
+from legal_rag.deep_read.trace import Block, Iteration, Message, SubCall, Trace, Unfinished
+from legal_rag.html import (
     frame_of_page,
     french_decimal,
     french_number,
@@ -24,12 +21,12 @@ from legal_rag.html_pages import (
     own_style,
     page_template,
 )
-from legal_rag.legal_patterns.dates import MONTHS
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-PACKAGE = "legal_rag"
+
+PACKAGE = "legal_rag.deep_read"
 WIDTH = 110  # characters of a line of prose in a terminal
 BAR = "  │ "
 NOTHING_ASKED = "(sans question)"
@@ -39,7 +36,7 @@ ANSWERED, UNANSWERED = "Réponse rendue", "Arrêtée sans réponse finale"
 ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
-class Limits(NamedTuple):
+class RunLimits(NamedTuple):
     """How much a view shows."""
 
     turns: int
@@ -49,8 +46,8 @@ class Limits(NamedTuple):
     call: int  # characters of a prompt or a reply of the sub-model
 
 
-IN_TERMINAL = Limits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
-ON_PAGE = Limits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
+IN_TERMINAL = RunLimits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
+ON_PAGE = RunLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
 
 
 class Shown(NamedTuple):
@@ -130,7 +127,7 @@ def render_trace(trace: Trace) -> str:
     Returns:
         The whole page. It runs and loads nothing but its own script and style.
     """
-    from legal_rag.report_answer import answer_html
+    from legal_rag.report.page import answer_html
 
     shown = shown_trace(trace, ON_PAGE)
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
@@ -226,14 +223,14 @@ def _highlighted(text: Shown) -> "Markup":
     return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
 
 
-def shown_trace(trace: Trace, limits: Limits) -> ShownTrace:
+def shown_trace(trace: Trace, limits: RunLimits) -> ShownTrace:
     """Put together what a view tells of a trace."""
     again = {one.number for one in trace.superseded}
     turns = [_turn(one, limits, again=one.number in again) for one in trace.iterations[: limits.turns]]
     done = len(trace.iterations)
     turns += [_unfinished(one, limits) for one in trace.unfinished if one.number > done]
     return ShownTrace(
-        shown_text(question_of(trace), limits.text),
+        shown_text(trace_question(trace), limits.text),
         trace.final_answer is not None,
         shown_text(trace.final_answer or "", limits.text),
         _facts(trace),
@@ -242,7 +239,7 @@ def shown_trace(trace: Trace, limits: Limits) -> ShownTrace:
     )
 
 
-def question_of(trace: Trace) -> str:
+def trace_question(trace: Trace) -> str:
     """Return the question of a run: as this project wrote it down, else as rlms put it to the model."""
     own = trace.run.get("question")
     if isinstance(own, str):
@@ -280,7 +277,7 @@ def shown_text(text: str, most: int) -> Shown:
     return Shown(visible(text[:most]), max(0, len(text) - most))
 
 
-def _turn(iteration: Iteration, limits: Limits, *, again: bool) -> ShownTurn:
+def _turn(iteration: Iteration, limits: RunLimits, *, again: bool) -> ShownTurn:
     calls = iteration.calls
     told = [_seconds(iteration.seconds), _tokens(iteration.usage), _asked(calls)]
     blocks = [_block(one, limits) for one in iteration.blocks]
@@ -296,7 +293,7 @@ def _turn(iteration: Iteration, limits: Limits, *, again: bool) -> ShownTurn:
     )
 
 
-def _unfinished(turn: Unfinished, limits: Limits) -> ShownTurn:
+def _unfinished(turn: Unfinished, limits: RunLimits) -> ShownTurn:
     """Tell of the turn that a kill cut short: what its programs printed is lost."""
     code = Block("\n\n".join(code_blocks(turn.response)), "", "", None, turn.calls, None)
     return ShownTurn(
@@ -311,7 +308,7 @@ def _unfinished(turn: Unfinished, limits: Limits) -> ShownTurn:
     )
 
 
-def _block(block: Block, limits: Limits) -> ShownBlock:
+def _block(block: Block, limits: RunLimits) -> ShownBlock:
     calls = [_call(number, call, limits) for number, call in enumerate(block.calls[: limits.calls], 1)]
     return ShownBlock(
         shown_text(block.code, limits.text),
@@ -324,7 +321,7 @@ def _block(block: Block, limits: Limits) -> ShownBlock:
     )
 
 
-def _call(number: int, call: SubCall, limits: Limits) -> ShownCall:
+def _call(number: int, call: SubCall, limits: RunLimits) -> ShownCall:
     again = "" if call.usage.calls or call.error else "reprise sans appel"
     told = _joined([again or _seconds(call.seconds), _tokens(call.usage)])
     prompt, reply = shown_text(call.prompt, limits.call), shown_text(call.reply, limits.call)

@@ -1,7 +1,4 @@
-"""The LangExtract layer: grounded entities of a document, from a language model or from rules, each at its exact place.
-
-In: text and a schema. Out: entities whose `content[start:end]` is their text. The main names are imported when used.
-"""
+"""Grounded entities of a decision, extracted by rules or by a language model, each at its exact place."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +7,7 @@ from legal_rag.lazy import lazy_exports
 _HOMES = {
     "Entity": "entities",
     "ExtractionResult": "entities",
-    "ExtractionSettings": "settings",
+    "ExtractionSettings": "schemas",
     "ExtractionStore": "store",
     "Schema": "schemas",
     "build_enriched_context": "outputs",
@@ -19,7 +16,7 @@ _HOMES = {
     "on_demand_extract": "engine",
     "run_batch_extraction": "engine",
     "run_extraction": "engine",
-    "view_entities": "pages",
+    "view_entities": "outputs",
 }
 __all__ = sorted(_HOMES)
 
@@ -31,10 +28,10 @@ if TYPE_CHECKING:
     from legal_rag.extraction.entities import ExtractionResult as ExtractionResult
     from legal_rag.extraction.outputs import build_enriched_context as build_enriched_context
     from legal_rag.extraction.outputs import format_extraction_index as format_extraction_index
-    from legal_rag.extraction.pages import view_entities as view_entities
+    from legal_rag.extraction.outputs import view_entities as view_entities
+    from legal_rag.extraction.schemas import ExtractionSettings as ExtractionSettings
     from legal_rag.extraction.schemas import Schema as Schema
     from legal_rag.extraction.schemas import get_schema as get_schema
-    from legal_rag.extraction.settings import ExtractionSettings as ExtractionSettings
     from legal_rag.extraction.store import ExtractionStore as ExtractionStore
 else:
     __getattr__ = lazy_exports(__name__, _HOMES)

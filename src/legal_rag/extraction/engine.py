@@ -1,7 +1,4 @@
-"""Extraction as callers know it: one document, many, or one with classes of the caller's own.
-
-In: text. Out: `ExtractionResult`s. What was extracted before by the same recipe comes from the store, at no cost.
-"""
+"""Extract the entities of one document or many, by rules or by a model."""
 
 import hashlib
 import logging
@@ -11,9 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.rules import find_entities, finds_any_of, in_classes_of
-from legal_rag.extraction.schemas import Example, ExampleExtraction, Schema, choose_schema, get_schema
-from legal_rag.extraction.settings import AUTO, RULES, RULES_VERSION, ExtractionSettings, default_model
+from legal_rag.extraction.rules.rules import find_entities, finds_any_of, in_classes_of
+from legal_rag.extraction.schemas import (
+    AUTO,
+    RULES,
+    RULES_VERSION,
+    Example,
+    ExampleExtraction,
+    ExtractionSettings,
+    Schema,
+    choose_schema,
+    default_model,
+    get_schema,
+)
 from legal_rag.extraction.store import ExtractionStore, Recipe, text_hash
 
 logger = logging.getLogger(__name__)
@@ -185,8 +192,7 @@ class Extractor:
         return ExtractionResult(doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1)
 
     def _by_model(self, text: str, doc_name: str, schema: Schema, recipe: Recipe) -> ExtractionResult:
-        from legal_rag.extraction.annotate import extract_with_langextract
-        from legal_rag.extraction.model_calls import Memory
+        from legal_rag.extraction.langextract import Memory, extract_with_langextract
 
         store, keys = self._store, (text_hash(text), recipe.key)
 
@@ -203,7 +209,7 @@ class Extractor:
 
     def _model(self, schema: Schema) -> tuple[Any, Any]:
         """Return the model held to a schema's form, and the slots for its requests; made when first needed."""
-        from legal_rag.extraction.model_calls import Slots, build_model
+        from legal_rag.extraction.langextract import Slots, build_model
 
         with self._lock:
             if self._slots is None:

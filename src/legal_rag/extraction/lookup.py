@@ -1,15 +1,12 @@
-"""Look-ups by facts: the documents whose entities hold the days, sums and parties that a question names.
-
-In: a question, or conditions; a store of entities. Out: ids of documents. Only index entries are read, and what leads
-to too many documents is a subject, no name. Parties are recognised by the store: they are the words of the question,
-written as names are, that some document has as a party.
-"""
+"""Find documents by their entities."""
 
 import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from legal_rag.corpus.patterns import find_dates
+from legal_rag.corpus.references import ParsedQuery, candidate_keys
 from legal_rag.extraction.terms import (
     FORMS,
     PARTY,
@@ -21,11 +18,10 @@ from legal_rag.extraction.terms import (
     name_term,
     words_of,
 )
-from legal_rag.legal_patterns import find_dates
-from legal_rag.names import ParsedQuery, candidate_keys
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
+
 
 MOST_NAMED = 1000  # documents that a fact may lead to and still be one
 FEW, FEW_OF = 3, 100  # documents that facts may lead to and be a find: three, or one in a hundred
@@ -55,7 +51,7 @@ _LAW = re.compile(
 _WORD = re.compile(r"[^\W_]+")
 
 
-class Fact(NamedTuple):
+class WantedFact(NamedTuple):
     """Something that a question names, and the documents that hold it."""
 
     term: str
@@ -72,7 +68,7 @@ class FoundByFacts(NamedTuple):
 
     doc_id: str
     score: float  # higher for more facts and rarer ones
-    facts: tuple[Fact, ...]  # that it holds, in the order of their terms
+    facts: tuple[WantedFact, ...]  # that it holds, in the order of their terms
 
 
 def documents_by_facts(question: str, store: "ExtractionStore", *, most: int = MOST_NAMED) -> list[FoundByFacts]:
@@ -107,9 +103,9 @@ def documents_with_entities(wanted: Sequence[WantedEntity], store: "ExtractionSt
     return sorted(set.intersection(*map(set, held)))
 
 
-def facts_in(question: str | ParsedQuery, store: "ExtractionStore", *, most: int = MOST_NAMED) -> list[Fact]:
+def facts_in(question: str | ParsedQuery, store: "ExtractionStore", *, most: int = MOST_NAMED) -> list[WantedFact]:
     """Return the facts that a question names: days, sums and numbers, and of parties those that some document has."""
-    query, found = ParsedQuery.of(question), dict[str, Fact]()
+    query, found = ParsedQuery.of(question), dict[str, WantedFact]()
     for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
         if fact := _first_held(terms, store, most):
             found.setdefault(fact.term, fact)
@@ -118,13 +114,13 @@ def facts_in(question: str | ParsedQuery, store: "ExtractionStore", *, most: int
     return sorted(found.values())
 
 
-def _tells(facts: Sequence[Fact], few: int) -> bool:
+def _tells(facts: Sequence[WantedFact], few: int) -> bool:
     telling = [fact for fact in facts if fact.tells]
     return len(telling) > 1 or any(len(fact.doc_ids) <= few for fact in telling)
 
 
-def _scored(facts: Sequence[Fact], n_documents: int) -> list[FoundByFacts]:
-    held: dict[str, list[Fact]] = {}
+def _scored(facts: Sequence[WantedFact], n_documents: int) -> list[FoundByFacts]:
+    held: dict[str, list[WantedFact]] = {}
     for fact in facts:
         for doc_id in fact.doc_ids:
             held.setdefault(doc_id, []).append(fact)
@@ -135,18 +131,18 @@ def _scored(facts: Sequence[Fact], n_documents: int) -> list[FoundByFacts]:
     return sorted(found, key=lambda one: (-one.score, one.doc_id))
 
 
-def _weight(fact: Fact, n_documents: int) -> float:
+def _weight(fact: WantedFact, n_documents: int) -> float:
     """Weigh a fact by how rare it is, in nats; one that all documents hold still counts a little."""
     return math.log((n_documents + 1) / len(fact.doc_ids))
 
 
-def _first_held(terms: Sequence[str], store: "ExtractionStore", most: int) -> Fact | None:
+def _first_held(terms: Sequence[str], store: "ExtractionStore", most: int) -> WantedFact | None:
     """Look up the first of some terms that any document holds; an unheld one leads nowhere, a common one is no fact."""
     for term in terms:
         doc_ids = store.doc_ids_having(term, most + 1)
         if doc_ids:
-            return Fact(term, frozenset(doc_ids)) if len(doc_ids) <= most else None
-    return Fact(terms[0], frozenset())
+            return WantedFact(term, frozenset(doc_ids)) if len(doc_ids) <= most else None
+    return WantedFact(terms[0], frozenset())
 
 
 def _days_and_sums(question: str) -> list[str]:
@@ -163,7 +159,7 @@ class _Word(NamedTuple):
     placed: bool  # after a court: its place
 
 
-def _parties(question: str, store: "ExtractionStore", most: int) -> Iterator[Fact]:
+def _parties(question: str, store: "ExtractionStore", most: int) -> Iterator[WantedFact]:
     """Find parties' names, the longest first: each word of the question belongs to one at most."""
     words = _words(question)
     taken: set[int] = set()
@@ -175,7 +171,7 @@ def _parties(question: str, store: "ExtractionStore", most: int) -> Iterator[Fac
                 yield fact
 
 
-def _party(words: Sequence[_Word], store: "ExtractionStore", most: int) -> Fact | None:
+def _party(words: Sequence[_Word], store: "ExtractionStore", most: int) -> WantedFact | None:
     """Look up words as a party's name: some must be written as names are.
 
     A single word with a capital letter may be anything, a town, an acronym: what stands before must say that it is a

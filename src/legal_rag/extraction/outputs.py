@@ -1,24 +1,409 @@
-"""The files that entities are written to, and the forms of them that a language model is given.
-
-In: documents and their entities, as a stream. Out: LangExtract's own `entities.jsonl`, `entities.json` by document,
-`extraction_index.txt` in plain words, `entities.html` to look at. Each file is put in place whole, when all are made.
-"""
+"""Extraction results as files: LangExtract JSONL, JSON, extraction index, the HTML page."""
 
 import json
 import os
 import shutil
+import webbrowser
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cache
 from hashlib import file_digest, sha256
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from urllib.parse import quote
 
-from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.extraction.pages import JSONL, PAGE, OutputItem, index_parts, write_pages, write_parts
-from legal_rag.folders import beside, locked, put_in_place, sync
-from legal_rag.html_pages import plain_json
+from legal_rag.corpus.documents import Document
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import ENTITIES, Entity, ExtractionResult
+from legal_rag.files import beside, locked, put_in_place, sync
+from legal_rag.html import (
+    frame_of_page,
+    french_number,
+    in_notebook,
+    notebook_frame,
+    own_script,
+    own_style,
+    page_template,
+    plain_json,
+    safe_json,
+)
 
-__all__ = ["OutputItem", "build_enriched_context", "format_extraction_index", "write_outputs"]
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+PACKAGE = "legal_rag.extraction"
+JSONL, PAGE = "entities.jsonl", "entities.html"  # what `legal_rag.extraction.outputs` writes, read here
+HEADING = "Entités extraites"
+PALETTE = 24  # colours in `page.css`
+PAGE_DOCUMENTS = 500
+PAGE_CHARACTERS = 8_000_000  # of the texts of a page that has more than one document
+LISTED_DOCUMENTS = 50_000  # beyond that, the index page names only the first and the last document of each page
+MOST_SHOWN = 50  # documents below a notebook's cell: they are saved with it
+READ_ALIGNMENTS: Mapping[str | None, Any] = {"match_exact": "exact", "match_fuzzy": "folded"}
+
+# A class that the toolkit does not know is shown by its own name, in a colour that its page has left.
+LABELS = {
+    classes.JURIDICTION: "Juridiction",
+    classes.FORMATION: "Formation",
+    classes.DATE: "Date",
+    classes.NUMERO: "Numéro",
+    classes.ECLI: "ECLI",
+    classes.PARTIE: "Partie",
+    classes.AVOCAT: "Avocat",
+    classes.TEXTE_VISE: "Texte visé",
+    classes.ARTICLE_CITE: "Article cité",
+    classes.JURISPRUDENCE_CITEE: "Jurisprudence citée",
+    classes.MOYEN: "Moyen",
+    classes.SOLUTION: "Solution",
+    classes.MONTANT: "Montant",
+    classes.DELAI: "Délai",
+    classes.DISPOSITIF: "Dispositif",
+    classes.PARTY: "Partie au contrat",
+    classes.EFFECTIVE_DATE: "Date d’effet",
+    classes.TERMINATION_DATE: "Date de fin",
+    classes.GOVERNING_LAW: "Droit applicable",
+    classes.DISPUTE_RESOLUTION: "Règlement des litiges",
+    classes.INDEMNITY_CAP: "Plafond d’indemnité",
+    classes.LIABILITY_LIMITATION: "Limite de responsabilité",
+    classes.CONFIDENTIALITY_PERIOD: "Durée de confidentialité",
+    classes.NOTICE_PERIOD: "Préavis",
+    classes.RENEWAL_TERM: "Renouvellement",
+    classes.ASSIGNMENT_RESTRICTION: "Limite de cession",
+    classes.FORCE_MAJEURE: "Force majeure",
+    classes.SENDER: "Expéditeur",
+    classes.RECIPIENT: "Destinataire",
+    classes.SUBJECT: "Objet",
+    classes.COMMITMENT: "Engagement",
+    classes.ACTION_ITEM: "Action à mener",
+    classes.DEADLINE: "Échéance",
+    classes.LEGAL_REFERENCE: "Référence juridique",
+    classes.ENTITY_NAME: "Dénomination",
+    classes.RESOLUTION_DATE: "Date de résolution",
+    classes.RESOLUTION_SUBJECT: "Objet de la résolution",
+    classes.AUTHORISED_SIGNATORY: "Signataire autorisé",
+    classes.SHARE_CAPITAL: "Capital social",
+    classes.REGISTERED_ADDRESS: "Siège social",
+    classes.COMPLIANCE_DEADLINE: "Échéance réglementaire",
+    classes.MONETARY_AMOUNT: "Somme",
+    classes.PERSON: "Personne",
+    classes.ORGANISATION: "Organisation",
+    classes.OBLIGATION: "Obligation",
+    classes.CONDITION: "Condition",
+    classes.LEAVE_RULE: "Règle de congé",
+    classes.WORKING_TIME_RULE: "Règle de temps de travail",
+    classes.BENEFIT_RULE: "Règle d’avantage",
+}
+
+ALIGNMENT_LABELS = {
+    "exact": "mot pour mot",
+    "folded": "retrouvée malgré la graphie",
+    "rules": "trouvée par règle",
+}
+
+
+class OutputItem(NamedTuple):
+    """A document and what was extracted of it."""
+
+    doc_id: str
+    title: str
+    content: str
+    entities: Sequence[Entity]
+
+
+class PageLink(NamedTuple):
+    """A way to another page."""
+
+    address: str
+    label: str
+
+
+class IndexRow(NamedTuple):
+    """A row of the index page: one page of documents."""
+
+    address: str  # as seen from the index page
+    number: int  # from 1
+    documents: int
+    entities: int
+    first: str  # what its first and its last document are called
+    last: str
+    listed: list[tuple[str, str, int]]  # id, title and number of entities of each document; or nothing
+
+
+def page_parts(items: Iterable[OutputItem], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
+    """Stream a page of documents as text.
+
+    Args:
+        items: The documents.
+        links: To other pages; read after the last document.
+        note: A sentence at the top.
+    """
+    documents = (_block(item) for item in items)
+    named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
+    settings = safe_json({**{name: list(of.items()) for name, of in named.items()}, "palette": PALETTE})
+    values = {"note": note, "documents": documents, "links": links, "settings": settings}
+    yield from page_template(PACKAGE, "page.html.j2").generate(**_own("page.js"), **values)
+
+
+def index_parts(rows: Sequence[IndexRow]) -> Iterator[str]:
+    """Stream the index page as text."""
+    counts = (sum(row.documents for row in rows), sum(row.entities for row in rows), len(rows))
+    summary = "{} documents, {} entités, {} pages".format(*map(french_number, counts))
+    pages = [
+        row._asdict()
+        | {
+            "documents": french_number(row.documents),
+            "entities": french_number(row.entities),
+            "data": safe_json(row.listed),
+        }
+        for row in rows
+    ]
+    yield from page_template(PACKAGE, "index.html.j2").generate(**_own("index.js"), summary=summary, pages=pages)
+
+
+def _block(item: OutputItem) -> dict[str, Any]:
+    counts = Counter(one["extraction_class"] for one in item.entities)
+    entities = sorted(item.entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
+    data = safe_json({"text": item.content, "entities": [_row(one) for one in entities]})
+    return {"id": item.doc_id, "title": item.title, "counts": plain_json(list(counts.items())), "data": data}
+
+
+def _row(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
+    attributes = [(str(name), _value(value)) for name, value in (one["attributes"] or {}).items()]
+    return one["extraction_class"], one["char_start"], one["char_end"], attributes, one.get("alignment", "")
+
+
+def _value(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _own(script_name: str) -> dict[str, Any]:
+    """Return what is ours in a page."""
+    return frame_of_page(HEADING, _script(script_name), own_style(PACKAGE, "page.css"))
+
+
+@cache
+def _script(name: str) -> "Markup":
+    return own_script(PACKAGE, "folding.js", name)
+
+
+def colours() -> dict[str, int]:
+    """Return the number of each known class's colour: classes of one schema have different ones."""
+    numbers: dict[str, int] = {}
+    for names in (classes.JURISPRUDENCE, *classes.CLASSES.values()):  # a court's decisions choose first
+        taken = {numbers[name] for name in names if name in numbers}
+        free = (number for number in range(len(names) + len(taken)) if number not in taken)
+        numbers.update({name: next(free) for name in names if name not in numbers})
+    return numbers
+
+
+def write_pages(folder: Path, items: Iterable[OutputItem], index_address: str) -> list[IndexRow]:
+    """Write any number of documents as pages, each as large as a browser opens at once, one document in memory.
+
+    A page that is the only one has no links, and can be moved anywhere.
+
+    Args:
+        folder: An empty one.
+        items: The documents.
+        index_address: Of the index page, as seen from the pages.
+
+    Returns:
+        The pages, one at least; their addresses are the names of their files.
+    """
+    rows: list[IndexRow] = []
+    ahead = _Ahead(items)
+    while not rows or ahead.has_more:
+        number = len(rows) + 1
+        listed: list[tuple[str, str, int]] = []
+        parts = page_parts(_page_of(ahead, listed), _links(number, ahead, index_address))
+        write_parts(folder / _name(number), parts)
+        rows.append(_index_row(number, listed))
+        if ahead.taken > LISTED_DOCUMENTS:
+            rows = [row._replace(listed=[]) for row in rows]
+    return rows
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a text that comes in pieces; what UTF-8 has no bytes for becomes a question mark."""
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+        out.writelines(parts)
+
+
+class _Ahead:
+    """A stream with one item read ahead."""
+
+    def __init__(self, items: Iterable[OutputItem]) -> None:
+        self._items = iter(items)
+        self.next = next(self._items, None)
+        self.taken = 0
+
+    @property
+    def has_more(self) -> bool:
+        return self.next is not None
+
+    def step(self) -> None:
+        self.next = None  # not two documents at a time
+        self.next = next(self._items, None)
+        self.taken += 1
+
+
+def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[OutputItem]:
+    """Yield the documents of one page, listing each."""
+    characters = 0
+    while ahead.next is not None and len(listed) < PAGE_DOCUMENTS:
+        item = ahead.next
+        characters += len(item.content)
+        if listed and characters > PAGE_CHARACTERS:
+            return
+        listed.append((item.doc_id, item.title, len(item.entities)))
+        yield item
+        ahead.step()
+
+
+def _links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
+    """Yield the links of a page; when they are asked for, its documents have been taken."""
+    if number > 1 or ahead.has_more:
+        yield PageLink(index_address, "Toutes les pages")
+    if number > 1:
+        yield PageLink(_name(number - 1), "Page précédente")
+    if ahead.has_more:
+        yield PageLink(_name(number + 1), "Page suivante")
+
+
+def _index_row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
+    first, last = [title or doc_id for doc_id, title, _ in listed[:1] + listed[-1:]] or ["", ""]
+    return IndexRow(_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
+
+
+def _name(number: int) -> str:
+    return f"{number:04}.html"
+
+
+Results = Iterable[ExtractionResult | OutputItem]
+
+
+class DocumentTexts(Protocol):
+    """What is read of a Library."""
+
+    path: Path
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id."""
+
+    def documents(self) -> Iterator[Document]:
+        """Stream all documents."""
+
+
+def view_entities(
+    shown: DocumentTexts | str | Path | Results,
+    doc_id: str | None = None,
+    *,
+    docs: Iterable[Mapping[str, str]] = (),
+) -> Any:
+    """Show entities in their texts.
+
+    Args:
+        shown: A Library, the folder of one, a folder that `legal-rag extract --output` wrote, or results.
+        doc_id: The document to begin with; in a notebook the only one.
+        docs: The texts of results, each with `name` and `text`, as given to `run_batch_extraction`.
+
+    Returns:
+        In a notebook what it displays, with the first documents; elsewhere the path of the page, opened in the browser.
+
+    Raises:
+        FileNotFoundError: If nothing was extracted there yet.
+        LookupError: If there is no such document.
+        ValueError: If a result's text is not among `docs`.
+    """
+    if in_notebook():
+        return _framed(list(islice(_items(shown, doc_id, docs), MOST_SHOWN + 1)))
+    if (folder := _folder_of(shown)) is None:
+        folder = Path(mkdtemp(prefix="legal-rag-entities-"))
+        write_outputs(folder, _items(shown, None, docs))
+    page = folder / PAGE
+    if not page.is_file():
+        raise FileNotFoundError(f"no {PAGE} in {folder}: 'legal-rag extract' writes it")
+    webbrowser.open(page.resolve().as_uri() + (f"#{quote(doc_id, safe='')}" if doc_id else ""))
+    return page
+
+
+def _framed(items: list[OutputItem]) -> Any:
+    """Show documents in a frame that can reach neither the notebook nor the network."""
+    more = len(items) > MOST_SHOWN
+    note = f"Les {MOST_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
+    page = "".join(page_parts(items[:MOST_SHOWN], note=note))
+    return notebook_frame(page, HEADING)
+
+
+def _folder_of(shown: Any) -> Path | None:
+    if isinstance(shown, str | Path):
+        return Path(shown).expanduser()
+    path = getattr(shown, "path", None)
+    return path if isinstance(path, Path) else None
+
+
+def _items(shown: Any, doc_id: str | None, docs: Iterable[Mapping[str, str]]) -> Iterator[OutputItem]:
+    if isinstance(shown, str | Path):
+        items = _of_folder(Path(shown).expanduser())
+    elif _folder_of(shown) is not None:
+        items = _of_library(shown, doc_id)
+    else:
+        items = _of_results(shown, {doc["name"]: doc["text"] for doc in docs})
+    if doc_id is None:
+        yield from items
+        return
+    found = next((item for item in items if item.doc_id == doc_id), None)
+    if found is None:
+        raise LookupError(f"no document {doc_id!r} among those extracted")
+    yield found
+
+
+def _of_library(library: DocumentTexts, doc_id: str | None) -> Iterator[OutputItem]:
+    from legal_rag.extraction.store import ExtractionStore
+
+    path = library.path / ENTITIES
+    if not path.is_file():
+        raise FileNotFoundError(f"no entities in {library.path}: 'legal-rag extract' finds them")
+    with ExtractionStore(path) as store:
+        for document in library.documents() if doc_id is None else [library.document(doc_id)]:
+            entities = store.entities_of(document.id, document.content_hash) or []
+            yield OutputItem(document.id, document.title, document.content, entities)
+
+
+def _of_folder(folder: Path) -> Iterator[OutputItem]:
+    path = folder / JSONL
+    if not path.is_file():
+        raise FileNotFoundError(f"no {JSONL} in {folder}: 'legal-rag extract' writes it")
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            entities = [_entity(one) for one in row["extractions"] if one["char_interval"]]
+            yield OutputItem(row["document_id"], "", row["text"], entities)
+
+
+def _entity(row: dict[str, Any]) -> Entity:
+    return Entity(
+        extraction_class=row["extraction_class"],
+        extraction_text=row["extraction_text"],
+        char_start=row["char_interval"]["start_pos"],
+        char_end=row["char_interval"]["end_pos"],
+        attributes=row["attributes"] or {},
+        alignment=READ_ALIGNMENTS.get(row["alignment_status"], "exact"),
+    )
+
+
+def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[OutputItem]:
+    for result in results:
+        if isinstance(result, OutputItem):
+            yield result
+        elif result.doc_name in texts:
+            yield OutputItem(result.doc_name, "", texts[result.doc_name], result.extractions)
+        else:
+            raise ValueError(f"no text of {result.doc_name!r}: pass docs=[{{'name': …, 'text': …}}, …]")
+
 
 JSON, INDEX = "entities.json", "extraction_index.txt"
 PAGES = "entities_pages"  # folder for the pages of more documents than one page holds

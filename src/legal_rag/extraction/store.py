@@ -1,9 +1,4 @@
-"""The store of extractions: what was extracted of which text and how, in one SQLite file.
-
-In: texts, recipes, results, and a model's single replies. Out: the same, in this run or a later one, from any number of
-threads and processes. Only complete results are kept; of a document that has gaps its good replies are, so that the
-next run asks for what is missing alone. A Library's file says besides which documents have which result.
-"""
+"""`entities.sqlite`: the extracted entities of a Library, with the recipe that made them."""
 
 import hashlib
 import json
@@ -18,7 +13,7 @@ from typing import Any, NamedTuple
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
-from legal_rag.folders import cache_folder
+from legal_rag.files import cache_folder
 from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder

@@ -1,8 +1,4 @@
-"""Terms of entities: what a document is found by when a question or a filter names a fact that it holds.
-
-In: entities, or a fact as a user writes it. Out: terms: `date:1993-05-12`, `amount:1000 FRF`, `partie:lever`. Two ways
-of writing one fact give one term. Civil titles, legal forms and small words are left out of names.
-"""
+"""Normalise entity values so that equal dates, sums and parties compare equal."""
 
 import re
 import unicodedata
@@ -10,12 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.extraction import classes
-from legal_rag.extraction.classes import KNOWN_CLASSES
-from legal_rag.extraction.entities import Entity
-from legal_rag.folding import fold_text
-from legal_rag.legal_patterns import find_amounts, find_dates
-from legal_rag.names import NO_CODE, all_reference_keys, candidate_keys_of_number
+from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.patterns import find_amounts, find_dates
+from legal_rag.corpus.references import NO_CODE, all_reference_keys, candidate_keys_of_number
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 
 DATE_CLASSES = frozenset({
     classes.DATE, classes.DEADLINE, classes.EFFECTIVE_DATE, classes.TERMINATION_DATE, classes.RESOLUTION_DATE,

@@ -1,0 +1,265 @@
+"""The answering agent: ReAct over the tools, citations checked, evidence as fallback."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from legal_rag.agent.budget import Budget, BudgetExceededError
+from legal_rag.agent.evidence import EvidenceAgent, abstention
+from legal_rag.agent.failures import (
+    UNCITED,
+    EmptyAnswerError,
+    ModelFailureError,
+    NotFrenchError,
+    bug_in_french,
+    notice_of,
+    reason_in_french,
+)
+from legal_rag.agent.highlighting import EncodedTexts
+from legal_rag.agent.instructions import default_instructions, instructions_of
+from legal_rag.agent.llm import DEFAULT_MODEL, build_language_model, has_endpoint
+from legal_rag.agent.prediction import AnswerStream, Event, Prediction, Status
+from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.tools import build_tools
+from legal_rag.citations.enricher import CitationEnricher
+from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.corpus.language import is_french_answer
+from legal_rag.encoder.encoder import Encoder, build_encoder
+from legal_rag.retriever.retriever import Corpus, Retriever, build_retriever
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.agent.model_calls import ModelCalls, UsageTracker
+    from legal_rag.agent.react import Draft, Work
+
+logger = logging.getLogger(__name__)
+
+
+# Makes a tool for one run from its retriever, model, log and tracker (None: only described); None where it cannot work.
+ToolFactory = Callable[[Retriever, "dspy.BaseLM", RunLog, "UsageTracker | None"], Callable[..., str] | None]
+
+__all__ = [
+    "DEFAULT_MODEL",
+    "LegalReActAgent",
+    "ToolFactory",
+    "build_agent",
+    "build_encoder",
+    "build_language_model",
+    "default_instructions",
+    "instructions_of",
+    "parse_chunk_id",
+]
+
+DEFAULT_BUDGET = Budget()
+CUT_OFF = "La réponse du modèle a été coupée avant la fin"
+WRITE_AGAIN = "Votre réponse était vide. Écrivez la réponse à la question, avec ses citations."
+WRITE_IN_FRENCH = (
+    "Votre réponse n'était pas en français. Récrivez-la entièrement en français, avec les mêmes citations."
+)
+
+
+def build_agent(
+    corpus: Corpus | str | Path,
+    *,
+    model: str | None = None,
+    api_key: str | None = None,
+    api_base: str | None = None,
+    instructions: str | None = None,
+    encoder: Encoder | None = None,
+    lm: "dspy.BaseLM | None" = None,
+    budget: Budget = DEFAULT_BUDGET,
+    match_words: bool = True,
+    trust_remote_code: bool = False,
+    extra_tools: Sequence[ToolFactory] = (),
+    **lm_settings: Any,
+) -> "LegalReActAgent | EvidenceAgent":
+    """Wire an agent over one corpus: a ReAct agent where there is an endpoint, else the evidence agent.
+
+    Args:
+        corpus: An open Library, or its folder.
+        model: See `build_language_model`; without key, address or HF_TOKEN a model alone is no endpoint.
+        api_key: See `build_language_model`.
+        api_base: See `build_language_model`.
+        instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
+        encoder: One already loaded.
+        lm: A configured model, in place of the first three.
+        budget: Limits of each run of the ReAct agent.
+        match_words: Fill in the passages' `matches`, which a report shows: up to two seconds more on two cores.
+        trust_remote_code: See `legal_rag.retriever.build_retriever`.
+        extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
+        lm_settings: Further settings of `build_language_model`.
+    """
+    retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
+    evidence = EvidenceAgent(retriever, match_words=match_words)
+    if lm is None and has_endpoint(api_key, api_base, model):
+        lm = build_language_model(model, api_key, api_base, **lm_settings)
+    if lm is None:
+        return evidence
+    prompt = instructions or instructions_of(retriever.corpus)
+    return LegalReActAgent(
+        retriever, lm, prompt, evidence=evidence, budget=budget, match_words=match_words, extra_tools=extra_tools
+    )
+
+
+class LegalReActAgent:
+    """A thread-safe ReAct agent that searches, reads and cites."""
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        lm: "dspy.BaseLM",
+        instructions: str,
+        *,
+        evidence: EvidenceAgent | None = None,
+        budget: Budget = DEFAULT_BUDGET,
+        match_words: bool = True,
+        extra_tools: Sequence[ToolFactory] = (),
+    ) -> None:
+        """Configure an agent.
+
+        Args:
+            retriever: What it searches with.
+            lm: The model; each run works on a copy.
+            instructions: For the model, in French.
+            evidence: The agent that it falls back to.
+            budget: Limits of each run.
+            match_words: Fill in the passages' `matches`.
+            extra_tools: Factories of further tools; each is called once a run.
+        """
+        from legal_rag.agent.react import LegalReAct
+
+        self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
+        self._extra_tools = tuple(extra_tools)
+        self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
+        # These tools are only described to the model; each run brings its own, which write in its log.
+        self.react = LegalReAct(instructions, self._tools(RunLog()), budget.steps)
+
+    @property
+    def lm(self) -> "dspy.BaseLM":
+        """The language model."""
+        return self._lm
+
+    def __call__(self, question: str) -> Prediction:
+        """Answer a question in French, with checked citations.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        return self.stream(question).prediction
+
+    def stream(self, question: str) -> AnswerStream:
+        """Answer a question, event by event; the run starts when the first event is asked for.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        self._retriever.encoder.check_query(question)  # before the model is asked: the evidence agent may be needed
+        return AnswerStream(self._run(question))
+
+    async def acall(self, question: str) -> Prediction:
+        """Answer a question in a thread, as an asyncio task; once cancelled, the run ends with its current call.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        stream = self.stream(question)
+        try:
+            return await asyncio.to_thread(lambda: stream.prediction)
+        except asyncio.CancelledError:
+            stream.stop()
+            raise
+
+    def _run(self, question: str) -> Generator[Event, None, Prediction]:
+        import dspy
+
+        from legal_rag.agent.model_calls import ModelCalls
+
+        log, calls = RunLog(), ModelCalls(self._lm, self._budget)
+        tools = self._tools(log, calls.tracker)
+        try:
+            work = yield from self.react.run(question, calls, log, tools)
+            draft = self._draft(question, work, calls)
+        except BudgetExceededError as error:
+            return (yield from self._fall_back(question, log, calls, error.notice, "exhausted"))
+        except (ModelFailureError, dspy.LMError) as error:
+            logger.debug("the model failed", exc_info=True)
+            return (yield from self._fall_back(question, log, calls, reason_in_french(error), "model_failed"))
+        # Our own bug, then: the reader still gets passages, and is told whose fault it is.
+        except Exception as error:
+            logger.exception("the agent failed")
+            return (yield from self._fall_back(question, log, calls, bug_in_french(error), "internal_error"))
+        return (yield from self._conclude(question, log, calls, work, draft))
+
+    def _tools(self, log: RunLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
+        """Return the tools of one run, which write in its log; extra ones are paid from its tracker."""
+        extra = (make(self._retriever, self._lm, log, tracker) for make in self._extra_tools)
+        return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
+
+    def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
+        """Have the answer written, and rewritten once for each problem with it."""
+        from legal_rag.agent.react import Draft
+
+        draft = Draft(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
+        requests: list[str] = []
+        while (request := _request_for(draft.text)) and request not in requests:
+            requests.append(request)
+            again = self.react.write(question, work.trajectory, calls, request)
+            draft = again._replace(usage=draft.usage.plus(again.usage), seconds=draft.seconds + again.seconds)
+        if request == WRITE_AGAIN and is_french_answer(work.last_thought) and work.last_thought:
+            return draft._replace(text=work.last_thought)
+        if request:
+            raise EmptyAnswerError if request == WRITE_AGAIN else NotFrenchError
+        return draft
+
+    def _conclude(
+        self, question: str, log: RunLog, calls: "ModelCalls", work: "Work", draft: "Draft"
+    ) -> Generator[Event, None, Prediction]:
+        """Check an answer's citations; return it if one of them holds or it abstains, else fall back."""
+        started = time.perf_counter()
+        answer = CitationEnricher(self._retriever.corpus).enrich(draft.text, read=log.sources)
+        log.checked(answer, time.perf_counter() - started)
+        yield from log.news()
+        limit = BudgetExceededError("steps", self._budget).notice if work.out_of_steps else ""
+        holds = any(citation.holds for citation in answer.citations)
+        if not holds and (limit or not answer.abstained):
+            reason = limit or UNCITED
+            status: Status = "exhausted" if limit else "model_failed"
+            return (yield from self._fall_back(question, log, calls, reason, status))
+        notice = notice_of(answer, limit, CUT_OFF if draft.cut_off else "")
+        if not holds:  # what the model adds to its abstention cites nothing: it is not shown
+            answer = abstention(answer.removed)
+        log.answered("react", question, answer, draft.seconds, draft.usage)
+        yield from log.news()
+        status = "exhausted" if limit else "answered" if holds else "abstained"
+        return log.prediction(
+            question,
+            answer,
+            self._retriever.corpus,
+            mode="agent",
+            status=status,
+            notice=notice,
+            encoded=EncodedTexts(self._retriever.encoder) if self._match_words else None,
+            usage=calls.usage,
+        )
+
+    def _fall_back(
+        self, question: str, log: RunLog, calls: "ModelCalls", reason: str, status: Status
+    ) -> Generator[Event, None, Prediction]:
+        log.failed(reason, calls.usage, calls.seconds)
+        yield from log.news()
+        return (
+            yield from self._evidence.run(
+                question, log, mode="fallback", failure=status, notice=f"{reason}.", usage=calls.usage
+            )
+        )
+
+
+def _request_for(answer: str) -> str:
+    """Return what the model is asked to correct, if anything."""
+    if not answer.strip():
+        return WRITE_AGAIN
+    return "" if is_french_answer(answer) else WRITE_IN_FRENCH

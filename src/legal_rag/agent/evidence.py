@@ -1,0 +1,271 @@
+"""Evidence mode: verbatim passages, or abstention when none is relevant."""
+
+import asyncio
+import re
+import time
+import unicodedata
+from collections.abc import Generator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from legal_rag.agent.budget import Usage
+from legal_rag.agent.highlighting import EncodedTexts
+from legal_rag.agent.prediction import AnswerStream, Event, Mode, Prediction, Status
+from legal_rag.agent.run_log import RunLog
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.library.filters import Filters
+from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+
+CONTENT_WORD = re.compile(r"[a-z0-9]{4,}")
+STEM_LETTERS = 6  # words are compared by their beginnings: "licenciement" and "licencié" are one
+PASSAGES_READ = 3
+QUESTION_WORDS = frozenset(
+    "quel quels quelle quelles comment pourquoi combien quand lequel laquelle lesquels lesquelles cette celui celle "
+    "ceux avec dans pour sans sous entre chez vers depuis avant apres pendant leur leurs elle elles nous vous sont "
+    "etre avoir fait faire peut peuvent doit doivent faut plus moins tout tous toute toutes ainsi comme mais donc "
+    "aussi dont".split()
+)
+
+
+class AbstentionFeatures(NamedTuple):
+    """Features of a question and its hits, from which abstention is decided."""
+
+    mean_maxsim: float  # mean over the question's tokens of their best cosine in the best passage, -1 to 1
+    coverage: float  # share of the question's words that the best passages contain, 0 to 1
+
+
+class Calibration(NamedTuple):
+    """A linear rule: relevant where `maxsim_weight * mean_maxsim + coverage_weight * coverage` reaches `threshold`."""
+
+    maxsim_weight: float
+    coverage_weight: float
+    threshold: float
+
+
+CALIBRATIONS = {"bundled": Calibration(maxsim_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
+
+
+def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibration | None = None) -> bool:
+    """Tell whether passages are worth quoting.
+
+    Without a calibration for the encoder, only passages that share no word with the question are refused.
+
+    Args:
+        features: From `abstention_features`.
+        encoder_name: Whose calibration to use.
+        rule: Another one to use instead.
+    """
+    rule = rule or CALIBRATIONS.get(encoder_name)
+    if rule is None:
+        return features.coverage > 0
+    return rule.maxsim_weight * features.mean_maxsim + rule.coverage_weight * features.coverage >= rule.threshold
+
+
+def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
+    """Measure the features of a question and the passages found for it.
+
+    Args:
+        question: The question.
+        passages: The texts found, best first; without any, both features are at their lowest.
+        best_similarities: Shape (n,), for each token of the question's own words its highest cosine with the tokens
+            of the best passage. Special tokens and prefixes are left out: they match everything.
+    """
+    if not passages or not len(best_similarities):
+        return AbstentionFeatures(-1.0, 0.0)
+    asked = _stems(question)
+    found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
+    return AbstentionFeatures(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
+
+
+def _stems(text: str) -> set[str]:
+    letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "oe").lower())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return {word[:STEM_LETTERS] for word in CONTENT_WORD.findall(plain) if word not in QUESTION_WORDS}
+
+
+QUOTE_CHARS = 500  # of a passage quoted in the answer, about three sentences
+NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
+INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
+INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
+
+
+class EvidenceReading(NamedTuple):
+    """A hit with the similarity of each of its tokens to each token of the question."""
+
+    hit: SearchHit
+    similarities: np.ndarray  # (n_query_tokens, n_tokens), cosines
+    offsets: np.ndarray  # (n_tokens, 2), each token's characters in the hit's text
+
+
+class Findings(NamedTuple):
+    """The passages found for a question, and the features that decide on abstention."""
+
+    readings: list[EvidenceReading]
+    features: AbstentionFeatures
+
+
+class EvidenceAgent:
+    """Answers with the best passages of a corpus, or abstains."""
+
+    def __init__(
+        self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True, filters: Filters | None = None
+    ) -> None:
+        """Configure an agent.
+
+        Args:
+            retriever: What it searches with, and where.
+            n_passages: How many it quotes at most, each of another document.
+            match_words: Fill in the passages' `matches`.
+            filters: Which documents it searches; None means all.
+
+        Raises:
+            ValueError: If `n_passages` is below 1.
+        """
+        if n_passages < 1:
+            raise ValueError(f"n_passages must be at least 1, got {n_passages}")
+        self._retriever, self._filters = retriever, filters
+        self._n_passages, self._match_words = n_passages, match_words
+
+    def __call__(self, question: str) -> Prediction:
+        """Answer a question.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        return self.stream(question).prediction
+
+    def stream(self, question: str) -> AnswerStream:
+        """Answer a question, event by event.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        return AnswerStream(self.run(self._retriever.query(question), RunLog(), mode="evidence"))
+
+    async def acall(self, question: str) -> Prediction:
+        """Answer a question in a thread, for asyncio callers.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        return await asyncio.to_thread(self, question)
+
+    def run(
+        self,
+        question: str | EncodedQuery,
+        log: RunLog,
+        *,
+        mode: Mode,
+        failure: Status = "model_failed",
+        notice: str | None = None,
+        usage: Usage | None = None,
+    ) -> Generator[Event, None, Prediction]:
+        """Answer within a run that may have begun before: its events and documents are kept.
+
+        Args:
+            question: One that the encoder reads whole; checked unless `Retriever.query` made it.
+            log: Of the run.
+            mode: 'evidence', or 'fallback' where a model should have answered.
+            failure: What became of that model.
+            notice: For the reader.
+            usage: What that model's calls came to.
+        """
+        query = self._retriever.query(question)
+        question, encoded = query.text, EncodedTexts(self._retriever.encoder, query=query)
+        with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
+            findings = self.find(query, encoded)
+            ids += [reading.hit.chunk_id for reading in findings.readings]
+        yield from log.news()
+        relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
+        started = time.perf_counter()
+        answer = self._quote(findings.readings) if relevant else abstention()
+        log.checked(answer, 0.0)  # verbatim by construction
+        log.answered("evidence", question, answer, time.perf_counter() - started)
+        for reading in findings.readings if relevant else []:
+            log.saw(reading.hit)
+        yield from log.news()
+        status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
+        if mode == "fallback" and relevant:
+            notice = f"{notice} {INSTEAD}"
+        return log.prediction(
+            question,
+            answer,
+            self._retriever.corpus,
+            mode=mode,
+            status=status,
+            notice=notice,
+            encoded=encoded if self._match_words else None,
+            usage=usage,
+        )
+
+    def find(self, question: str | EncodedQuery, encoded: EncodedTexts | None = None) -> Findings:
+        """Search for a question, one passage a document, and read the passages found.
+
+        Args:
+            question: The question; checked unless `Retriever.query` made it.
+            encoded: Where what is read is kept, for those who need it again.
+
+        Raises:
+            ValueError: If the question is empty or longer than the encoder reads.
+        """
+        query = self._retriever.query(question)
+        encoded = encoded or EncodedTexts(self._retriever.encoder)
+        hits = self._retriever.search(query, self._n_passages, by_document=True, filters=self._filters)
+        passages = encoded.passages([hit.text for hit in hits])
+        vectors, offsets = query.tokens
+        readings = [
+            EvidenceReading(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)
+        ]
+        own_words = offsets[:, 0] < offsets[:, 1]
+        best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
+        return Findings(readings, abstention_features(query.text, [reading.hit.text for reading in readings], best))
+
+    def _quote(self, readings: Sequence[EvidenceReading]) -> EnrichedResponse:
+        # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
+        lines, citations = [INTRODUCTION], []
+        for hit, similarities, offsets in readings:
+            start, end = max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run))
+            span = (hit.char_start + start, hit.char_start + end)
+            quote = self._retriever.corpus.document(hit.doc_id).content[slice(*span)]
+            date = f" ({hit.decision_date})" if hit.decision_date else ""
+            marker = format_marker(hit.doc_id, *span)
+            lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}\n« {quote} » {marker}")
+            citations.append(Citation(hit.doc_id, *span, quote, "verified"))
+        return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False)
+
+
+def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
+    """Say that nothing was found; `removed` are the citations of an answer that this one stands for."""
+    return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
+
+
+def _closeness(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:
+    """Score the tokens that lie in a span: MaxSim, from (n_query_tokens, n_tokens) similarities."""
+    inside = (offsets[:, 0] >= start) & (offsets[:, 1] <= end) & (offsets[:, 0] < offsets[:, 1])
+    return float(similarities[:, inside].max(axis=1).sum()) if inside.any() else -np.inf
+
+
+def _sentence_runs(text: str) -> list[tuple[int, int]]:
+    """Return the longest runs of whole sentences within `QUOTE_CHARS`, one from each sentence on, without blanks.
+
+    A sentence longer than that is cut at a word.
+    """
+    spans = split_sentences(text)
+    runs = []
+    for first, (start, _) in enumerate(spans):
+        ends = [end for _, end in spans[first:] if end - start <= QUOTE_CHARS]
+        end = ends[-1] if ends else _cut_at_word(text, start)
+        runs.append((start, end))
+        if ends and ends[-1] == len(text):
+            break  # the runs after this one are parts of it
+    return without_blanks(text, runs)
+
+
+def _cut_at_word(text: str, start: int) -> int:
+    limit = start + QUOTE_CHARS
+    cut = max(text.rfind(" ", start, limit), text.rfind("\n", start, limit))
+    return cut if cut > start else min(limit, len(text))

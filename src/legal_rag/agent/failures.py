@@ -1,0 +1,123 @@
+"""What went wrong with a model, in French."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legal_rag.library.filters import UnsupportedFilterError
+
+if TYPE_CHECKING:
+    from legal_rag.citations.enricher import EnrichedResponse
+
+logger = logging.getLogger(__name__)
+
+
+class ModelFailureError(Exception):
+    """The model gave no usable answer; a client's own error that is not one of DSPy's is the cause."""
+
+
+class EmptyAnswerError(ModelFailureError):
+    """The model wrote nothing, and nothing again when it was asked once more."""
+
+
+class NotFrenchError(ModelFailureError):
+    """The model wrote in another language, and again when it was asked once more."""
+
+
+class UnreadableReplyError(ModelFailureError):
+    """The model's replies have none of the forms that are understood."""
+
+
+UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
+INDEX_FAILED = (
+    "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
+    "la question et les filtres n'y sont pour rien"
+)
+TIMEOUT = "délai dépassé"
+# DSPy's errors (by name, as importing DSPy takes a second) and ours, and what they mean to the reader.
+FAILURES = {
+    "LMTimeoutError": TIMEOUT,
+    "LMAuthError": "clé refusée",
+    "LMBillingError": "crédit épuisé",
+    "LMRateLimitError": "trop de demandes",
+    "ContextWindowExceededError": "texte trop long pour lui",
+    "LMUnsupportedModelError": "modèle inconnu du serveur",
+    "LMInvalidRequestError": "demande refusée par le serveur",
+    "LMServerError": "erreur du serveur",
+    "LMProviderError": "erreur du serveur",
+    "LMTransportError": "serveur injoignable",
+    "LMConfigurationError": "réglage incomplet",
+    "LMUnexpectedError": "réponse illisible",
+    "UnreadableReplyError": "réponse illisible",
+    "EmptyAnswerError": "réponse vide",
+}
+_UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
+_REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
+_PACKAGE = Path(__file__).parents[1]
+
+
+def reason_in_french(error: Exception) -> str:
+    """Describe a model's failure in a sentence without its full stop; a provider's own words are for the log."""
+    if isinstance(error, NotFrenchError):
+        return "La réponse du modèle n'était pas en français"
+    return f"Le modèle de langage n'a pas pu répondre ({_kind(error)})"
+
+
+def bug_in_french(error: Exception) -> str:
+    """Describe an error of this program, as against the model's, in a sentence without its full stop."""
+    return f"Une erreur interne de legal_rag ({type(error).__name__}) a interrompu l'agent ; le journal dit où"
+
+
+def is_own_bug(error: Exception) -> bool:
+    """Tell whether this package's own code raised an error: its traceback ends here, not in a library or a client."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and Path(last.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
+
+
+@contextmanager
+def search_errors(refusal: str) -> Iterator[None]:
+    """Turn the errors of a search into French sentences that a model can act on; failures of the index are logged.
+
+    Args:
+        refusal: What is said where the corpus is not indexed for the filters.
+
+    Raises:
+        ValueError: `refusal`, or `INDEX_FAILED` where the index could not be read.
+    """
+    try:
+        yield
+    except UnsupportedFilterError as error:
+        raise ValueError(refusal) from error
+    except (ValueError, LookupError, OSError, sqlite3.Error) as error:
+        logger.warning("the index could not be searched: %s", error, exc_info=True)
+        raise ValueError(INDEX_FAILED) from error
+
+
+def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
+    """Join some reasons (French sentences without full stops, empty ones left out) and the fate of the citations.
+
+    Args:
+        answer: After its citations were checked.
+        reasons: What there is to say first.
+
+    Returns:
+        One notice, or None if there is nothing to say.
+    """
+    counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
+    cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]
+    return ". ".join(filter(None, [*reasons, *cited])) or None
+
+
+def _kind(error: Exception) -> str:
+    described = str(error).casefold()
+    if "timed out" in described or "timeout" in described:  # also reported as lost connections
+        return TIMEOUT
+    for kind in type(error).__mro__:
+        if kind.__name__ in FAILURES:
+            return FAILURES[kind.__name__]
+    return f"erreur {type(error.__cause__ or error).__name__}"

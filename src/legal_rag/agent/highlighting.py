@@ -1,0 +1,233 @@
+"""Highlighting: which words of a passage match which words of the question (MaxSim)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from legal_rag.agent.prediction import Passage, TokenMatch
+from legal_rag.citations.checks import Citation
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.sentences import cut_at_blanks
+from legal_rag.encoder.encoder import Encoder, TokenVectors
+from legal_rag.retriever.ranking import WORD
+from legal_rag.retriever.retriever import Corpus, EncodedQuery
+
+THREADS = 2  # encoders read one text at a time on one core
+
+
+class EncodedTexts:
+    """Token vectors of one run's texts: searching and highlighting share them.
+
+    Args:
+        encoder: The index's.
+        query: The run's question, if it is encoded already.
+    """
+
+    def __init__(self, encoder: Encoder, *, query: EncodedQuery | None = None) -> None:
+        self.encoder = encoder
+        self._questions = {query.text: query.tokens} if query is not None else {}
+        self._passages: dict[str, TokenVectors] = {}
+
+    def question(self, text: str) -> TokenVectors:
+        """Return a question's tokens.
+
+        Args:
+            text: Not empty, and no longer than the encoder reads.
+        """
+        if text not in self._questions:
+            self._questions[text] = TokenVectors(*self.encoder.encode_with_offsets(text, as_query=True))
+        return self._questions[text]
+
+    def passages(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the tokens of each text, as far as the encoder reads it."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._passages]
+        if new:
+            with ThreadPoolExecutor(min(THREADS, len(new)), thread_name_prefix="encode") as threads:
+                found = list(threads.map(self.encoder.encode_with_offsets, new))
+            self._passages |= {text: TokenVectors(*one) for text, one in zip(new, found, strict=True)}
+        return [self._passages[text] for text in texts]
+
+
+SURROUNDINGS = 200  # characters shown before and after a passage, and before and after what is cited
+WINDOW_CHARS = 1500  # about 400 tokens: what is read at once of a passage that is longer than the encoder reads
+MOST_WINDOWS = 4  # of one passage: an index that came from elsewhere may take a whole decision for one
+
+
+class Words(NamedTuple):
+    """Token vectors grouped by the words of their text."""
+
+    vectors: np.ndarray  # (n_tokens, dim): the tokens that belong to words
+    first: np.ndarray  # (n_words,): the row of each word's first token
+    spans: list[tuple[int, int]]  # characters of each word
+
+
+def complete_evidence(
+    question: str,
+    passages: Sequence[Passage],
+    citations: Sequence[Citation],
+    corpus: Corpus,
+    encoded: EncodedTexts | None,
+    *,
+    most: int = 3,
+) -> list[Passage]:
+    """Give passages their surroundings, add what was cited from elsewhere, and match words where readers look.
+
+    A passage takes an encoder half a second on one core, so not every passage has its words matched; what was only
+    cited has none matched.
+
+    Args:
+        question: The question; not empty.
+        passages: What the run found.
+        citations: Of the answer, held or not.
+        corpus: Where the documents are.
+        encoded: What the encoder that the corpus is searched with has read in this run; None matches no words.
+        most: How many passages are matched with the question's words, the best first; those found and cited always are.
+
+    Returns:
+        Best score first, then those without one, which were cited but not found. A passage whose document is gone, or
+        has changed, stays as it is; a citation of no text, or of such a document, adds none.
+    """
+    shown = sorted(passages, key=lambda one: (one.score is None, -(one.score or 0.0)))
+    shown = [_surrounded(one, corpus) for one in shown]
+    wanted = [number for number, one in enumerate(shown) if number < most or _is_cited(one, citations)]
+    for citation in citations:
+        shown += _missing(citation, shown, corpus)
+    if encoded is None:
+        return shown
+    matches = match_words(question, [shown[number].text for number in wanted], corpus, encoded)
+    for number, found in zip(wanted, matches, strict=True):
+        one = shown[number]
+        shown[number] = one._replace(matches=tuple(_moved(match, one.char_start) for match in found))
+    return shown
+
+
+def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: EncodedTexts) -> list[list[TokenMatch]]:
+    """Find for each word of a question the nearest word of each text.
+
+    Args:
+        question: The question; not empty.
+        texts: Passages; of one that is longer than the encoder reads, the first 6,000 characters are read in parts.
+        corpus: Tells which words count.
+        encoded: Reads both, unless it has before.
+
+    Returns:
+        For each text the matches in the order of the question, with offsets in the text.
+    """
+    if not texts:
+        return []
+    asked = _words(question, *encoded.question(question), _counts(corpus))
+    parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoded.encoder)]
+    read = encoded.passages([text for _, _, text in parts])
+    found: list[list[list[TokenMatch]]] = [[] for _ in texts]
+    for (number, start, text), tokens in zip(parts, read, strict=True):
+        found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *tokens))])
+    return [_best_of_parts(of_parts) for of_parts in found]
+
+
+def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
+    document = _document(passage.doc_id, corpus)
+    start, end = passage.char_start, passage.char_end
+    if document is None or document.content[start:end] != passage.text:
+        return passage
+    before, after = _around(document.content, start, end)
+    return passage._replace(before=before, after=after)
+
+
+def _missing(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
+    """Yield what a citation needs to be read where it stands, unless a passage already shows it."""
+    document = _document(citation.doc_id, corpus)
+    start, end = citation.char_start, citation.char_end
+    if document is None or not 0 <= start < end <= len(document.content):
+        return
+    content = document.content
+    first, last = max(0, start - SURROUNDINGS), min(len(content), end + SURROUNDINGS)
+    for one in shown:
+        shows = one.char_start - len(one.before) <= first and last <= one.char_end + len(one.after)
+        if one.doc_id == citation.doc_id and shows:
+            return
+    text, around = content[start:end], _around(content, start, end)
+    yield Passage(document.id, "", start, end, text, None, document.title, document.decision_date, *around)
+
+
+def _document(doc_id: str, corpus: Corpus) -> Document | None:
+    try:
+        return corpus.document(doc_id)
+    except (LookupError, UnicodeError):  # an id may hold half a character, which no store takes
+        return None
+
+
+def _around(content: str, start: int, end: int) -> tuple[str, str]:
+    return content[max(0, start - SURROUNDINGS) : start], content[end : end + SURROUNDINGS]
+
+
+def _is_cited(passage: Passage, citations: Sequence[Citation]) -> bool:
+    return any(
+        one.doc_id == passage.doc_id and one.char_start < passage.char_end and passage.char_start < one.char_end
+        for one in citations
+    )
+
+
+def _counts(corpus: Corpus) -> Callable[[str], bool]:
+    """Return what tells whether a word counts; all do where the corpus has no index of words."""
+    lexical = corpus.lexical_index()
+    return (lambda word: lexical.rarity(word) > 0) if lexical else (lambda word: True)
+
+
+def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
+    """Return what is read at once, each with its place: the whole text, or its first windows, cut between words."""
+    if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
+        return [(0, text)]
+    windows = islice(cut_at_blanks(text, 0, len(text), WINDOW_CHARS), MOST_WINDOWS)
+    return [(start, text[start:end]) for start, end in windows]
+
+
+def _words(
+    text: str, vectors: np.ndarray, offsets: np.ndarray, counts: Callable[[str], bool] = lambda word: True
+) -> Words:
+    """Group a text's token vectors by words; what stands in none (signs, special tokens, expansion) is left out.
+
+    Args:
+        text: The text.
+        vectors: Shape (n_tokens, dim).
+        offsets: Shape (n_tokens, 2): the characters that each row stands for.
+        counts: Tells whether a word is kept.
+    """
+    spans = [match.span() for match in WORD.finditer(text) if counts(match.group())]
+    bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    # The first word that ends after a token begins: its own, if it begins before the token ends.
+    word = np.searchsorted(bounds[:, 1], offsets[:, 0], side="right")
+    near = np.minimum(word, max(len(spans) - 1, 0))
+    inside = (word < len(spans)) & (offsets[:, 0] < offsets[:, 1])
+    inside[inside] = bounds[near[inside], 0] < offsets[inside, 1]
+    order = np.flatnonzero(inside)[np.argsort(word[inside], kind="stable")]
+    present, first = np.unique(word[order], return_index=True)
+    return Words(vectors[order], first, [spans[number] for number in present])
+
+
+def _nearest(asked: Words, read: Words) -> list[TokenMatch]:
+    """Match each word that was asked with the nearest that was read."""
+    if not asked.spans or not read.spans:
+        return []
+    cosines = asked.vectors @ read.vectors.T
+    best_piece = np.maximum.reduceat(cosines, read.first, axis=1)  # (n_query_tokens, n_words)
+    pieces = np.diff([*asked.first, len(asked.vectors)])
+    means = np.add.reduceat(best_piece, asked.first, axis=0) / pieces[:, None]
+    nearest = means.argmax(axis=1)
+    best = np.clip(means.max(axis=1), -1.0, 1.0)
+    found = [read.spans[word] for word in nearest]
+    return [
+        TokenMatch(query_start, query_end, start, end, similarity)
+        for (query_start, query_end), (start, end), similarity in zip(asked.spans, found, best.tolist(), strict=True)
+    ]
+
+
+def _best_of_parts(parts: Sequence[Sequence[TokenMatch]]) -> list[TokenMatch]:
+    """Return the best match of each word of the question, over the parts of a text that have any."""
+    return [max(of_word, key=lambda one: one.similarity) for of_word in zip(*filter(None, parts), strict=True)]
+
+
+def _moved(match: TokenMatch, by: int) -> TokenMatch:
+    return match._replace(char_start=match.char_start + by, char_end=match.char_end + by)

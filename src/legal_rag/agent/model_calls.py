@@ -1,0 +1,397 @@
+"""Model calls that are counted, limited and retried."""
+
+import contextlib
+import copy
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import dspy
+import pydantic
+from dspy.utils.exceptions import AdapterParseError, is_retryable_lm_error
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag.corpus.cleaning import storable
+
+FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
+MOST_CHARS = 200_000  # of a reply that are looked at; a model that ran wild may send millions
+MOST_BRACES = 500  # of one that is read as JSON: mending thousands that were never closed takes minutes
+_THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
+
+
+class LenientAdapter(dspy.ChatAdapter):
+    """Parse a reply with DSPy's field marks, or as a JSON object, which some models write whatever is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Return the fields of a reply.
+
+        Raises:
+            AdapterParseError: If it has neither form.
+        """
+        completion = without_thoughts(completion[:MOST_CHARS])
+        try:
+            return super().parse(signature, completion)
+        except AdapterParseError as error:
+            if not 0 < completion.count("{") <= MOST_BRACES:
+                raise
+            try:
+                return dspy.JSONAdapter().parse(signature, completion)
+            except (RecursionError, ValueError):  # brackets within brackets, deeper than the reader goes
+                raise error from None
+
+
+def without_thoughts(text: str) -> str:
+    """Strip what reasoning models write between <think> and </think>.
+
+    Reasoning that was cut off leaves no reply, unless a field had begun within it.
+    """
+    said, thinking, part = "", False, ""
+    for part in _THOUGHT_TAG.split(text):
+        if not _THOUGHT_TAG.fullmatch(part):
+            said += "" if thinking else part
+        elif "/" not in part:
+            thinking = True
+        else:  # one that was never opened closes all that went before
+            said, thinking = said if thinking else "", False
+    begun = FIELD_MARK.search(part) if thinking else None
+    return said + part[begun.start() :] if begun else said
+
+
+CONNECT_SECONDS = 10.0  # to reach a server, at most
+SHORTEST_CALL = 0.05  # seconds
+GRID = 1.25  # timeouts are rounded up to powers of this: DSPy keeps open connections for each that it has seen
+LONGEST_WAIT = 60.0  # seconds between two attempts, where the server names no time
+
+
+class UsageTracker:
+    """Usage of one run, held against its budget; thread-safe. Time runs from when it is made."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._usage, self._under_way = Usage(), 0
+        self._lock, self._started = threading.Lock(), time.monotonic()
+
+    @property
+    def usage(self) -> Usage:
+        """Sum over all calls so far."""
+        return self._usage
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._started
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the budget's limit; negative past it."""
+        return self.budget.seconds - self.seconds
+
+    def add(self, usage: Usage) -> None:
+        """Count the usage of a call."""
+        with self._lock:
+            self._usage = self._usage.plus(usage)
+
+    def check_seconds(self) -> None:
+        """Check that there is time left.
+
+        Raises:
+            BudgetExceededError: If there is none.
+        """
+        if self.seconds_left <= 0:
+            raise BudgetExceededError("seconds", self.budget)
+
+    def check(self, within: Budget | None = None, others: int | None = None) -> None:
+        """Check that the budget has room for another call.
+
+        Args:
+            within: A tighter budget to check against; None takes the run's.
+            others: Calls under way besides; None takes all that are, so that threads do not spend the last one twice.
+
+        Raises:
+            BudgetExceededError: If there is no room; it names the run's own budget.
+        """
+        pending = Usage(calls=self._under_way if others is None else others)
+        if limit := (within or self.budget).reached(self._usage.plus(pending), self.seconds):
+            raise BudgetExceededError(limit, self.budget, self._usage)
+
+    @contextlib.contextmanager
+    def call(self, within: Budget | None = None) -> Iterator[None]:
+        """Reserve room for one call, further attempts included.
+
+        Raises:
+            BudgetExceededError: See `check`.
+        """
+        with self._lock:
+            self.check(within)
+            self._under_way += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def check_retry(self) -> None:
+        """Check that there is room for a further attempt at a call under way; see `check`."""
+        self.check(others=self._under_way - 1)
+
+
+class Completion(NamedTuple):
+    """Reply to one call, as text."""
+
+    text: str = ""
+    cut_off: bool = False  # it ended at the model's token limit
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class BudgetedLM(dspy.BaseLM):
+    """Language model that delegates to another one, tracks the usage, enforces the budget and retries.
+
+    Replies from DSPy's cache count as cached and cost nothing. A call's timeout is cut to the seconds left. The
+    delegate stays as it was: calls are made on copies, which keep no history.
+    """
+
+    def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker, within: Budget | None = None) -> None:
+        """Wrap a language model.
+
+        Args:
+            lm: The delegate; its `num_retries` further attempts are made here.
+            tracker: Of the run.
+            within: A tighter budget that calls are held to, see `UsageTracker.check`.
+        """
+        settings = {"model_type": getattr(lm, "model_type", "chat"), "cache": getattr(lm, "cache", True)}
+        super().__init__(str(getattr(lm, "model", "model")), num_retries=0, **settings)
+        self.tracker, self.last = tracker, Completion()  # of this instance's last call
+        self._within, self._attempts = within, getattr(lm, "num_retries", 0) + 1
+        self._delegate_to(lm.copy(num_retries=0))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the model; see `complete`."""
+        outputs, self.last = self._called(*args, **kwargs)
+        return outputs
+
+    def complete(self, *args: Any, **kwargs: Any) -> Completion:
+        """Call the model with a prompt or messages; thread-safe.
+
+        Raises:
+            BudgetExceededError: If the budget has no room for a call.
+            dspy.LMError: If the model fails, also after all attempts.
+        """
+        return self._called(*args, **kwargs)[1]
+
+    def copy(self, **kwargs: Any) -> "BudgetedLM":
+        """Return a copy with other request settings, which shares the tracker."""
+        copied = copy.copy(self)
+        copied._delegate_to(self._lm.copy(**kwargs))
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "BudgetedLM":
+        return self  # DSPy deep-copies modules with their models; the tracker must stay shared
+
+    @property
+    def supports_function_calling(self) -> bool:
+        """See `dspy.BaseLM`."""
+        return self._lm.supports_function_calling
+
+    @property
+    def supports_reasoning(self) -> bool:
+        """See `dspy.BaseLM`."""
+        return self._lm.supports_reasoning
+
+    @property
+    def supports_response_schema(self) -> bool:
+        """See `dspy.BaseLM`."""
+        return self._lm.supports_response_schema
+
+    @property
+    def supported_params(self) -> set[str]:
+        """See `dspy.BaseLM`."""
+        return self._lm.supported_params
+
+    def _delegate_to(self, lm: "dspy.BaseLM") -> None:
+        self._lm, self.kwargs = lm, lm.kwargs
+
+    def _called(self, *args: Any, **kwargs: Any) -> tuple[Any, Completion]:
+        listener, started = _Listener(self.tracker), time.perf_counter()
+        with self.tracker.call(self._within):
+            try:
+                outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
+            except dspy.LMError:
+                self.tracker.check_seconds()  # past the limit, the failure was the timeout that was cut
+                raise
+        completion = Completion(listener.text, listener.cut_off, listener.usage, time.perf_counter() - started)
+        return outputs, completion
+
+    def _retrying(self) -> Retrying:
+        """Return the policy of further attempts."""
+        return Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, dspy.LMError) and is_retryable_lm_error(error)),
+            stop=lambda state: (
+                state.attempt_number >= self._attempts or state.upcoming_sleep >= self.tracker.seconds_left
+            ),
+            wait=_seconds_before_retry,
+            reraise=True,
+        )
+
+    def _attempt(self, listener: "_Listener", *args: Any, **kwargs: Any) -> Any:
+        self.tracker.check_retry()
+        lm: Any = self._lm.copy()
+        lm.update_history = listener.take_entry  # in place of histories, which would hold every prompt in memory
+        return listener.listen(lambda: self._send(lm, *args, **kwargs, **self._timeout()))
+
+    def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
+        """Make one request."""
+        return lm(*args, **kwargs)
+
+    def _timeout(self) -> dict[str, Any]:
+        own, left = self.kwargs.get("timeout"), self.tracker.seconds_left
+        if not isinstance(getattr(self._lm, "_engine_spec", None), str) or not isinstance(own, int | float | None):
+            return {}  # custom engines take none, and separate limits for each part of a call are left alone
+        return {} if math.isinf(left) else {"timeout": CallTimeout.cut(own, left)}
+
+
+class Reply(NamedTuple):
+    """Reply to a predictor's call."""
+
+    fields: dict[str, str] | None  # of the signature; None where they could not be parsed
+    text: str  # as it came
+    cut_off: bool  # it ended at the model's token limit
+    usage: Usage  # of the call, and of those since the last reply that failed
+    seconds: float  # likewise
+
+
+class ModelCalls:
+    """Language model of one run of the agent, called by a predictor and its inputs."""
+
+    def __init__(self, lm: "dspy.BaseLM", budget: Budget, *, keeps_trace: bool = False) -> None:
+        """Begin a run.
+
+        Args:
+            lm: The model.
+            budget: Of the run, which begins now.
+            keeps_trace: Leave DSPy's trace to the caller, for optimisers.
+        """
+        self.tracker = UsageTracker(budget)
+        self.seconds = 0.0  # of all calls, failed ones included
+        self._replied = (Usage(), 0.0)  # usage and seconds at the last reply
+        self._lm = BudgetedLM(lm, self.tracker)
+        # A trace of its own is dropped with the call: DSPy's would hold every text that was shown.
+        self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
+
+    @property
+    def usage(self) -> Usage:
+        """Sum over all calls so far."""
+        return self.tracker.usage
+
+    def ask(self, predictor: "dspy.Module", **inputs: Any) -> Reply:
+        """Call a predictor.
+
+        Raises:
+            BudgetExceededError: If the budget has no room for a call.
+            dspy.LMError: If the model fails, also after all attempts.
+        """
+        started = time.perf_counter()
+        fields: dict[str, str] | None = None
+        try:
+            with dspy.context(lm=self._lm, adapter=LenientAdapter(), warn_on_type_mismatch=False, **self._settings):
+                prediction = predictor(lm=self._lm, **inputs)
+                fields = {name: storable(str(value or "")) for name, value in prediction.items()}
+        except AdapterParseError:
+            pass  # the text is what there is
+        finally:
+            self.seconds += time.perf_counter() - started
+        (usage, seconds), self._replied = self._replied, (self.usage, self.seconds)
+        last = self._lm.last
+        return Reply(fields, last.text, last.cut_off, self.usage.minus(usage), self.seconds - seconds)
+
+
+class CallTimeout(pydantic.BaseModel):
+    """Timeout of one call. DSPy's cache keys see the model's own limit only, whatever is left of a run's seconds."""
+
+    own: float | None  # the model's setting, in seconds; None where it has none
+    _seconds: float = pydantic.PrivateAttr(default=0.0)
+
+    @classmethod
+    def cut(cls, own: float | None, left: float) -> "CallTimeout":
+        """Return the shorter one of a model's own limit and the seconds left, which are rounded up (see `GRID`)."""
+        timeout = cls(own=own)
+        rounded = GRID ** math.ceil(math.log(max(left, SHORTEST_CALL), GRID))
+        timeout._seconds = rounded if own is None else min(float(own), rounded)
+        return timeout
+
+    def __float__(self) -> float:
+        """Return the seconds, which is how LiteLLM reads it; DSPy's own engine reads the four properties."""
+        return self._seconds
+
+    @property
+    def connect(self) -> float:
+        """Seconds to reach the server."""
+        return min(self._seconds, CONNECT_SECONDS)
+
+    @property
+    def read(self) -> float:
+        """Seconds to wait for the next bytes."""
+        return self._seconds
+
+    write = pool = read
+
+
+class _Listener:
+    """Takes from DSPy what one call comes to, over all its attempts.
+
+    DSPy reports usage only of replies that did not come from its cache, and everything else in a history entry.
+    """
+
+    def __init__(self, tracker: UsageTracker) -> None:
+        self._tracker = tracker
+        self._was_sent = False
+        self._outer: Any = None  # DSPy's tracker around the call
+        self.usage, self.text, self.cut_off = Usage(), "", False
+
+    def listen(self, send: Callable[[], Any]) -> Any:
+        """Make an attempt; one that failed counts as sent."""
+        self._was_sent, self._outer = False, dspy.settings.usage_tracker
+        try:
+            with dspy.context(usage_tracker=self, disable_history=False):
+                return send()
+        except BaseException:
+            self._add(Usage(calls=1))
+            raise
+
+    def add_usage(self, model: str, usage: dict[str, Any]) -> None:
+        """Count the tokens of a reply that a server sent."""
+        self._was_sent = True
+        self._add(Usage(0, 0, usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0))
+        if self._outer is not None:
+            self._outer.add_usage(model, usage)
+
+    def take_entry(self, entry: dict[str, Any]) -> None:
+        """Count a reply."""
+        self._add(Usage(calls=1, cost=entry.get("cost")) if self._was_sent else Usage(cached=1))
+        first, *_ = entry.get("outputs") or [""]
+        text = first.get("text") if isinstance(first, dict) else first
+        self.text, self.cut_off = storable(str(text or "")[:MOST_CHARS]), _is_cut_off(entry)
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = self.usage.plus(usage)
+        self._tracker.add(usage)
+
+
+def _is_cut_off(entry: dict[str, Any]) -> bool:
+    """Tell whether a reply in a history entry ended at the model's token limit."""
+    response = entry.get("response")  # in DSPy's own form, several of them, or in the form of OpenAI's API
+    several = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
+    return any(getattr(one, "finish_reason", None) == "length" for one in several)
+
+
+def _seconds_before_retry(state: RetryCallState) -> float:
+    """Return the server's own `Retry-After`, else an exponentially growing wait."""
+    asked = getattr(state.outcome.exception() if state.outcome else None, "retry_after", None)
+    return float(asked) if asked is not None else min(2.0 ** (state.attempt_number - 1), LONGEST_WAIT)

@@ -1,0 +1,361 @@
+"""Parse a model's step: thought, tool and arguments, however it is written."""
+
+import ast
+import difflib
+import inspect
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from legal_rag.agent.model_calls import MOST_BRACES, without_thoughts
+from legal_rag.corpus.cleaning import json_safe, storable
+
+FINISH = "finish"
+UNNAMED = ""  # the name of an argument that came without one
+MOST_ANSWER_CHARS = 50_000  # far more than any answer; a model that ran wild may write millions
+MOST_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
+MOST_SHOWN_CHARS = 100  # of what a model wrote, quoted back to it
+MOST_BRACKETS = 200  # in repaired arguments: json_repair takes seconds over thousands left open
+CLOSE = 0.75  # difflib ratio from which one name is taken for another
+
+Tool = Callable[..., str]
+
+# What models write in place of the fields of a step, by preference, folded by `_folded`.
+FIELDS = {
+    "next_thought": "next_thought thought reasoning pensee raisonnement",
+    "next_tool_name": "next_tool_name tool_name tool action name function outil fonction recipient_name",
+    "next_tool_args": "next_tool_args tool_args args arguments action_input parameters input tool_input",
+    "answer": "answer final_answer reponse reponse_finale response result output text",
+}
+WRAPPERS = (
+    "tool_calls",
+    "tool_uses",
+    "steps",
+    "actions",
+    "function",
+    "action",
+    "tool",
+)  # hold a step, or a list of them
+# What they write in place of the tools' names, and of their parameters', where it is not spelt alike.
+TOOL_SYNONYMS = {
+    FINISH: "fini fin terminer termine terminate end done stop final final_answer answer give_answer repondre reponse "
+    "reponse_finale conclure conclusion complete completed submit submit_answer return",
+    "search_legal_docs": "search chercher cherche recherche rechercher retrieve query trouver find web_search",
+    "lookup_chunk": "chunk passage lire lire_passage read contexte context get_chunk read_chunk",
+    "lookup_legal_doc": "document doc decision arret lire_decision lire_document lookup ouvrir open fetch consulter",
+    "lookup_entities": "entities entites elements extraire extract extraction",
+}
+_IDS = "id doc_id document_id chunk_id passage_id decision_id doc document decision chunk passage identifiant"
+PARAMETER_SYNONYMS = {
+    "query": "question q text texte requete recherche search search_query keywords mots mots_cles input",
+    "k": "n top_k topk limit max_results num_results nombre size",
+    "chunk_id": _IDS,
+    "doc_id": _IDS,
+    "doc_id_or_chunk_id": _IDS,
+    "context_chunks": "context contexte voisins neighbours neighbors window",
+    "juridiction": "court tribunal cour",
+    "formation": "chamber chambre",
+    "date_from": "from start start_date since depuis apres after date_debut",
+    "date_to": "to end end_date until avant before date_fin",
+    "number": "numero ecli pourvoi",
+    "article": "law loi texte_cite",
+    "classes": "type types",
+}
+
+_LABELS = "|".join([*" ".join(FIELDS.values()).split(), "completed", "observation"])
+_LABEL = re.compile(
+    rf"^[ \t\[#*`>_-]{{0,12}}(?P<name>{_LABELS.replace('_', '[_ ]').replace('reponse', 'r[ée]ponse')}"
+    r")(?:_\d{1,3})?[ \t\]#*`_]{0,12}(?::|\]|$)[ \t\]#*:]{0,12}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FENCE = re.compile(r"^\s*`{3,}[\w-]*\s*\n?(.*?)\n?\s*(?:`{3,}\s*)?$", re.DOTALL)
+_CALL = re.compile(r"\b(\w+)\s*\(([^()]*)\)")
+_MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)
+_FIELD_MARK = re.compile(r"\[\[ ?## ?\w+ ?## ?\]\]")
+_LEAD_IN = re.compile(r"^\W*(?:r[ée]ponse(?: finale)?|answer|final answer)[*_\s]*:[*_\s]*", re.IGNORECASE)
+
+
+class Step(NamedTuple):
+    """A tool call, the end of the search, or an answer; or a problem to tell the model, where none of them is clear."""
+
+    thought: str
+    tool: str  # one of the tools, or `FINISH`; empty where none can be made out
+    arguments: dict[str, Any]
+    answer: str = ""  # written in place of a step, or along with `FINISH`
+    problem: str = ""  # in French, for the model: why no tool can be called
+    remark: str = ""  # in French: what was left out of the call
+
+
+class FittedArguments(NamedTuple):
+    """Arguments under a tool's own parameter names, and what did not fit."""
+
+    values: dict[str, Any]
+    unknown: list[str]  # names that the tool has no parameter for
+    missing: list[str]  # required parameters without a value
+
+
+def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
+    """Parse a reply to the question of what to do next.
+
+    Args:
+        fields: Of DSPy's signature; None where the reply could not be parsed as such.
+        text: The raw reply.
+        tools: By name.
+    """
+    found = _fields_in(fields) if fields else _fields_of_text(without_thoughts(text), tools)
+    thought, name = found.get("next_thought", ""), found.get("next_tool_name", "")
+    tool, arguments = match_tool(name, tools), read_arguments(found.get("next_tool_args"))
+    if not tool and (inner := _fields_in(arguments)).get("next_tool_name"):  # the whole step is in its arguments
+        tool, arguments = match_tool(inner["next_tool_name"], tools), read_arguments(inner.get("next_tool_args"))
+    elif "(" in name and not arguments:
+        arguments = read_arguments(name.partition("(")[2].rpartition(")")[0])
+    arguments = json_safe(arguments, keep_nan=True)
+    if tool == FINISH:
+        return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(found))
+    if not tool:
+        answer = _clear_answer(found) or clean_answer("" if fields else text, only_clear=True)
+        return Step(thought or text[:MOST_SHOWN_CHARS] * (not answer), "", arguments, answer, _no_tool(name, tools))
+    return _fitted(thought, tool, arguments, tools[tool])
+
+
+def clean_answer(text: str, *, only_clear: bool = False) -> str:
+    """Strip what models write around an answer: thoughts, field marks, fences, « Réponse : », JSON.
+
+    Args:
+        text: The raw answer.
+        only_clear: Return nothing for a text that neither cites nor abstains.
+    """
+    text = _unfenced(storable(without_thoughts(text[:MOST_ANSWER_CHARS])).strip())
+    if text.startswith("{"):
+        text = _fields_in(_json_object(text)).get("answer") or text
+    text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
+    return text if not only_clear or _is_clearly_answer(text) else ""
+
+
+def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
+    """Tell a model, in French, what a step looks like."""
+    cut = "Votre réponse a été coupée avant la fin : soyez plus bref. " if cut_off else ""
+    return (
+        f"{cut}Cette étape est illisible. Écrivez exactement trois champs : [[ ## next_thought ## ]] suivi de votre "
+        f"raisonnement, [[ ## next_tool_name ## ]] suivi d'un nom parmi {_names(tools)}, puis "
+        '[[ ## next_tool_args ## ]] suivi d\'un objet JSON, par exemple {"query": "délai de recours"}.'
+    )
+
+
+def match_tool(name: str, tools: Iterable[str]) -> str:
+    """Return the tool that a name means, `FINISH` included; empty if that is not clear.
+
+    Case, hyphens, accents, what surrounds the name and typing errors do not matter.
+    """
+    key = _key(name.split("(")[0][:200])
+    known = {_key(tool): tool for tool in (*tools, FINISH)}
+    if key in known:
+        return known[key]
+    for tool, words in TOOL_SYNONYMS.items():
+        if tool in known and key in words.split():
+            return tool
+    if close := difflib.get_close_matches(key, known, n=1, cutoff=CLOSE):
+        return known[close[0]]
+    within = [one for one in known if one in key and one != FINISH]
+    return known[max(within, key=len)] if within else ""
+
+
+def read_arguments(written: object) -> dict[str, Any]:
+    """Parse arguments in any form: an object, JSON, a Python literal, JSON with mistakes, a call, a bare text.
+
+    Returns:
+        The arguments by name; a value without a name under `UNNAMED`.
+    """
+    if isinstance(written, dict):
+        return {str(name): value for name, value in written.items()}
+    if isinstance(written, list):
+        if dicts := [one for one in written if isinstance(one, dict)]:
+            return read_arguments(dicts[0])
+        return {UNNAMED: _joined(written)} if written else {}
+    if not isinstance(written, str):
+        return {} if written is None else {UNNAMED: written}
+    text = _unfenced(written[:MOST_ARGUMENT_CHARS]).strip()
+    if not text or text.casefold() in ("none", "null", "{}", "n/a", "aucun"):
+        return {}
+    found = _parsed(text)
+    return {UNNAMED: text} if found is None or found == written else read_arguments(found)
+
+
+def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
+    """Rename arguments to a tool's parameters, and join lists and numbers into text where text is expected."""
+    parameters = inspect.signature(tool).parameters
+    values: dict[str, Any] = {}
+    unknown: list[str] = []
+    for name, value in arguments.items():
+        free = [one for one in parameters if one not in values and (one == name or one not in arguments)]
+        fitting = _parameter(name, free)
+        if fitting is None:
+            unknown.append(name)
+        elif value is not None:
+            values[fitting] = _joined(value) if parameters[fitting].annotation is str else value
+    required = (name for name, one in parameters.items() if one.default is inspect.Parameter.empty)
+    return FittedArguments(values, unknown, [name for name in required if name not in values])
+
+
+def describe_tool(tool: Tool) -> str:
+    """Return a tool's name, parameters and French docstring, for a model to read."""
+    parameters = ", ".join(map(str, inspect.signature(tool).parameters.values()))
+    return f"{tool.__name__}({parameters}) : {inspect.getdoc(tool) or ''}"
+
+
+def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Tool) -> Step:
+    values, unknown, missing = fit_arguments(arguments, function)
+    problem = remark = ""
+    if missing:
+        example = json.dumps(dict.fromkeys(missing, "…"), ensure_ascii=False)
+        problem = f"Appel incomplet : {tool} a besoin de {', '.join(missing)}. Forme attendue : {example}."
+    if unknown:
+        shown = ", ".join(name[:MOST_SHOWN_CHARS] or "(sans nom)" for name in unknown[:5])
+        remark = f"(Paramètres inconnus de {tool}, ignorés : {shown}.)\n"
+    return Step(thought, tool, values, problem=problem, remark=remark)
+
+
+def _no_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    if not name:
+        return expected_form(tools)
+    return f"Aucun outil ne s'appelle « {name[:MOST_SHOWN_CHARS]} ». Outils : {_names(tools)}."
+
+
+def _names(tools: Mapping[str, Tool]) -> str:
+    return ", ".join((*tools, FINISH))
+
+
+def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a step under DSPy's names, out of whatever wraps the call; of a list, the first counts."""
+    folded = {_folded(str(name)): value for name, value in values.items()}
+    for name in WRAPPERS:
+        inner = folded.get(name)
+        inner = inner[0] if isinstance(inner, list) and inner else inner
+        if isinstance(inner, dict):
+            return _fields_in({one: value for one, value in folded.items() if one != name} | inner)
+    found: dict[str, Any] = {}
+    for field, synonyms in FIELDS.items():
+        given = (folded.get(name) for name in synonyms.split())
+        if field == "next_tool_args":
+            found[field] = next((one for one in given if one is not None), None)
+        elif texts := [one.strip() for one in given if isinstance(one, str) and one.strip()]:
+            found[field] = texts[0]
+    return found
+
+
+def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
+    """Read a step from a JSON object, from labelled lines, or from a call as written in Python."""
+    for found in (_fields_in(_json_object(text)), _fields_in(_labelled(text))):
+        if "next_tool_name" in found or "answer" in found:
+            return found
+    for match in _CALL.finditer(text[:MOST_ANSWER_CHARS]):
+        if match[1] in (*tools, FINISH):
+            thought = text[: match.start()].strip()
+            return {"next_thought": thought, "next_tool_name": match[1], "next_tool_args": match[2]}
+    return {}
+
+
+def _labelled(text: str) -> dict[str, str]:
+    """Split a text at lines that begin with the name of a field; the first of each name counts."""
+    text = text[:MOST_ANSWER_CHARS]
+    labels = [match for match in _LABEL.finditer(text) if any(sign in match.group() for sign in "#*[]:")]
+    ends = [*(match.start() for match in labels), len(text)][1:]
+    found: dict[str, str] = {}
+    for match, end in zip(labels, ends, strict=True):
+        found.setdefault(_folded(match["name"]), text[match.end() : end].strip())
+    return found
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    """Return the first JSON object of a text, repaired if need be; empty if there is none."""
+    start = text.find("{")
+    if start < 0 or text.count("{") > MOST_BRACES:
+        return {}
+    value = read_arguments(text[start:])
+    return {} if UNNAMED in value else value
+
+
+def _clear_answer(values: Mapping[str, Any]) -> str:
+    """Return the answer among some values, under one of its names or none, if it clearly is one."""
+    return clean_answer(str(_fields_in(values).get("answer") or values.get(UNNAMED) or ""), only_clear=True)
+
+
+def _is_clearly_answer(text: str) -> bool:
+    from legal_rag.citations.enricher import is_abstention
+
+    return bool(_MARKER.search(text)) or (len(text) < 300 and is_abstention(text))
+
+
+def _parameter(name: str, free: list[str]) -> str | None:
+    if name == UNNAMED:
+        return free[0] if free else None
+    key = _key(name)
+    for one in free:
+        if key == _key(one):
+            return one
+    for one in free:
+        if key in PARAMETER_SYNONYMS.get(one, "").split():
+            return one
+    return next(iter(difflib.get_close_matches(key[:100], free, n=1, cutoff=CLOSE)), None)
+
+
+def _parsed(text: str) -> Any:
+    """Return the value that a text writes down, or None if it is only a text."""
+    for read in (json.loads, _python_arguments, _repaired):
+        try:
+            value = read(text)
+        # Not of that form; or brackets within brackets, deeper than these parsers go.
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        if value is not None:
+            return value
+    return None
+
+
+def _python_arguments(text: str) -> Any:
+    """Parse a Python literal, or `query="bail", k=3` with or without the call around it."""
+    inside = text[text.index("(") :] if re.match(r"\w+\s*\(.*\)$", text, re.DOTALL) else f"({text})"
+    call = ast.parse(f"f{inside}", mode="eval").body
+    if not isinstance(call, ast.Call) or not (call.keywords or call.args):
+        return None
+    named = {one.arg or UNNAMED: ast.literal_eval(one.value) for one in call.keywords}
+    if not call.args:
+        return named
+    first = ast.literal_eval(call.args[0])
+    return {UNNAMED: first} | named if named or not isinstance(first, dict | list) else first
+
+
+def _repaired(text: str) -> Any:
+    import json_repair
+
+    if "{" not in text or text.count("{") + text.count("[") > MOST_BRACKETS:
+        return None
+    value = json_repair.loads(text[text.index("{") :])
+    return value if isinstance(value, dict) and value else None
+
+
+def _joined(value: Any) -> str:
+    """Return a value as a text: a list's items one after the other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.match(text)
+    return fenced.group(1).strip() if fenced else text
+
+
+def _folded(name: str) -> str:
+    """Return a name in small letters without accents, one underscore between words."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+
+
+def _key(name: str) -> str:
+    """Fold a name, and drop the namespaces that models put before it."""
+    return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", _folded(name))

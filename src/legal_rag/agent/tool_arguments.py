@@ -1,0 +1,374 @@
+"""Validate tool arguments and resolve the document ids a model means."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from legal_rag.citations.markers import Reference, take_out_markers
+from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
+from legal_rag.corpus.documents import Document, document_of, holds, nearest_id
+from legal_rag.corpus.folding import DASHES, fold_text
+from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import Library, StoredChunk
+from legal_rag.retriever.retriever import Corpus
+
+Titles = Callable[[], Mapping[str, str]]  # titles of the documents that a run has seen, by id
+
+SHOWN_CHARS = 100  # of what was not understood; a model may send a page
+MOST_SENT = 2000  # characters read of what is sent in place of a name or number
+MOST_IDS = 1_000_000  # documents named in one call
+MOST_WORDS = 40  # among which an id is looked for
+SHORTEST_WORD = 6  # characters of an id that is recognised among other words
+MOST_PLACES = 300  # chunks of the documents that share a number; more are a subject, not a name
+MOST_SHOWN = 5  # ids of documents that share a number
+NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write that they give no value
+ID_KEYS = ("doc_id", "id")  # of the rows that the deep reading functions return
+LIST_SIGNS = (";", "\n", ",")
+AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # signs that models put around an id
+PLAIN_DASHES = str.maketrans(dict.fromkeys(DASHES, "-"))
+_DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
+EXAMPLES = {
+    "date_from": _DAYS,
+    "date_to": _DAYS,
+    "article": "« L. 1152-1 du code du travail »",
+    "entites": "« partie=Société Lever »",
+}
+# "40 000" is one number; so is "40000.0".
+_FIGURES = re.compile(r"-?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+)")
+_WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
+
+
+class NamedChunk(NamedTuple):
+    """What an id names exactly."""
+
+    doc_id: str
+    chunk_index: int  # 0 where the id is a document's
+
+
+def find_document(identifier: str, dataset: Any) -> Document:
+    """Return the document that a chunk id or a document id names exactly.
+
+    Args:
+        identifier: Where it could be both, it is a chunk's.
+        dataset: Whatever holds documents: see `legal_rag.corpus.documents.document_of`.
+
+    Raises:
+        LookupError: If there is none; the French sentence gives the nearest valid form.
+    """
+    return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
+
+
+def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
+    """Return the chunk that an id names (of a document, its first), with its neighbours on either side, in order.
+
+    Raises:
+        LookupError: If there is none, with a French sentence.
+    """
+    doc_id, index = _named_chunk(identifier, corpus)
+    index = min(index, 2**31)  # SQLite's own numbers end somewhere; no decision has as many chunks
+    around = min(max(context_chunks, 0), 2**31)
+    chunks = corpus.chunks_of(doc_id, max(index - around, 0), index + around)
+    if not any(chunk.chunk_index == index for chunk in chunks):
+        last = chunk_id(doc_id, len(corpus.chunks_of(doc_id)) - 1)
+        raise LookupError(
+            f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} »."
+        )
+    # In an index of the old form every chunk stands for the whole document: it is shown once.
+    return list({(chunk.char_start, chunk.char_end): chunk for chunk in chunks}.values())
+
+
+def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
+    """Resolve what a model sends to a document id or chunk id; where none is certain, return what it sent.
+
+    Understood are ids in other dashes, cases or quotes, citation markers, a sentence that holds one id, the title of a
+    document that was seen, and a decision's number.
+
+    Raises:
+        LookupError: If several documents have the number; the French sentence gives their ids.
+    """
+    text = text_of(sent)
+    if not text or _exact(text, corpus):
+        return text
+    short = text[:MOST_SENT]
+    bare = short.strip(AROUND)
+    plain = bare.translate(PLAIN_DASHES)
+    exact = (one for one in (bare, plain, plain.upper()) if _exact(one, corpus))
+    return (
+        next(exact, None)
+        or _in_marker(short, corpus)
+        or _among_words(short, corpus)
+        or _titled(short, titles)
+        or _numbered(short, corpus)
+        or text.strip(AROUND)
+        or text
+    )
+
+
+def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:
+    """Resolve what a program sends to a document id: any form of `resolve_id`, or a row that a function returned.
+
+    Raises:
+        LookupError: If no document is meant; the French sentence gives the nearest id.
+    """
+    sent = _unwrapped(sent)
+    if isinstance(sent, str) and holds(corpus, sent):  # a program's ids are documents': "2001-25" is no chunk of "2001"
+        return sent
+    return _named_chunk(resolve_id(sent, corpus, titles), corpus).doc_id
+
+
+def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown: bool = False) -> list[str]:
+    """Resolve a list of documents to ids, each once; exact ids are looked up together.
+
+    Args:
+        sent: A list, a dictionary by id, several in one text, or one alone.
+        library: Whose documents they are.
+        titles: Of the documents seen.
+        keep_unknown: Leave what means no document as it is.
+
+    Raises:
+        LookupError: If one of them means no document, and is not kept.
+        ValueError: If there are too many.
+    """
+    if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
+        return [sent]
+    names = [_unwrapped(one) for one in items_of(sent)]
+    exact = library.contents().known([one for one in names if isinstance(one, str) and _is_encodable(one)])
+    found: dict[str, None] = {}
+    for one in names:
+        try:
+            found[one if isinstance(one, str) and one in exact else document_id(one, library, titles)] = None
+        except LookupError:
+            if not keep_unknown:
+                raise
+            found[text_of(one)] = None
+    return list(found)
+
+
+def items_of(sent: object) -> list[Any]:
+    """Return the items of a list, of a dictionary's keys, or of several in one text; anything else is one item.
+
+    Raises:
+        ValueError: If there are more than `MOST_IDS`.
+    """
+    if isinstance(sent, str):
+        return _items_in(sent.strip())
+    if isinstance(sent, Mapping):
+        return [sent] if any(key in sent for key in ID_KEYS) else list(sent)
+    if _is_row(sent) or not isinstance(sent, Iterable):
+        return [sent]
+    items = list(sent)
+    if len(items) > MOST_IDS:
+        raise ValueError(f"{len(items)} documents en une fois, {MOST_IDS} au plus")
+    return items
+
+
+def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
+    """Read a number, cut to `most`; nothing at all is the default.
+
+    Raises:
+        ValueError: If it is not a number, or below `least`.
+    """
+    value = only_one(value)
+    if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
+        return default
+    number = _number(value)
+    if number is None or number < least:
+        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {shown(str(value)[:20])} »")
+    return min(number, most)
+
+
+def question_of(query: object) -> str:
+    """Read a question.
+
+    Raises:
+        ValueError: If it is empty, or not a text.
+    """
+    text = text_of(query, " ")
+    if not text or not isinstance(only_one(query), str | list | tuple):
+        raise ValueError("la question est vide")
+    return text
+
+
+def filters_of(asked: Mapping[str, str]) -> Filters:
+    """Read filters one by one, so that the one which is not understood can be named.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    read: dict[str, Any] = {}
+    for name, value in asked.items():
+        one = {"entity": parts_of(value, ";")} if name == "entites" else {name: value}
+        try:
+            Filters(**one)
+        except ValueError as error:
+            expected = f" (attendu par exemple : {EXAMPLES[name]})" if name in EXAMPLES else ""
+            raise ValueError(f"{name} n'est pas compris : « {shown(value[:SHOWN_CHARS])} »{expected}") from error
+        read |= one
+    return Filters(**read)
+
+
+def text_of(value: object, sign: str = " ; ") -> str:
+    """Read a text: of several in a list, all, with a sign between them; nothing where a model says that it has none."""
+    value = only_one(value)
+    if isinstance(value, list | tuple):
+        return sign.join(filter(None, (text_of(one, sign) for one in value[:50])))
+    # Half surrogate pairs, which no tokenizer and no store takes, are left out.
+    text = str(value).encode(errors="ignore").decode().strip() if value else ""
+    return "" if text.casefold() in NOTHING else text
+
+
+def parts_of(text: str, sign: str) -> list[str]:
+    """Split a list that was written as one text."""
+    return [part for one in text.split(sign) if (part := one.strip())]
+
+
+def only_one(value: object) -> object:
+    """Unwrap a value from lists and objects that hold no other."""
+    for _ in range(3):  # as deep as any model wraps it
+        if isinstance(value, list | tuple | dict) and len(value) == 1:
+            (value,) = value.values() if isinstance(value, dict) else value
+    return value
+
+
+def shown(text: str) -> str:
+    """Return a text as it can be shown in a sentence."""
+    return "".join(letter for letter in text if letter.isprintable())
+
+
+def _exact(identifier: str, source: Any) -> NamedChunk | None:
+    """Return what a chunk id or document id names exactly, or None; where it could be both, it is a chunk's."""
+    identifier = identifier.strip()
+    try:
+        named = NamedChunk(*parse_chunk_id(identifier))
+    except ValueError:
+        named = None
+    if named and holds(source, named.doc_id):
+        return named
+    return NamedChunk(identifier, 0) if holds(source, identifier) else None
+
+
+def _named_chunk(identifier: str, source: Any) -> NamedChunk:
+    if named := _exact(identifier, source):
+        return named
+    identifier = identifier.strip()
+    try:
+        doc_id, _ = parse_chunk_id(identifier)
+        expected = ""
+    except ValueError:
+        doc_id = identifier
+        expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
+    nearest = nearest_id(source, doc_id[:SHOWN_CHARS])
+    hint = f" Identifiant le plus proche : « {chunk_id(nearest, 0)} »." if nearest else ""
+    raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
+
+
+def _in_marker(text: str, corpus: Corpus) -> str | None:
+    """Return the chunk that a citation marker points to, or its document where it gives no place."""
+
+    def doc_id_of(name: str) -> str | None:
+        named = _exact(name.strip(AROUND), corpus)
+        return named.doc_id if named else None
+
+    marked = take_out_markers(text if "[" in text else f"[Source: {text}]", doc_id_of)
+    found = [one for marker in marked.markers for one in marker.references]
+    return _chunk_at(found[0], corpus) if len({one.doc_id for one in found}) == 1 else None
+
+
+def _chunk_at(reference: Reference, corpus: Corpus) -> str:
+    """Return the id of the chunk that holds a marker's place, or its document's where there is none."""
+    if reference.place is None:
+        return reference.doc_id
+    start, _ = reference.place
+    chunks = (one.chunk_index for one in corpus.chunks_of(reference.doc_id) if one.char_end > start)
+    index = next(chunks, None)
+    return reference.doc_id if index is None else chunk_id(reference.doc_id, index)
+
+
+def _among_words(text: str, corpus: Corpus) -> str | None:
+    """Return the only id among the words of a text: 'la décision JURITEXT000007022836-0'."""
+    words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MOST_WORDS])
+    found = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _titled(text: str, titles: Titles) -> str | None:
+    wanted = fold_text(text.strip(AROUND))
+    found = [doc_id for doc_id, title in titles().items() if wanted and fold_text(title.strip(AROUND)) == wanted]
+    return found[0] if len(found) == 1 else None
+
+
+def _numbered(text: str, corpus: Corpus) -> str | None:
+    """Return the document whose own decision number, or article, is in a text."""
+    without_index = text.strip(AROUND).rpartition("-")[0] if text.rstrip(AROUND).endswith("-0") else text
+    found = _documents_numbered(without_index, corpus)
+    if len(found) > 1:
+        ids = ", ".join(f"« {one} »" for one in found[:MOST_SHOWN])
+        more = "" if len(found) <= MOST_SHOWN else ", etc."
+        raise LookupError(f"Plusieurs documents répondent à « {shown(text[:SHOWN_CHARS])} » : {ids}{more}.")
+    return found[0] if found else None
+
+
+def _documents_numbered(text: str, corpus: Corpus) -> list[str]:
+    places = corpus.positions_named(text).exact
+    if places is None:
+        try:
+            places = corpus.positions(Filters(number=text))
+        except ValueError:  # a corpus that is not indexed by numbers
+            return []
+    if sum(map(len, places)) > MOST_PLACES:
+        return []
+    wanted = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
+    return list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(wanted)))
+
+
+def _unwrapped(sent: Any) -> object:
+    """Take the id out of a row that a function returned: metadata, a passage, (id, score, summary)."""
+    if isinstance(sent, Mapping):
+        return next((sent[key] for key in ID_KEYS if key in sent), sent)
+    return sent[0] if _is_row(sent) else sent
+
+
+def _is_row(sent: Any) -> bool:
+    """Tell whether a value is a row such as (id, score, summary), not a list of ids."""
+    is_list = isinstance(sent, list | tuple) and len(sent) > 1 and isinstance(sent[0], str)
+    return is_list and isinstance(sent[1], int | float)
+
+
+def _items_in(text: str) -> list[str]:
+    if text.startswith("["):
+        try:
+            return [str(one) for one in json.loads(text)]
+        except ValueError:
+            pass  # a list in some other form, or an id in brackets
+    sign = next((sign for sign in LIST_SIGNS if sign in text), None)
+    return parts_of(text, sign) if sign else [text]
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which no store takes
+        return False
+    return True
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, str):
+        return _number_in(value[:MOST_SENT])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return int(value)
+    except (ValueError, OverflowError):  # NaN, or infinite
+        return None
+
+
+def _number_in(text: str) -> int | None:
+    """Return the first number of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
+    if figures := _FIGURES.search(text):
+        return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
+    words = _WORDS.search(text)
+    value = words_value(words.group()) if words else None
+    return None if value is None else int(value)

@@ -1,0 +1,169 @@
+"""What tools return to a model: passages as marked data, within a budget of text."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.chunking import chunk_id as format_chunk_id
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.windows import Window
+from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.terms import class_named
+from legal_rag.library.library import StoredChunk
+from legal_rag.retriever.retriever import SearchHit
+
+EXCERPT_CHARS = 600  # of each hit in a list of results
+TITLE_CHARS = 250  # shown of a title in a list of results
+MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
+# What would end or imitate a block, with up to ten signs in between.
+_BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+MOST_THOUGHT_CHARS = 3000  # kept of a thought
+MOST_ARGUMENT_CHARS = 1000
+LINE_CHARS = 160  # of an observation that had to be shortened
+# What a model, or the template of its chat, could take for structure: DSPy's field marks and chat templates' own.
+_STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
+_LOOK_ALIKES = {"[": "⟦", "<": "‹"}
+
+
+@dataclass(frozen=True)
+class ToolTurn:
+    """One step: thought, tool call, observation."""
+
+    thought: str
+    tool: str
+    arguments: dict[str, Any]
+    observation: str
+    is_short: bool = False
+
+    def shortened(self) -> "ToolTurn":
+        """Return the step with its observation cut to a line."""
+        line = " ".join(self.observation.split())[:LINE_CHARS]
+        return replace(self, observation=f"{line} […] (observation abrégée)", is_short=True)
+
+
+class Trajectory:
+    """The steps of one run, oldest first."""
+
+    def __init__(self) -> None:
+        self.turns: list[ToolTurn] = []
+
+    def add(self, thought: str, tool: str, arguments: dict[str, Any], observation: str) -> None:
+        """Append a step."""
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        shown = arguments if len(text) <= MOST_ARGUMENT_CHARS else {"…": text[:MOST_ARGUMENT_CHARS]}
+        self.turns.append(ToolTurn(thought[:MOST_THOUGHT_CHARS], tool, shown, observation))
+
+    def shorten(self) -> bool:
+        """Shorten the older half of the whole observations; return whether there was one."""
+        whole = [index for index, turn in enumerate(self.turns) if not turn.is_short]
+        for index in whole[: (len(whole) + 1) // 2]:
+            self.turns[index] = self.turns[index].shortened()
+        return bool(whole)
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return the steps under the names that `dspy.ReAct` gives them."""
+        fields: dict[str, Any] = {}
+        for index, turn in enumerate(self.turns):
+            fields[f"thought_{index}"] = turn.thought
+            fields[f"tool_name_{index}"] = turn.tool
+            fields[f"tool_args_{index}"] = turn.arguments
+            fields[f"observation_{index}"] = turn.observation
+        return fields
+
+    def __str__(self) -> str:
+        lines = []
+        for name, value in self.as_fields().items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+            lines.append(f"[[ ## {name} ## ]]\n{without_marks(text)}")
+        return "\n\n".join(lines)
+
+
+def without_marks(text: str) -> str:
+    """Neutralise what a model could take for the prompt's structure; the length stays the same.
+
+    Half surrogate pairs, which no request may hold, are replaced.
+    """
+    return _STRUCTURE.sub(lambda match: _LOOK_ALIKES[match.group()], storable(text))
+
+
+def as_data(text: str) -> str:
+    """Neutralise the marks in a text that would end a block or divide a prompt; its length stays the same."""
+    return without_marks(_BLOCK_MARK.sub("‹", text))
+
+
+def block(text: str) -> str:
+    """Mark a text from the corpus as data, for a model."""
+    return f"<extrait>\n{as_data(text)}\n</extrait>"
+
+
+def hit_text(hit: SearchHit) -> str:
+    """Write one line of a list of results, with its marker and an excerpt."""
+    marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
+    date = f" ({hit.decision_date})" if hit.decision_date else ""
+    title = _shortened(hit.title, TITLE_CHARS)
+    excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut(hit.text, EXCERPT_CHARS)
+    return f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}\n{marker}\n« {excerpt} »"
+
+
+def chunk_text(chunk: StoredChunk) -> str:
+    """Write a passage with its id and its marker."""
+    marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
+    return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
+
+
+def document_text(document: Document, score: float | None = None) -> str:
+    """Write a whole decision: identifier, title, date, score, then its text as it is."""
+    return f"{_head(document, document.title, score)}\n\n{document.content}"
+
+
+def window_text(document: Document, window: Window) -> str:
+    """Write a window of a decision: its place, then its pieces, each after its offsets."""
+    pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
+    text = "\n".join([_head(document, _shortened(document.title, TITLE_CHARS)), *pieces])
+    whole = len(document.content)
+    where = f"Caractères {window.start} à {window.end} sur {whole}"
+    rest = f" ; la suite : start={window.end}" if window.end < whole else " ; fin de la décision"
+    return f"{where}{rest}.\n{block(text)}"
+
+
+def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
+    """Write the entities of a decision, each with its marker; of some classes only, if given."""
+    wanted = {class_named(name) for name in classes}
+    kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
+    if not kept:
+        known = ", ".join(sorted({one["extraction_class"] for one in entities})) or "aucune"
+        return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
+    lines = [_entity_line(document.id, one) for one in kept[:MOST_ENTITIES]]
+    rest = len(kept) - len(lines)
+    more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
+    return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
+
+
+def _entity_line(doc_id: str, one: Entity) -> str:
+    attributes = ", ".join(f"{name} : {value}" for name, value in one["attributes"].items())[:ENTITY_CHARS]
+    marker = format_marker(doc_id, one["char_start"], one["char_end"])
+    shown = _shortened(one["extraction_text"], ENTITY_CHARS)
+    return f"- {one['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
+
+
+def _head(document: Document, title: str, score: float | None = None) -> str:
+    lines = [
+        f"Décision : {document.id}",
+        f"Titre : {title}" if title else "",
+        f"Date : {document.decision_date}" if document.decision_date else "",
+        f"Score : {score:.2f}" if score is not None else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else _cut(line, most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text[:most].rsplit(" ", 1)[0] + " […]"

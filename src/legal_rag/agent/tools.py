@@ -1,0 +1,190 @@
+"""The agent's tools over an index: search, read, look up entities."""
+
+from collections.abc import Callable, Iterable
+
+from legal_rag.agent.failures import search_errors
+from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.tool_arguments import (
+    filters_of,
+    find_chunks,
+    find_document,
+    parts_of,
+    question_of,
+    resolve_id,
+    text_of,
+    whole_number,
+)
+from legal_rag.agent.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
+from legal_rag.corpus.chunking import chunk_id as format_chunk_id
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.windows import READ_CHARS, window_at
+from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.retriever.retriever import Corpus, Retriever, SearchHit
+
+MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
+TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
+
+
+def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
+    """Close the tools over one corpus, for an agent; their French docstrings are its instructions.
+
+    Args:
+        corpus: Where decisions are looked up.
+        retriever: What searches them.
+        log: Of the run.
+    """
+    log = log if log is not None else RunLog()
+    return [
+        _search_tool(retriever, log),
+        _document_tool(corpus, log),
+        _chunk_tool(corpus, log),
+        _entity_tool(corpus, log),
+    ]
+
+
+def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
+    def search_legal_docs(
+        query: str,
+        k: int = 5,
+        juridiction: str = "",
+        formation: str = "",
+        solution: str = "",
+        date_from: str = "",
+        date_to: str = "",
+        number: str = "",
+        article: str = "",
+        entites: str = "",
+    ) -> str:
+        """Cherche dans le corpus les passages les plus proches d'une question en français.
+
+        Donne au plus k passages (1 à 50), du plus proche au moins proche : identifiant du passage, score, titre, date,
+        position dans la décision, extrait. Reformulez la question avec les mots du droit si rien ne convient.
+        Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
+        (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
+        article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
+        « partie=Société Lever ; date=12 mai 1993 ; montant=1 000 francs »).
+        """
+        filters = {
+            "juridiction": juridiction,
+            "formation": formation,
+            "solution": solution,
+            "date_from": date_from,
+            "date_to": date_to,
+            "number": number,
+            "article": article,
+            "entites": entites,
+        }
+        asked = {name: text for name, value in filters.items() if (text := text_of(value))}
+        with log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
+            try:
+                hits = _search(retriever, query, k, asked)
+            except ValueError as error:
+                return f"{error}."
+            ids += [hit.chunk_id for hit in hits]
+        for hit in hits:
+            log.saw(hit)
+        nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
+        return _blocks(map(hit_text, hits)) or nothing
+
+    return search_legal_docs
+
+
+def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
+    """Search for what a model asks.
+
+    Raises:
+        ValueError: With a French sentence, if there can be no search.
+    """
+    try:
+        text, filters = question_of(query), filters_of(asked)
+        wanted = whole_number("k", k, 1, MOST_HITS, 5)
+    except ValueError as error:
+        raise ValueError(f"Recherche impossible : {error}") from error
+    try:
+        retriever.encoder.check_query(text)
+    except ValueError as error:  # the encoder's own words are not for the agent
+        raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
+    with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
+        return retriever.search(text, wanted, filters=filters)
+
+
+def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_legal_doc(chunk_id: str, start: int = 0) -> str:
+        """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.
+
+        chunk_id est l'identifiant d'un passage ou d'une décision, par exemple JURITEXT000007022836-0. La réponse dit où
+        se trouve la partie lue et quel start donne la suite. Chaque morceau suit sa position : « [chars 800-1420] » se
+        cite [Source: JURITEXT000007022836, chars 800-1420].
+        """
+        asked = {"start": start} if start else {}
+        with log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
+            try:
+                document = find_document(resolve_id(chunk_id, corpus, log.titles), corpus)
+                first = whole_number("start", start, 0, len(document.content), 0)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            except ValueError as error:
+                return f"Lecture impossible : {error}."
+            if first >= len(document.content):
+                return f"Rien à lire : la décision {document.id} a {len(document.content)} caractères."
+            ids.append(document.id)
+        log.read(document)
+        return window_text(document, window_at(document.content, first))
+
+    return lookup_legal_doc
+
+
+def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_chunk(chunk_id: str, context_chunks: int = 1) -> str:
+        """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
+
+        chunk_id est l'identifiant d'un passage ; context_chunks, le nombre de voisins de chaque côté (0 à 5).
+        """
+        with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
+            try:
+                around = whole_number("context_chunks", context_chunks, 0, MOST_NEIGHBOURS, 1)
+                chunks = find_chunks(resolve_id(chunk_id, corpus, log.titles), around, corpus)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            except ValueError as error:
+                return f"Lecture impossible : {error}."
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
+        document = corpus.document(chunks[0].doc_id)
+        log.read(document)
+        if len(chunks[0].text) > READ_CHARS:  # in an index of the old form, a passage is the whole document
+            return window_text(document, window_at(document.content))
+        return _blocks(map(chunk_text, chunks))
+
+    return lookup_chunk
+
+
+def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+    def lookup_entities(doc_id_or_chunk_id: str, classes: str = "") -> str:
+        """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
+
+        Parties, avocats, juridiction, dates, numéros, montants, délais, articles cités, solution, etc.
+        doc_id_or_chunk_id est l'identifiant d'une décision ou d'un passage ; classes, facultatif, n'en garde que
+        certaines, séparées par des virgules : « partie, montant ».
+        """
+        with log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
+            try:
+                document = find_document(resolve_id(doc_id_or_chunk_id, corpus, log.titles), corpus)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            ids.append(document.id)
+        log.read(document)
+        wanted = parts_of(text_of(classes, ","), ",")
+        return entities_text(document, entities_of(document, corpus), wanted)
+
+    return lookup_entities
+
+
+def _blocks(texts: Iterable[str]) -> str:
+    return "\n".join(map(block, texts))
+
+
+def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
+    """Return the entities extracted from a document, else those that the rules find now."""
+    stored = corpus.entities_of(document.id)
+    return find_entities(document.content) if stored is None else stored

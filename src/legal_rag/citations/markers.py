@@ -1,0 +1,221 @@
+"""Source markers in an answer: every spelling, parsed, written and removed."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from legal_rag.citations.sources import SourceTexts
+from legal_rag.corpus.chunking import parse_chunk_id
+from legal_rag.corpus.folding import fold_text
+
+Span = tuple[int, int]  # characters: start, end
+
+_WORD = r"(?:chars?|characters?|car|caract[èe]res?|offsets?|positions?|pos)"
+_PLACE = (
+    rf"(?:{_WORD}\b\.?\s*[=:]?\s*)?\[?(?P<start>\d{{1,12}})\s*(?:[-–—−‐‑﹣~→:]|à|a|to|\.\.)\s*(?P<end>\d{{1,12}})\]?"
+)
+# What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
+PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
+HEAD = re.compile(r"^\s*\**\s*Sources?\b(?P<unverified>\s+non\s+v[ée]rifi[ée]e?s?)?\s*[:=]?\s*", re.IGNORECASE)
+NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
+# Other brackets that models put around markers; the marker within has none of its own.
+OTHER_BRACKETS = re.compile(
+    rf"(?P<round>\()\s*(?=Sources?\s*:)(?P<inner>[^()\[\]\n]{{1,200}}?{_WORD}[.\s:=]{{0,4}}\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*)\)"
+    r"|【(?=\s*Sources?\b)(?P<wide>[^【】\[\]\n]{1,300})】",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
+BRACKET_OR_TEXT = re.compile(r"[\[\]]|[^\[\]]+")
+HEAD_CHARS = 60  # at either end of a bracket, enough to tell whether it is a marker
+MOST_PLACES = 20  # in one reference
+_BLANK_RUN = re.compile(r"\s+")
+MOST_PIECES = 40  # in one marker: an id may hold brackets, but not so many
+LONGEST_MARKER = 2000  # characters that are read; what is longer points nowhere
+BLANKS = " \u00a0\u202f"
+
+
+class Reference(NamedTuple):
+    """What a marker points to: a document, and a place in it where one is given; neither is checked."""
+
+    doc_id: str
+    place: Span | None
+
+
+class Marker(NamedTuple):
+    """A marker taken out of a text."""
+
+    offset: int  # of the text without markers: where it stood
+    references: list[Reference]
+
+
+class MarkedText(NamedTuple):
+    """A text without its markers, and the markers."""
+
+    plain: str
+    markers: list[Marker]  # in order
+    removed: list[str]  # markers of nothing known, as they were written
+    removed_at: list[int]  # where they stood
+
+
+def format_marker(doc_id: str, char_start: int, char_end: int, *, verified: bool = True) -> str:
+    """Write the marker of a passage; of one that does not bear out its sentence, when `verified` is false."""
+    head = "Source" if verified else "Source non vérifiée"
+    place = f", chars {char_start}-{char_end}" if verified or char_end > char_start else ""
+    return f"[{head}: {doc_id}{place}]"
+
+
+def take_out_markers(text: str, resolve: Callable[[str], str | None]) -> MarkedText:
+    """Take the markers out of an answer.
+
+    Args:
+        text: The answer.
+        resolve: Returns the id of the document that a name stands for, or None.
+    """
+    reader = _Reader(resolve)
+    for match in BRACKET_OR_TEXT.finditer(OTHER_BRACKETS.sub(_in_square_brackets, text)):
+        reader.take(match.group())
+    return reader.marked_text()
+
+
+class _Reader:
+    """Reads pieces of text and brackets; a bracket is judged when it closes, the inner ones before the outer."""
+
+    def __init__(self, resolve: Callable[[str], str | None]) -> None:
+        self._resolve = resolve
+        self._pieces: list[str | list[Reference] | None] = []  # None: a marker was removed here
+        self._opened: list[int] = []  # brackets not closed yet, as numbers of pieces
+        self._removed: list[str] = []
+
+    def take(self, piece: str) -> None:
+        self._pieces.append(piece)
+        if piece == "[":
+            self._opened.append(len(self._pieces) - 1)
+        elif piece == "]" and self._opened:
+            self._close(self._opened.pop())
+
+    def _close(self, first: int) -> None:
+        inside = self._pieces[first + 1 : -1] if len(self._pieces) - first <= MOST_PIECES else None
+        if inside is None or any(isinstance(one, list) for one in inside):
+            return
+        written = _BLANK_RUN.sub(" ", "".join(one for one in inside if isinstance(one, str)))
+        if not _is_marker(written):
+            return
+        # What removing others left together is no marker of anybody's.
+        unreadable = None in inside or len(written) > LONGEST_MARKER
+        references, unknown = ([], []) if unreadable else _references(written, self._resolve)
+        if not references and not HEAD.match(written):
+            return
+        del self._pieces[first:]
+        if references:
+            self._pieces.append(references)
+            self._removed += [f"[Source: {one}]" for one in unknown]
+            return
+        self._removed.append(f"[{written}]")
+        if self._pieces and isinstance(last := self._pieces[-1], str) and last not in "[]":
+            self._pieces[-1] = last.rstrip(BLANKS)
+        self._pieces.append(None)
+
+    def marked_text(self) -> MarkedText:
+        plain, markers, removed_at, length = [], [], [], 0
+        for piece in self._pieces:
+            if isinstance(piece, str):
+                plain.append(piece)
+                length += len(piece)
+            elif piece is None:
+                removed_at.append(length)
+            else:
+                markers.append(Marker(length, piece))
+        return MarkedText("".join(plain), markers, self._removed, removed_at)
+
+
+def _in_square_brackets(match: re.Match[str]) -> str:
+    return f"[{match['inner'] or match['wide']}]"
+
+
+def _is_marker(inside: str) -> bool:
+    """Tell whether what stands in brackets is a marker: it begins so, or ends in a place that is named as one."""
+    return bool(HEAD.match(inside[:HEAD_CHARS]) or NAMED_PLACE.search(inside[-HEAD_CHARS:]))
+
+
+def _references(inside: str, resolve: Callable[[str], str | None]) -> tuple[list[Reference], list[str]]:
+    """Return what a marker points to, and the parts that point nowhere.
+
+    The longest names are tried first, since an id may hold any sign.
+    """
+    head = HEAD.match(inside)
+    body = inside[head.end() :] if head else inside
+    if whole := list(_reference(body, resolve)):
+        return whole, []
+    references: list[Reference] = []
+    unknown: list[str] = []
+    for part in (HEAD.sub("", part, count=1).strip(" ,") for part in _SEPARATOR.split(body)):
+        place = PLACE_AT_END.fullmatch(part)
+        if found := list(_reference(part, resolve)):
+            references += found
+        elif place and references and references[-1].place is None:
+            references[-1] = Reference(references[-1].doc_id, _place(place))
+        elif place and references:
+            references.append(Reference(references[-1].doc_id, _place(place)))
+        elif part:
+            unknown.append(part)
+    return references, unknown
+
+
+def _reference(text: str, resolve: Callable[[str], str | None]) -> Iterator[Reference]:
+    """Yield a document and the places in it that one reference names, or nothing if the document is not known."""
+    rest, places = text.strip(), list[Span]()
+    while rest and len(places) <= MOST_PLACES:
+        if doc_id := resolve(_name(rest)):
+            yield from [Reference(doc_id, place) for place in reversed(places)] or [Reference(doc_id, None)]
+            return
+        found = PLACE_AT_END.search(rest)
+        if found is None:
+            return
+        places.append(_place(found))
+        rest = rest[: found.start()].rstrip(" ,;:(=")
+
+
+def _place(match: re.Match[str]) -> Span:
+    return int(match["start"]), int(match["end"])
+
+
+def _name(text: str) -> str:
+    return " ".join(text.strip(" ,:;").split())
+
+
+_LEAD = re.compile(r"^(?:documents?|décision|arrêt|doc(?:_id)?|id)\s*[:=]?\s+", re.IGNORECASE)
+SHORTEST_TITLE = 10  # characters of a title that may stand for a document
+
+
+class DocumentNames:
+    """What the names that models write stand for: ids, chunk ids, titles of documents that were read."""
+
+    def __init__(self, sources: SourceTexts, read: Sequence[str]) -> None:
+        """Take the documents, and the ids of those whose titles are known as names."""
+        self._sources, self._read = sources, read
+        self._titles: dict[str, str | None] | None = None
+
+    def document(self, name: str) -> str | None:
+        """Return the id of the document that a name stands for, or None."""
+        bare = name.strip(" «»“”\"'*`<>()")
+        for candidate in dict.fromkeys((name, bare)):
+            if candidate and self._sources.get(candidate):
+                return candidate
+        try:
+            doc_id, _ = parse_chunk_id(bare)
+        except ValueError:
+            doc_id = ""
+        if doc_id and self._sources.get(doc_id):
+            return doc_id
+        return self._by_title().get(fold_text(_LEAD.sub("", bare))) if self._by_title() else None
+
+    def _by_title(self) -> Mapping[str, str | None]:
+        """Return the ids of the documents read by their folded titles; None of a title that two of them have."""
+        if self._titles is None:
+            self._titles = {}
+            for source in filter(None, map(self._sources.get, self._read)):
+                self._titles.setdefault(fold_text(source.doc_id), source.doc_id)
+                if len(source.title) >= SHORTEST_TITLE:
+                    title = fold_text(source.title)
+                    self._titles[title] = source.doc_id if title not in self._titles else None
+        return self._titles

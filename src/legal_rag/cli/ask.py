@@ -1,0 +1,298 @@
+"""Commands that answer a question and show saved answers."""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.agent.budget import Budget
+from legal_rag.cli.extract import extract_after_answer
+from legal_rag.cli.options import (
+    EXTRACT_OPTIONS,
+    extract_options,
+    extraction_settings,
+    model_options,
+    open_library,
+    place_options,
+    print_json,
+    trust_option,
+)
+from legal_rag.report.lines import citations_in_french, event_line, french_seconds, in_one_line, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from legal_rag.agent.agent import LegalReActAgent
+    from legal_rag.agent.compared_decisions import Comparison
+    from legal_rag.agent.evidence import EvidenceAgent
+    from legal_rag.agent.prediction import Prediction
+    from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
+
+
+BUDGET = Budget()
+BUDGET_OPTIONS = {  # to the name of the limit
+    "max_steps": "steps",
+    "max_calls": "model_calls",
+    "max_tokens": "tokens",
+    "max_seconds": "seconds",
+    "max_cost": "cost",
+}
+html_option = click.option("--html", metavar="FILE", help="Write the answer and all it rests on as one page.")
+runs_folder_option = click.option("--runs-folder", metavar="DIR", help="Of saved runs; else the index's own.")
+
+
+def budget_options(command: Any) -> Any:
+    """Add the options that limit one run."""
+    for option in (
+        click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
+        click.option("--max-seconds", type=float, default=BUDGET.seconds, show_default=True),
+        click.option(
+            "--max-tokens", type=int, default=BUDGET.tokens, show_default=True, help="Read and written, in all."
+        ),
+        click.option("--max-calls", type=int, default=BUDGET.model_calls, show_default=True, help="Of the model."),
+        click.option(
+            "--max-steps",
+            type=int,
+            default=BUDGET.steps,
+            show_default=True,
+            help="Each a thought with a tool call or a program.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command("ask")
+@place_options
+@click.argument("question")
+@model_options
+@click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
+@html_option
+@click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
+@click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
+@runs_folder_option
+@click.option(
+    "--instructions",
+    metavar="NAME|FILE",
+    help="What the model is told to do. [default: the index's instructions.md, else jurisprudence]",
+)
+@click.option("--no-cache", is_flag=True, help="Ask the model also what it was asked before.")
+@click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
+@budget_options
+@click.option(
+    "--extract/--no-extract",
+    default=None,
+    help="Afterwards, extract entities of the documents cited that have none. [default: --extract with a model's key]",
+)
+@extract_options
+@trust_option
+def ask_command(
+    question: str,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    stream: bool,
+    html: str | None,
+    compare: bool,
+    save: bool,
+    runs_folder: str | None,
+    extract: bool | None,
+    **settings: Any,
+) -> None:
+    """Answer QUESTION in French with checked citations; without a model, by verbatim passages alone.
+
+    A question asked before, with the same model and index, costs no call of the model.
+    """
+    extraction = extraction_settings(settings)
+    agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
+    library = open_library(index_folder, index_name)
+    store = store_to_write(library, runs_folder) if save else None
+    page = page_to_write(html)
+    agent = _agent(library, agent_settings)
+    prediction = _answer(agent, question, stream=stream)
+    comparison = _compared(prediction, library, agent) if compare else None
+    tell(prediction, comparison, as_json=as_json)
+    if page:
+        write_page(prediction, page)
+    if store:
+        click.echo(f"saved as run {store.save(prediction)}", err=True)
+    if extract or (extract is None and extraction.api_key):
+        extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
+
+
+def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
+    """Print an answer: notice, text, citation counts, documents, ungrounded claims."""
+    if as_json:
+        print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
+        return
+    if prediction.notice:
+        click.echo(printable(prediction.notice) + "\n")
+    click.echo(printable(prediction.answer))
+    if counts := citations_in_french(prediction.citation_counts):
+        click.echo(f"\n{counts}.")
+    if prediction.documents:
+        click.echo("\nDécisions consultées :")
+    for document in prediction.documents:
+        date = f" ({document.decision_date})" if document.decision_date else ""
+        click.echo(in_one_line(f"- {document.doc_id} : {document.title}{date}", 1000))
+    if prediction.ungrounded_claims:
+        click.echo("\nAffirmations qu'aucune citation n'appuie :")
+    for claim in prediction.ungrounded_claims:
+        click.echo(in_one_line(f"- {claim}", 1000))
+    if comparison:
+        from legal_rag.agent.compared_decisions import render_comparison
+
+        click.echo("\n" + printable(render_comparison(comparison)))
+
+
+def page_to_write(html: str | None) -> Path | None:
+    """Return the file for the page, checked before the model is asked.
+
+    Raises:
+        ValueError: If it is a folder or a device, or lies in no folder.
+        OSError: If nothing can be written there.
+    """
+    if html is None:
+        return None
+    page = Path(html).expanduser()
+    if page.exists() and not page.is_file():
+        raise ValueError(f"no page can be written to {page}: it is not a file")
+    if not page.parent.is_dir():
+        raise ValueError(f"no folder {page.parent} to write {page.name} into (make it first)")
+    with tempfile.TemporaryFile(dir=page.parent):
+        return page
+
+
+def write_page(prediction: "Prediction", page: Path) -> None:
+    """Write an answer's page atomically."""
+    from legal_rag.corpus.cleaning import storable
+    from legal_rag.files import write_whole
+    from legal_rag.report.page import render_answer
+
+    write_whole(page, storable(render_answer(prediction)))
+    click.echo(f"page written: {page}", err=True)
+
+
+def open_store(library: Any, runs_folder: str | None) -> "SavedAnswers":
+    """Open the folder of runs: the one named, or the index's own."""
+    from legal_rag.report.saved_answers import SavedAnswers
+
+    return SavedAnswers(runs_folder) if runs_folder else SavedAnswers.of(library)
+
+
+def store_to_write(library: Any, runs_folder: str | None) -> "SavedAnswers":
+    """Open the folder of runs and check, before the model is asked, that it is writable."""
+    store = open_store(library, runs_folder)
+    store.check_writable()
+    return store
+
+
+def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the checked arguments of `build_agent`."""
+    apart = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
+    limits = {limit: settings[name] for name, limit in BUDGET_OPTIONS.items()}
+    named = settings["instructions"]
+    return {name: value for name, value in settings.items() if name not in apart} | {
+        "budget": Budget(**limits),
+        "cache": not settings["no_cache"],
+        "instructions": None if named is None else instructions_text(named),
+    }
+
+
+def instructions_text(named: str) -> str:
+    """Return the package's instructions of that name, or what stands in the file."""
+    from legal_rag.agent.instructions import default_instructions, instruction_names
+
+    file = Path(named).expanduser()
+    if named in (names := instruction_names()):
+        return default_instructions(named)
+    if not file.is_file():
+        raise ValueError(f"no instructions {named!r} (expected a file, or one of {', '.join(names)})")
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not UTF-8 text: {error}") from error
+    if not text:
+        raise ValueError(f"no instructions in {file}: it is empty")
+    return text
+
+
+def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
+    from legal_rag.agent.agent import build_agent
+    from legal_rag.agent.llm import has_endpoint
+
+    if not has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
+        return build_agent(library, **settings)
+    from legal_rag.deep_read.agent_tool import deep_read_tool
+
+    if settings["cache"]:
+        from legal_rag.agent.llm import use_reply_cache
+
+        use_reply_cache()
+    return build_agent(library, extra_tools=[deep_read_tool], **settings)
+
+
+def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: bool) -> "Prediction":
+    if not stream:
+        return agent(question)
+    with agent.stream(question) as answer:
+        for event in answer:
+            click.echo(event_line(event), err=True)
+        return answer.prediction
+
+
+def _compared(prediction: "Prediction", library: Any, agent: "LegalReActAgent | EvidenceAgent") -> "Comparison":
+    from legal_rag.agent.contradictions import contradictions
+
+    return contradictions(prediction, library, getattr(agent, "lm", None))
+
+
+QUESTION_CHARS = 80  # of a question in the list
+
+
+@click.command("runs")
+@place_options
+@click.argument("run_id", required=False)
+@html_option
+@runs_folder_option
+@click.option("--remove", metavar="RUN_ID", help="Delete this run.")
+def runs_command(
+    run_id: str | None,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    html: str | None,
+    runs_folder: str | None,
+    remove: str | None,
+) -> None:
+    """List the runs that `ask --save` kept, the newest first, or show the run RUN_ID again."""
+    if remove and (run_id or html):
+        raise click.UsageError("--remove goes alone: it names the run itself")
+    if html and not run_id:
+        raise click.UsageError("--html goes with RUN_ID")
+    store = open_store(None if runs_folder else open_library(index_folder, index_name), runs_folder)
+    if remove:
+        store.remove(remove)
+        print_json({"removed": remove}) if as_json else click.echo(f"removed run {remove}")
+    elif run_id:
+        page = page_to_write(html)
+        prediction = store.load(run_id)
+        tell(prediction, as_json=as_json)
+        if page:
+            write_page(prediction, page)
+    elif as_json:
+        print_json([run._asdict() for run in store.list()])
+    else:
+        _print_runs(store.list())
+
+
+def _print_runs(runs: "Sequence[SavedAnswerSummary]") -> None:
+    if not runs:
+        click.echo("no saved runs ('legal-rag ask --save' keeps one)", err=True)
+    for run in runs:
+        click.echo(f"{run.run_id}  {in_one_line(run.question, QUESTION_CHARS)}")
+        counts = citations_in_french(run.citations) or "aucune citation"
+        cost = "" if not run.cost else f", {run.cost:.4f} $"
+        calls = f", {run.model_calls} appel{'s' if run.model_calls > 1 else ''} du modèle" if run.model_calls else ""
+        click.echo(f"   {run.mode}, {run.status}, {counts}, {french_seconds(run.seconds)}{calls}{cost}")

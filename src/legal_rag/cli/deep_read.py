@@ -1,0 +1,181 @@
+"""Commands that read deeply and show traces."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from legal_rag.agent.budget import Budget
+from legal_rag.cli.ask import (
+    BUDGET_OPTIONS,
+    budget_options,
+    html_option,
+    instructions_text,
+    page_to_write,
+    runs_folder_option,
+    store_to_write,
+    tell,
+    write_page,
+)
+from legal_rag.cli.options import model_options, open_library, place_options, print_json, trust_option
+from legal_rag.deep_read.settings import DeepReadSettings, PlanName
+from legal_rag.report.lines import event_line
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.agent.prediction import Event, Prediction
+    from legal_rag.library.library import Library
+
+
+DEFAULTS = DeepReadSettings()
+UNFINISHED = "unfinished"  # folder of the traces of runs that were killed, or came to a limit
+NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
+SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
+MODEL_SETTINGS = ("model", "api_key", "api_base")
+
+
+@click.command("deep-read")
+@place_options
+@click.argument("question")
+@click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Read this document; may be repeated.")
+@model_options
+@click.option("--sub-model", help="The model that reads parts, at the same address; else the same model.")
+@click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan, show_default=True)
+@click.option("--map-documents", type=int, default=DEFAULTS.map_documents, show_default=True, help="Of plan 'map'.")
+@click.option("--workers", type=int, default=DEFAULTS.workers, show_default=True, help="Questions asked at once.")
+@click.option("--accept-no-walls", is_flag=True, help="Run programs where this system cannot contain them.")
+@click.option("--trace", metavar="FILE", help="Keep how it went; an unfinished run in FILE is gone on with.")
+@click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
+@html_option
+@click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
+@runs_folder_option
+@click.option("--instructions", metavar="NAME|FILE", help="What the model is told besides.")
+@click.option("--no-cache", is_flag=True, help="Ask the models also what they were asked before.")
+@click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
+@budget_options
+@trust_option
+def deep_read_command(
+    question: str,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    doc_ids: tuple[str, ...],
+    stream: bool,
+    html: str | None,
+    save: bool,
+    runs_folder: str | None,
+    trace: str | None,
+    **options: Any,
+) -> None:
+    """Answer QUESTION over many decisions, or whole ones, by programs that a model writes and that run in a sandbox.
+
+    A run that was killed is gone on with when it is asked for again.
+    """
+    budget = Budget(**{limit: options[name] for name, limit in BUDGET_OPTIONS.items()})
+    settings = _settings(options)
+    library = open_library(index_folder, index_name)
+    store = store_to_write(library, runs_folder) if save else None
+    page = page_to_write(html)
+    models = _models(options)
+    if models is None:
+        prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
+    else:
+        prediction = _read(library, question, doc_ids, models, budget, settings, trace, options, stream=stream)
+    tell(prediction, as_json=as_json)
+    if page:
+        write_page(prediction, page)
+    if store:
+        click.echo(f"saved as run {store.save(prediction)}", err=True)
+
+
+@click.command("trace")
+@click.argument("file", metavar="FILE")
+@click.option("--html", metavar="FILE", help="Write the whole trace as one page.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
+def trace_command(file: str, html: str | None, as_json: bool) -> None:
+    """Show how a deep read went, turn by turn: what the model thought, its programs, what they printed."""
+    from legal_rag.deep_read.trace import read_trace
+    from legal_rag.deep_read.trace_view import format_trace, render_trace
+    from legal_rag.files import write_whole
+
+    page = page_to_write(html)
+    trace = read_trace(Path(file).expanduser())
+    print_json(trace.to_json()) if as_json else click.echo(format_trace(trace))
+    if page:
+        write_whole(page, render_trace(trace))
+        click.echo(f"page written: {page}", err=True)
+
+
+def _settings(options: dict[str, Any]) -> DeepReadSettings:
+    named = options["instructions"]
+    told = "" if named is None else instructions_text(named)
+    return DeepReadSettings(instructions=told, **{name: options[name] for name in SETTINGS})
+
+
+def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
+    """Describe the root model and the sub-model; None where there is no endpoint."""
+    from legal_rag.agent.llm import build_language_model, has_endpoint
+
+    given = {name: options[name] for name in MODEL_SETTINGS}
+    if not has_endpoint(given["api_key"], given["api_base"], given["model"]):
+        return None
+    cache = not options["no_cache"]
+    if cache:
+        from legal_rag.agent.llm import use_reply_cache
+
+        use_reply_cache()
+    root, sub = (
+        build_language_model(model, given["api_key"], given["api_base"], cache=cache, seed=options["seed"])
+        for model in (given["model"], options["sub_model"] or given["model"])
+    )
+    return root, sub
+
+
+def _read(
+    library: "Library",
+    question: str,
+    doc_ids: tuple[str, ...],
+    models: "tuple[dspy.LM, dspy.LM]",
+    budget: Budget,
+    settings: DeepReadSettings,
+    trace: str | None,
+    options: dict[str, Any],
+    *,
+    stream: bool,
+) -> "Prediction":
+    from legal_rag.deep_read.reading import deep_read
+    from legal_rag.library.library import RUNS
+    from legal_rag.retriever.retriever import Retriever
+
+    return deep_read(
+        question,
+        doc_ids or None,
+        library=library,
+        lm=models[0],
+        sub_lm=models[1],
+        budget=budget,
+        settings=settings,
+        retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
+        trace=Path(trace).expanduser() if trace else None,
+        unfinished=library.path / RUNS / UNFINISHED,
+        on_event=_tell_line if stream else lambda event: None,
+    )
+
+
+def _tell_line(event: "Event") -> None:
+    click.echo(event_line(event), err=True)
+
+
+def _passages(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":
+    """Answer by passages alone, and say why."""
+    from legal_rag.agent.evidence import EvidenceAgent
+    from legal_rag.library.filters import Filters
+    from legal_rag.retriever.retriever import build_retriever
+
+    named = tuple(library.document(doc_id).id for doc_id in doc_ids)
+    retriever = build_retriever(library, trust_remote_code=trust_remote_code)
+    filters = Filters(doc_ids=named) if named else None
+    prediction = EvidenceAgent(retriever, match_words=False, filters=filters)(question)
+    return dataclasses.replace(prediction, notice=NO_MODEL)

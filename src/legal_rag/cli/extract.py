@@ -1,0 +1,126 @@
+"""The command that extracts entities."""
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.cli.options import (
+    EXTRACTION,
+    extract_options,
+    extraction_settings,
+    open_library,
+    place_options,
+    print_json,
+    read_options,
+    source_options,
+)
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.schemas import ExtractionSettings
+    from legal_rag.indexer.entities import ExtractReport
+
+
+DEFAULT_OUTPUT = "entities"  # the folder for what was extracted without a Library
+TOLD = 5  # ids named in a line
+
+
+@click.command("extract")
+@place_options
+@click.option("--source", help="Extract these documents without a Library: a file, a folder, a dataset, or 'sample'.")
+@source_options
+@extract_options
+@click.option(
+    "--workers",
+    "extract_workers",
+    type=int,
+    default=EXTRACTION.max_workers,
+    show_default=True,
+    help="Requests at once.",
+)
+@click.option("--output", help=f"Folder for the files; else the Library's own, or, with --source, ./{DEFAULT_OUTPUT}.")
+@click.option("--view", is_flag=True, help="Open the page of all entities in the browser.")
+def extract_command(
+    source: str | None,
+    output: str | None,
+    view: bool,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Extract grounded entities: parties, dates, amounts, articles… of a Library's documents, or of a source's.
+
+    Without --extract-model, Gemini is asked where there is a key for it, else rules find them. A run that was stopped
+    is taken up by the same command.
+    """
+    settings = extraction_settings(options)
+    if source is not None:
+        report = _of_source(source, output or DEFAULT_OUTPUT, options, settings)
+    else:
+        report = _of_library(open_library(index_folder, index_name), output, options, settings)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        click.echo(f"{report.entities} entities in {report.documents} documents: {Path(report.files[0]).parent}")
+    tell_losses(report)
+    if view:
+        from legal_rag.extraction.outputs import view_entities
+
+        view_entities(Path(report.files[0]).parent)
+    return 1 if report.failed else 0
+
+
+def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_models: bool) -> None:
+    """Extract what a new Library's documents lack; see `legal_rag.indexer.extract_library`."""
+    from legal_rag.indexer.entities import extract_library
+
+    report = extract_library(library, settings, keep_models=keep_models)
+    click.echo(f"{report.entities} entities in {report.documents} documents, by {report.model}", err=True)
+    tell_losses(report)
+
+
+def extract_after_answer(library: Any, doc_ids: list[str], settings: "ExtractionSettings") -> None:
+    """Extract what the documents that an answer cites lack; the answer is out: a failure is told, no more."""
+    from legal_rag.indexer.entities import complete_documents
+
+    try:
+        report = complete_documents(library, doc_ids, settings)
+    except (ValueError, OSError, sqlite3.DatabaseError) as error:
+        click.echo(f"the documents cited were not extracted: {error}", err=True)
+        return
+    if report.extracted:
+        click.echo(f"{report.entities} entities in the {report.documents} documents cited, by {report.model}", err=True)
+    tell_losses(report)
+
+
+def tell_losses(report: "ExtractReport") -> None:
+    """Say which documents were not extracted, or not whole."""
+    if report.bad_records:
+        click.echo(f"{report.bad_records} records left out", err=True)
+    if report.with_gaps:
+        ids = ", ".join(report.with_gaps[:TOLD])
+        click.echo(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)", err=True)
+    for doc_id, why in list(report.failed.items())[:TOLD]:
+        click.echo(f"{doc_id} was not extracted: {why}", err=True)
+    if len(report.failed) > TOLD:
+        click.echo(f"{len(report.failed)} documents in all were not extracted (the same command tries again)", err=True)
+
+
+def _of_source(source: str, output: str, options: dict[str, Any], settings: "ExtractionSettings") -> "ExtractReport":
+    from legal_rag.indexer.config import IndexConfig
+    from legal_rag.indexer.entities import extract_source
+
+    return extract_source(IndexConfig(source=source, **read_options(options)), settings, output)
+
+
+def _of_library(
+    library: Any, output: str | None, options: dict[str, Any], settings: "ExtractionSettings"
+) -> "ExtractReport":
+    from legal_rag.indexer.entities import extract_library
+
+    if options["limit"] is not None or options["ids_file"] is not None:
+        raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
+    # What a model was paid for is not made anew by rules, unless these are asked for.
+    return extract_library(library, settings, output, keep_models=options["extract_model"] is None)

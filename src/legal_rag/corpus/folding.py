@@ -1,0 +1,146 @@
+"""Case, accent and typography folding with a map back to the original offsets."""
+
+import re
+import unicodedata
+from array import array
+from bisect import bisect_right
+from typing import NamedTuple
+
+APOSTROPHES = "’‘ʼ′`´"
+DASHES = "‐‑‒–—―−"
+QUOTATION_MARKS = "«»“”„"
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "fl", "…": "..."}
+
+# All that folding does besides lower case: each match becomes what `_folded` says. A single plain space needs none.
+_BREAK = "<[bB][rR]\\s?/?>"  # a line-break tag is a blank
+_BLANKS = rf"(?:[\s{INVISIBLE}]|{_BREAK})"
+# Letters, figures and signs that fold by themselves, unless an accent follows: most of a text, passed over at once.
+_ORDINARY = r"""[A-Za-z0-9,.;:()'?!/"\-À-ÅÇ-åç-ÿ](?![\u0300-\u036f])"""
+_SPECIAL = re.compile(
+    rf"(?!{_ORDINARY})(?:(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
+    rf"|(?P<blank>[^\S ]{_BLANKS}*| {_BLANKS}+|[{INVISIBLE}]+\s{_BLANKS}*|{_BREAK}{_BLANKS}*)"
+    rf"|(?P<apostrophe>[{APOSTROPHES}])|(?P<dash>[{DASHES}])|(?P<invisible>[{INVISIBLE}]+)"
+    rf"|(?P<letter>[{''.join(LETTERS)}])"
+    r"|(?P<accented>[^\W\d_][\u0300-\u036f]+))"
+)
+_SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
+
+
+class Folded(NamedTuple):
+    """A folded text, and where each of its characters comes from."""
+
+    text: str
+    starts: "array[int]"  # of the original, for each folded character; rising; the last one is the original's length
+
+    def original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original that a span of the folded text stands for, whole characters only.
+
+        Raises:
+            ValueError: If the span is empty or not within the folded text.
+        """
+        if not 0 <= start < end < len(self.starts):
+            raise ValueError(f"not a span of the folded text: {start}-{end} (expected within 0-{len(self.text)})")
+        # "œ" is folded to two letters, which both begin where it does: it ends where the next character begins.
+        return self.starts[start], self.starts[bisect_right(self.starts, self.starts[end - 1])]
+
+
+def fold(text: str) -> Folded:
+    """Fold a text of any length, in linear time."""
+    pieces: list[str] = []
+    starts = array("q")
+    done = 0
+    for match in _SPECIAL.finditer(text):
+        _lower(text, done, match.start(), pieces, starts)
+        folded = _folded(match)
+        pieces.append(folded)
+        starts.extend([match.start()] * len(folded))
+        done = match.end()
+    _lower(text, done, len(text), pieces, starts)
+    starts.append(len(text))
+    return Folded("".join(pieces), starts)
+
+
+def fold_text(text: str) -> str:
+    """Return the text that `fold` gives, without the map back."""
+    return _SPECIAL.sub(_folded, text).casefold()
+
+
+def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
+    """Return the spans of `text` that are `passage` but for what folding evens out, in order; they may overlap.
+
+    Blanks around the passage are left aside. A passage of blanks alone is nowhere.
+
+    Args:
+        passage: What is looked for.
+        text: Where; folded already if it is searched more than once.
+    """
+    folded = text if isinstance(text, Folded) else fold(text)
+    return [folded.original_span(*span) for span in find_exact(fold_text(passage).strip(), folded.text)]
+
+
+def find_exact(passage: str, text: str) -> list[tuple[int, int]]:
+    """Return the spans of `text` that are `passage` letter for letter, in order; they may overlap."""
+    spans: list[tuple[int, int]] = []
+    at = text.find(passage) if passage else -1
+    while at >= 0:
+        spans.append((at, at + len(passage)))
+        at = text.find(passage, at + 1)
+    return spans
+
+
+def _lower(text: str, start: int, end: int, pieces: list[str], starts: "array[int]") -> None:
+    piece = text[start:end]
+    lower = piece.casefold()
+    if len(lower) == len(piece):
+        pieces.append(lower)
+        starts.extend(range(start, end))
+        return
+    for at, letter in enumerate(piece, start):  # a letter with two in lower case, such as "ß"
+        pieces.append(letter.casefold())
+        starts.extend([at] * len(pieces[-1]))
+
+
+def _folded(match: re.Match[str]) -> str:
+    kind = match.lastgroup or ""
+    if kind in _SIGNS:
+        return _SIGNS[kind]
+    if kind == "letter":
+        return LETTERS[match.group()]
+    return unicodedata.normalize("NFC", match.group()).casefold()
+
+
+Span = tuple[int, int]  # characters: start, end
+
+# A number with its groups of three and its decimals: part of it is another number.
+_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
+_LONGEST_NUMBER = 20  # characters
+
+
+def is_whole(text: str, span: Span) -> bool:
+    """Tell whether a span neither begins nor ends within a word or a number."""
+    return widened(text, span) == span and not cuts_number(text, span)
+
+
+def widened(text: str, span: Span) -> Span:
+    """Widen a span to whole words."""
+    start, end = span
+    while _is_within_word(text, start):
+        start -= 1
+    while _is_within_word(text, end):
+        end += 1
+    return start, end
+
+
+def cuts_number(text: str, span: Span) -> bool:
+    """Tell whether a span begins or ends within a number: '5 ans' does in '15 ans', '000 euros' in '1 000 euros'."""
+    return any(
+        match.start() < end < match.end()
+        for end in span
+        for match in _NUMBER.finditer(text, max(0, end - _LONGEST_NUMBER), end + _LONGEST_NUMBER)
+    )
+
+
+def _is_within_word(text: str, at: int) -> bool:
+    """Tell whether what stands before and after a place belongs to one word; a separate accent is part of it."""
+    return 0 < at < len(text) and all(one.isalnum() or unicodedata.combining(one) for one in text[at - 1 : at + 1])

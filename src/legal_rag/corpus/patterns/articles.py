@@ -1,0 +1,189 @@
+"""Articles of codes and statutes, alone or cited in lists and ranges."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, NOT_INSIDE, SPACE, Around, Led
+from legal_rag.corpus.patterns.statutes import CODE_NAME, LegalText
+
+
+class ArticleNumber(NamedTuple):
+    """An article's number, as one text writes it."""
+
+    value: str  # in one form: 'L1152-1'
+    start: int  # characters
+    end: int
+    code: str  # 'code du travail', where it is named; else empty
+
+
+PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
+ARTICLE_NUMBER = (
+    rf"(?:{PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
+)
+# "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
+_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE})"
+_LIST = rf"{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER})*"
+_PARAGRAPH = rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?"
+_OF_CODE = rf"(?:{_PARAGRAPH}{GAP},?{GAP}(?:du|dudit|de{SPACE}ce|au){SPACE}(?P<code>{CODE_NAME}))?"
+_ARTICLES = Led(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
+_BARE_ARTICLE = re.compile(
+    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
+    rf"{BLANK}?\d+))"
+    rf"(?![\w/]|{DASH}\d){_OF_CODE}"
+)
+_OF_NAMED_CODE = Around(
+    rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{CODE_NAME})",
+    ["du code", "du livre", "du  ", "du\u00a0"],
+    30,
+    200,
+)
+# "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
+_AFTER_CODE = Led(
+    rf"(?<!\w)(?P<code>{CODE_NAME}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
+    rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{PREFIX})\d))(?P<list>(?>{_LIST}))"
+    rf"(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
+    ["code", "livre des proc"],
+)
+_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
+
+
+_IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def article_value(number: str) -> str:
+    """Bring an article's number to one form: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
+    plain = re.sub(DASH, "-", number)
+    plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
+    parts = _IN_PARTS.match(plain)
+    assert parts is not None  # noqa: S101 - every part of the pattern is optional
+    prefix = re.sub(r"[^A-Z]", "", (parts["prefix"] or "").upper())
+    return prefix + " ".join(parts["rest"].split()).upper()
+
+
+def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
+    """Find articles by their numbers, those of a list one by one; some more than once, with their code and without."""
+    for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
+        for match in pattern.finditer(text):
+            code = " ".join((match["code"] or "").replace("’", "'").lower().split())
+            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
+                yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+
+
+class ArticleCitation(NamedTuple):
+    """An article, as one text cites it."""
+
+    value: str  # its number in one form: 'L1152-1', '1', 'PREMIER'
+    start: int  # characters: where 'article' begins, or the number, of a list's further ones
+    end: int  # where the name of its text ends, or its number
+    text_start: int  # of the text that it is of; equal to text_end where none is named
+    text_end: int
+
+
+_ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
+# What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
+_PART = (
+    rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}"
+    rf"{_ORDINAL})?)?"
+    rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:"
+    rf"(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
+)
+_OF = (
+    rf"(?:{SPACE}(?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de"
+    rf"{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau"
+    rf"{SPACE})?code))"
+)
+_LIST_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
+_LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
+# Careless typing puts a blank beside the dash: "L 412- 10", "R 414-4 -1".
+_CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
+_NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
+# Of what is no law: agreements, contracts, a company's statutes.
+_OF_NO_LAW = re.compile(
+    rf"{GAP},?{SPACE}(?:du|de{SPACE}la|de{SPACE}l['’]|des|de{SPACE}cette?|dudit|de{SPACE}ladite|de{SPACE}cet){GAP}"
+    rf"(?:même{SPACE}|présente?{SPACE})?"
+    rf"(?:accord|avenant|contrat|convention{SPACE}collective|statuts|bail|police|règlement{SPACE}intérieur|protocole"
+    rf"{SPACE}d['’]accord|cahier)(?!\w)",
+    re.IGNORECASE,
+)
+_PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)
+_CONNECTOR = re.compile(_OF, re.IGNORECASE)
+_NEXT = re.compile(rf"{_LIST_AND}(?={PREFIX}\d|\d)", re.IGNORECASE)
+# "Article 2 :", "Article premier.-": the decision's own, in its operative part.
+_OWN = Around(
+    r"(?:\A|\n)[ \t\u00a0]*ARTICLE[ \u00a0]+(?:\d{1,2}(?:er)?|premier)[ \t\u00a0]*(?:[:.\n–—-]|\Z)", ["article"], 12, 40
+)
+_BARE = Led(
+    rf"(?<![\w/.-])(?:L\.?{BLANK}?O|[LRD])\.{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)+", ["L.", "L O", "LO", "R.", "D."], 0
+)
+# "article 3 de l'ordonnance n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958": the last is a statute's.
+# "l'article L. 1152-1 et 3 mois": so many months.
+_OF_ELSE = re.compile(
+    rf"{SPACE}du{SPACE}\d{{1,2}}(?:er)?{SPACE}[a-zéû]{{3}}|{BLANK}(?:mois|ans?|années?|semaines?|jours?|heures?|fois)\b"
+)
+
+
+def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
+    """Find the articles that a text cites, in its order, each of a list by itself.
+
+    Args:
+        text: The document.
+        texts: What `find_texts` finds in it.
+    """
+    ends = {one.start: one.end for one in texts}
+    own = [match.span() for match in _OWN.finditer(text)]
+    found: list[ArticleCitation] = []
+    for match in _LEAD.finditer(text):
+        if (found and match.start() < found[-1].end) or any(start <= match.start() < end for start, end in own):
+            continue
+        found += _listed(text, match.start(), match.end(), ends)
+    taken = {place for one in found for place in range(one.start, one.end)}
+    for match in _BARE.finditer(text):
+        bare = next(_listed(text, match.start(), match.start(), ends), None)
+        if bare is not None and bare.text_end > bare.text_start and bare.start not in taken:
+            found.append(bare)
+    return sorted(found, key=lambda one: one.start)
+
+
+def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
+    """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
+    while number := _NUMBER.match(text, at):
+        parts = _PARTS.match(text, number.end())
+        behind = parts.end() if parts else number.end()
+        end = number.end()
+        if _goes_on(text, number) or _OF_NO_LAW.match(text, behind) or _OF_ELSE.match(text, end):
+            return
+        text_start, text_end = _text_after(text, (behind, number.end()), ends)
+        end = text_end or number.end()
+        value = article_value(_without_blanks(number.group()))
+        yield ArticleCitation(value, start, end, text_start or end, end)
+        following = _NEXT.match(text, text_end or behind)
+        if following is None:
+            return
+        start = at = following.end()
+
+
+def _goes_on(text: str, number: re.Match[str]) -> bool:
+    """Tell whether careless typing cut a number, as in 'L. 52 12' or 'L. 0. 180': its part would be another article."""
+    rest = _REST if number.group()[0].isalpha() else _GLUED
+    return rest.match(text, number.end()) is not None
+
+
+_SUM = rf"{BLANK}?(?:francs?|euros?|€|F\b)"
+_REST = re.compile(rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{_SUM})|\.{BLANK}?\d|(?<=[LRDO]0)|(?<=\.{BLANK}0)")
+_GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
+
+
+def _without_blanks(number: str) -> str:
+    return re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number)
+
+
+def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> tuple[int, int]:
+    """Return where the text's name stands that follows the first place that any follows; zeros if none does."""
+    for at in tries:
+        connector = _CONNECTOR.match(text, at)
+        if connector and connector.end() in ends:
+            return connector.end(), ends[connector.end()]
+    return 0, 0

@@ -1,0 +1,192 @@
+"""Dates and time limits in French legal text, with their values."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from typing import NamedTuple
+
+from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
+
+
+class LegalDate(NamedTuple):
+    """A day, as one text writes it."""
+
+    value: date
+    start: int  # characters
+    end: int
+
+
+MONTHS = (
+    "janvier", "février", "mars", "avril", "mai", "juin",
+    "juillet", "août", "septembre", "octobre", "novembre", "décembre",
+)  # fmt: skip
+_MONTH_FORMS = {month: number for number, month in enumerate(MONTHS, start=1)} | {
+    "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "sept": 9,
+    "oct": 10, "nov": 11, "déc": 12,
+}  # fmt: skip
+_MONTH = "|".join(sorted(_MONTH_FORMS, key=len, reverse=True))
+_UNITS = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize",
+          "quatorze", "quinze", "seize", "dix sept", "dix huit", "dix neuf")  # fmt: skip
+_TENS = {20: "vingt", 30: "trente", 40: "quarante", 50: "cinquante", 60: "soixante", 80: "quatre vingt"}
+
+
+def _below_hundred(number: int) -> str:
+    """Write a number from 1 to 99 in French words, without hyphens."""
+    if number < 20:
+        return _UNITS[number - 1]
+    base = max(ten for ten in _TENS if ten <= number)
+    rest = number - base
+    if not rest:
+        return _TENS[base]
+    joined = " et " if rest in (1, 11) and base != 80 else " "
+    return f"{_TENS[base]}{joined}{_UNITS[rest - 1]}"
+
+
+_DAYS = {"premier": 1} | {_below_hundred(day): day for day in range(1, 32)}
+_CENTURIES = {"mille neuf cent": 1900, "mil neuf cent": 1900, "deux mille": 2000, "deux mil": 2000}
+_RESTS = {_below_hundred(rest): rest for rest in range(1, 100)}
+_YEARS = _CENTURIES | {
+    f"{century} {rest}": start + number for century, start in _CENTURIES.items() for rest, number in _RESTS.items()
+}
+_BETWEEN = rf"(?:s?{SPACE}|s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Make a pattern for number words, the plural's last s left out."""
+    return "|".join(word.replace(" ", _BETWEEN) for word in sorted(words, key=len, reverse=True))
+
+
+_DAY = rf"\d{{1,2}}|1{BLANK}?er|(?:{_any_of(_DAYS)})s?"
+# Not one alternative for each year: four hundred of them take half a second to compile.
+_YEAR_IN_WORDS = rf"(?:{_any_of(_CENTURIES)})(?:{_BETWEEN}(?:{_any_of(_RESTS)}))?s?"
+_MONTH_STEMS = (
+    "janv", "févr", "fevr", "fév", "mars ", "mars\u00a0", "mars\t", "mars\u202f", "avr", "mai ", "mai\u00a0", "mai\t",
+    "mai\u202f", "juin", "juil", "août", "aout", "sept", "oct", "nov", "déc", "dec",
+)  # fmt: skip
+_DATES: tuple[Scan, ...] = (
+    FiguresLed(rf"{NOT_INSIDE}(?P<y>\d{{4}})-(?P<m>\d\d)-(?P<d>\d\d)(?![\w/-])"),
+    Around(
+        rf"{NOT_INSIDE}(?P<d>\d{{1,2}})(?P<s>[/.-])(?P<m>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?![\w/-])",
+        [f"{sign}{figure}" for sign in "/.-" for figure in "0123456789"],
+        3,
+        12,
+    ),
+    Around(
+        rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+        _MONTH_STEMS,
+        25,
+        90,
+    ),
+    Around(
+        rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
+        rf"(?P<m>{_MONTH})(?!\w)",
+        ["an ", "an\u00a0", "an\t", "an\u202f"],
+        1,
+        160,
+    ),
+)
+
+
+def find_dates(text: str) -> list[LegalDate]:
+    """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in the order of the text.
+
+    Years of two figures are of the years 1930 to 2029. Days that are not in the calendar are left out.
+    """
+    found = []
+    for pattern in _DATES:
+        for match in pattern.finditer(text):
+            if (value := _date(match)) is not None:
+                found.append(LegalDate(value, match.start(), match.end()))
+    found.sort(key=lambda one: (one.start, -one.end))
+    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+
+
+def _date(match: re.Match[str]) -> date | None:
+    day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
+    try:
+        return date(_year(year), _MONTH_FORMS.get(month) or int(month), _day(day))
+    except (ValueError, KeyError):  # the 31st of a shorter month, a number that is no date, a word spelt otherwise
+        return None
+
+
+def _day(text: str) -> int:
+    figures = re.match(r"\d+", text)
+    return int(figures.group()) if figures else _DAYS[_plain_words(text, _DAYS)]
+
+
+def _year(text: str) -> int:
+    if not text.isdecimal():
+        return _YEARS[_plain_words(text, _YEARS)]
+    return int(text) if len(text) == 4 else (1900 if text >= "30" else 2000) + int(text)
+
+
+def _plain_words(text: str, known: dict[str, int]) -> str:
+    """Write number words as the tables do: 'quatre-vingts' as 'quatre vingt', 'trois' as it is."""
+    words = re.sub(rf"{SPACE}|{DASH}", " ", text).split()
+    singular = [word[:-1] if word in ("vingts", "cents") else word for word in words]
+    plain = " ".join(singular)
+    return plain if plain in known else plain.removesuffix("s")
+
+
+class TimeLimit(NamedTuple):
+    """A length of time within which something must or may be done."""
+
+    start: int  # characters
+    end: int
+
+
+UNITS = r"(?:jours?(?: francs?| ouvrables?| ouvrés?| calendaires?)?|semaines?|mois|ans?|années?|heures?)(?!\w)"
+_NUMBER = (
+    rf"(?:\d{{1,3}}(?:{BLANK}?\([^()]{{1,20}}\))?|(?:{NUMBER_IN_WORDS})(?:{BLANK}?\(\d{{1,3}}\))?|quinzaine{BLANK}de)"
+)
+_DURATION = rf"{_NUMBER}{SPACE}{UNITS}"
+_WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
+# What says before a duration that it is a limit; the first two words belong to the limit's name.
+_NAMED = rf"délais?{SPACE}(?:d['’]|de{SPACE})"
+_LEADS = (
+    rf"délais?{SPACE}(?:{_WORD}{SPACE}){{0,5}}(?:d['’]|de{SPACE})",
+    rf"dans{SPACE}les{SPACE}(?:{_WORD}{SPACE}){{0,1}}",
+    rf"(?:au{SPACE}plus{SPACE}tard|avant{SPACE}l['’]expiration|à{SPACE}l['’]issue|au{SPACE}bout){SPACE}(?:des?|d['’]"
+    rf"|de{SPACE}la{SPACE}période{SPACE}de|les){SPACE}?",
+    rf"(?:préavis|prescriptions?(?:{SPACE}{_WORD}){{0,2}}|forclusion|sursis){SPACE}(?:d['’]|de{SPACE})",
+    rf"sous{SPACE}(?:un{SPACE})?",
+    rf"se{SPACE}prescri(?:t|vent)(?:{SPACE}{_WORD}){{0,2}}{SPACE}par{SPACE}",
+)
+# What says it behind one.
+_TAIL = (
+    rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au"
+    rf"{SPACE}moins{SPACE}avant){SPACE})"
+)
+_NAMED_LIMIT = Led(rf"(?<!\w){_NAMED}(?:{_DURATION})", ["délai"])
+_LED = Led(
+    rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})",
+    [
+        "délai",
+        "dans",
+        "au plus",
+        "avant l",
+        "à l",
+        "au bout",
+        "préavis",
+        "prescription",
+        "forclusion",
+        "sursis",
+        "sous",
+        "se prescri",
+    ],
+)
+_TAILED = Around(
+    rf"(?<=\bles ){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
+)
+
+
+def find_time_limits(text: str) -> list[TimeLimit]:
+    """Find the lengths of time that the words around them call limits, with 'délai de' where that stands before."""
+    found = {(match.start(), match.end()) for match in _NAMED_LIMIT.finditer(text)}
+    ends = {end for _, end in found}
+    for pattern, group in ((_LED, "duration"), (_TAILED, 0)):
+        spans = (match.span(group) for match in pattern.finditer(text))
+        found |= {span for span in spans if span[1] not in ends}
+        ends |= {end for _, end in found}
+    return [TimeLimit(*span) for span in sorted(found)]

@@ -1,0 +1,300 @@
+"""Identifiers of decisions (pourvoi, RG, ECLI, Conseil constitutionnel) and citations of decisions."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from legal_rag.corpus.patterns.articles import find_article_numbers
+from legal_rag.corpus.patterns.dates import LegalDate
+from legal_rag.corpus.patterns.scanning import (
+    BLANK,
+    DASH,
+    GAP,
+    NO_MORE,
+    NOT_INSIDE,
+    SPACE,
+    Around,
+    FiguresLed,
+    Led,
+    Scan,
+)
+
+
+class Identifier(NamedTuple):
+    """The name of a decision or an article, as one text writes it."""
+
+    kind: str  # 'ecli', 'pourvoi', 'rg', 'article', a series of the Conseil constitutionnel ('qpc'), or 'number'
+    value: str  # in one form: '16-86735', '15/452', '2016-561', 'L1152-1', 'ECLI:FR:CCASS:2023:SO02020'
+    start: int  # characters
+    end: int
+    code: str = ""  # of an article: 'code du travail', where it is named
+
+
+SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "rip")  # of constitutional decisions
+_SERIES = "|".join(r"\.?".join(name) + r"\.?" for name in SERIES)
+_CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:/\d{{1,4}})*"
+_OF_SOMETHING_ELSE = re.compile(
+    r"(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
+    r"d[ée]lib[ée]rations?)"
+    rf"(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?{GAP}(?:\((?:CEE?|UE)\){GAP})?(?:(?:n{BLANK}?[°os.]*|num[ée]ros?){GAP})?"
+    rf"(?:[\d/-]+{GAP}(?:,|et){GAP})*$",
+    re.IGNORECASE,
+)
+_LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
+
+_NUMBER_SIGN = rf"n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)"
+_SIGNS = ("no ", "nos ", "no.", "no\u00a0", "n°", "n °", "n o ", "numéro", "numero")
+_ROLE_NUMBER = rf"(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}}"
+
+# The kinds of case numbers, the surer ones first. What stands for a chamber in the pourvoi's number: "n° X 22-18.784";
+# its letter is a check character.
+CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
+    ("ecli", Around(rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}", ["ecli:"], 1, 60)),
+    ("pourvoi", FiguresLed(rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}")),
+    ("series", FiguresLed(rf"{NOT_INSIDE}(?P<number>{_CONSTITUTIONAL}){BLANK}?(?P<after>{_SERIES}){NO_MORE}")),
+    (
+        "series",
+        FiguresLed(
+            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
+            rf"(?P<told>{_CONSTITUTIONAL}){NO_MORE}",
+            before=24,
+        ),
+    ),
+    (
+        "rg",
+        Around(
+            rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?){GAP}"
+            rf"(?:sous{SPACE}le{SPACE})?(?:n\w?|num[ée]ro)?{BLANK}?[°.]?{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?"
+            rf"(?:[A-Z]{BLANK})?(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
+            ["rg", "r.g", "r. g", "r g", "rôle", "role", "répertoire", "repertoire"],
+            1,
+            100,
+        ),
+    ),
+    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}{GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
+    (
+        "request",
+        Around(
+            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire){GAP}(?P<told>\d{{6}}){NO_MORE}",
+            [*_SIGNS, "requête", "requete", "affaire"],
+            1,
+            30,
+        ),
+    ),
+    # Of a cour administrative d'appel, 20LY01234; of other bodies, PS-2022-047.
+    ("request", FiguresLed(rf"{NOT_INSIDE}(?P<bare>\d\d[A-Z]{{2}}\d{{5}}){NO_MORE}")),
+    ("request", Around(rf"{NOT_INSIDE}(?P<bare>[A-Z]{{1,5}}-(?:19|20)\d\d-\d{{1,4}}){NO_MORE}", ["-19", "-20"], 6, 16)),
+    ("number", FiguresLed(rf"{NOT_INSIDE}{_CONSTITUTIONAL}{NO_MORE}")),
+)
+_NUMBER = re.compile(_CONSTITUTIONAL)
+_ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
+
+
+def find_identifiers(text: str) -> list[Identifier]:
+    """Find the names of decisions and articles, in the order of the text; where two overlap the longer one counts.
+
+    A number of the Conseil constitutionnel's form that names no series has kind 'number'; the numbers of statutes and
+    decrees, which have that form too, are left out.
+    """
+    cases = find_cases(text)
+    # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
+    certain = [case for case in cases if case.kind != "number"]
+    articles = [Identifier("article", *one) for one in find_article_numbers(text)]
+    articles = [one for one in articles if not any(_overlap(one, case) for case in certain)]
+    found = sorted([*cases, *articles], key=lambda one: (one.start, -one.end, not one.code))
+    kept: list[Identifier] = []
+    for one in found:
+        last = kept[-1] if kept else None
+        # Joined cases are several names in one place; an article found with its code and without is one.
+        if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in (o[:2] for o in kept)):
+            kept.append(one)
+    return kept
+
+
+def find_cases(text: str) -> list[Identifier]:
+    """Find what has the form of a case number; of kind 'number', some may be parts of articles' numbers."""
+    return list(_cases(text))
+
+
+def _overlap(one: Identifier, other: Identifier) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def decision_identifiers(number: str, nature: str) -> list[Identifier]:
+    """Read the column that holds a decision's own number or numbers, with the court's series in `nature`.
+
+    What has no known form keeps its own, under kind 'number'.
+    """
+    series = nature.replace(".", "").lower()
+    if series in SERIES:
+        named = [(kind, match) for kind, match in _matches(number) if kind in ("number", "series")]
+        return [
+            Identifier(series, value, match.start(), match.end())
+            for _, match in named
+            for value in _joined(_constitutional(_NUMBER.search(match.group()).group()))  # type: ignore[union-attr]
+        ]
+    found = [
+        one for one in find_identifiers(f"RG {number}" if _ROLE.match(number) else number) if one.kind != "article"
+    ]
+    if found or not (rest := number.strip()):
+        return found
+    parts = [" ".join(part.split()).upper() for part in re.split("[,;]", rest)]
+    return [Identifier("number", part, 0, len(number)) for part in parts if part]
+
+
+def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for kind, pattern in CASE_PATTERNS:
+        for match in pattern.finditer(text):
+            yield kind, match
+
+
+def _cases(text: str) -> Iterator[Identifier]:
+    taken = bytearray(len(text))  # characters that belong to a name already
+    for kind, match in _matches(text):
+        start, end = match.span()
+        if any(taken[start:end]):
+            continue
+        unmistakable = kind == "pourvoi" and "." in match.group()
+        if (
+            kind in ("number", "pourvoi", "rg")
+            and not unmistakable
+            and _is_of_something_else(text[max(start - _LOOK_BACK, 0) : start])
+        ):
+            continue
+        if kind == "number" and _is_no_case(match.group()):
+            continue
+        taken[start:end] = b"\1" * (end - start)
+        for name, value in _READERS[kind](match):
+            yield Identifier(name, value, start, end)
+
+
+def _is_of_something_else(before: str) -> bool:
+    """Tell whether a number is a statute's, by what stands before it."""
+    return _OF_SOMETHING_ELSE.search(before) is not None
+
+
+def _is_no_case(number: str) -> bool:
+    """Tell a range of years ('2019-2020') from a number."""
+    first, _, last = re.sub(DASH, "-", number).partition("-")
+    return len(first) == 4 and len(last) == 4 and 0 < int(last) - int(first) < 100 if last.isdecimal() else False
+
+
+def _constitutional(number: str) -> str:
+    year, _, rest = re.sub(DASH, "-", number).partition("-")
+    if len(year) == 2:
+        year = ("19" if year >= "58" else "20") + year  # the Conseil's first decisions are of 1958
+    return f"{year}-{rest}"
+
+
+def _joined(value: str) -> list[str]:
+    """Return the numbers of joined cases: '2007-3742/3947' stands for itself and for each of the two."""
+    year, _, rest = value.partition("-")
+    numbers = rest.split("/")
+    return [value, *(f"{year}-{number}" for number in numbers)] if len(numbers) > 1 else [value]
+
+
+def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    groups = match.groupdict()
+    series = (groups.get("after") or groups.get("before") or "").replace(".", "").lower()
+    for value in _joined(_constitutional(groups.get("number") or groups.get("told") or "")):
+        yield series, value
+
+
+def _read_role(match: re.Match[str]) -> Iterator[tuple[str, str]]:
+    groups = match.groupdict()
+    year, _, number = next(filter(None, groups.values())).partition("/")
+    yield "rg", f"{year.strip()[-2:]}/{int(number)}"
+
+
+_READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
+    "ecli": lambda match: iter([("ecli", match.group().upper().rstrip("."))]),
+    "pourvoi": lambda match: iter([("pourvoi", re.sub(DASH, "-", re.sub(r"[.\s]", "", match.group())))]),
+    "series": _read_series,
+    "rg": _read_role,
+    "request": lambda match: (("number", value.upper()) for value in match.groups() if value),
+    "number": lambda match: (("number", value) for value in _joined(_constitutional(match.group()))),
+}
+
+
+class CitedDecision(NamedTuple):
+    """Another decision, as one text cites it."""
+
+    start: int  # characters
+    end: int
+
+
+_CHAMBERS = (
+    rf"(?:Cass\.?{GAP},?{GAP})?(?:(?:\d{GAP}(?:re|ère|er|e|ème){SPACE})?(?:Civ\.?(?:{GAP}\d(?:re|ère|e|ème)?)?|Soc\.?"
+    rf"|Com\.?|Crim\.?|civ\.|soc\.|com\.|crim\.)"
+    rf"|Ass(?:emblée|\.){GAP}[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.){GAP}mixte|ass\.{GAP}plén\.)"
+)
+_COURTS = (
+    rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de"
+    rf"{SPACE}cassation)"
+)
+# What stands before a date: "Soc., " or "CE, ass., ".
+_ABBREVIATED = re.compile(
+    rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
+    rf"(?:(?:du|le|arrêt{SPACE}du){SPACE})?$"
+)
+_NAMED = Led(
+    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}})"
+    rf"{SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}|en{SPACE}(?=Ass|ass)))?"
+    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE}|(?=Ass))(?:Assemblée{SPACE}plénière|Cour{SPACE}de"
+    rf"{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de"
+    rf"{SPACE}l['’]homme|"
+    rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|"
+    rf"{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
+    rf"(?:,?{SPACE}[\w’', -]{{1,40}}?)?{SPACE}(?:(?:en{SPACE}date{SPACE})?du|le){SPACE}",
+    ["arrêt", "arret", "décision", "avis"],
+)
+_NUMBERED = Led(
+    rf"(?<!\w)(?:décisions?|arrêts?){SPACE}(?:du{SPACE}Conseil{SPACE}constitutionnel{SPACE})?(?:n{GAP}[°os]{{1,2}}\.?"
+    rf"|numéros?){GAP}",
+    ["décision", "arrêt"],
+)
+_CITED_NUMBER_SIGN = re.compile(
+    rf"{GAP},?{SPACE}?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt){SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?)"
+    rf"{GAP}(?:[A-Z]{SPACE})?",
+    re.IGNORECASE,
+)
+_OF_DATE = re.compile(rf"{GAP},?{SPACE}(?:(?:rendue?{SPACE})?(?:le|du|en{SPACE}date{SPACE}du){SPACE})?", re.IGNORECASE)
+_AND = re.compile(rf"{GAP}(?:,|et){SPACE}(?:(?:n{GAP}[°o]{GAP})?(?:[A-Z]{SPACE})?)?(?=\d\d{DASH})")
+
+
+def find_cited_decisions(
+    text: str, dates: Sequence[LegalDate], identifiers: Sequence[Identifier]
+) -> list[CitedDecision]:
+    """Find decisions cited by court and date or number, from the first word that names them to the last of the two.
+
+    Args:
+        text: The document.
+        dates: What `find_dates` finds in it.
+        identifiers: What `find_identifiers` finds in it.
+    """
+    days = {one.start: one.end for one in dates}
+    cases = {one.start: one.end for one in identifiers if one.kind not in ("article", "rg")}
+    found = []
+    for day in dates:
+        before = max(day.start - _LOOK_BACK, 0)
+        if match := _ABBREVIATED.search(text[before : day.start]):
+            found.append(CitedDecision(before + match.start(), _with_number(text, day.end, cases)))
+    for match in _NAMED.finditer(text):
+        if (end := days.get(match.end())) is not None:
+            found.append(CitedDecision(match.start(), _with_number(text, end, cases)))
+    for match in _NUMBERED.finditer(text):
+        if (end := cases.get(match.end())) is not None:
+            of = _OF_DATE.match(text, end)
+            found.append(CitedDecision(match.start(), days.get(of.end(), end) if of else end))
+    found.sort(key=lambda one: (one.start, -one.end))
+    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+
+
+def _with_number(text: str, end: int, cases: Mapping[int, int]) -> int:
+    """Return where the numbers end that follow a date, or else the date's own end."""
+    sign = _CITED_NUMBER_SIGN.match(text, end)
+    while sign is not None and sign.end() in cases:
+        end = cases[sign.end()]
+        sign = _AND.match(text, end)
+    return end

@@ -1,0 +1,187 @@
+"""Reference keys: what a document is cited by, and what it cites."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.patterns import (
+    MONTHS,
+    SERIES,
+    Identifier,
+    decision_identifiers,
+    find_amounts,
+    find_dates,
+    find_identifiers,
+)
+
+CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel, whatever its series
+NO_CODE = "?"  # of an article that goes by its number alone
+# Figures that count something, or are of a day: no article's number.
+MEASURE = re.compile(
+    r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
+    rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|h|minutes?|{'|'.join(MONTHS)})\b)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ParsedQuery:
+    """A question in Unicode NFC, as documents are, with what it names: found once, when first asked for."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
+
+    @classmethod
+    def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":
+        """Return a query as it is, or parse a text."""
+        return query if isinstance(query, ParsedQuery) else ParsedQuery(query)
+
+    @cached_property
+    def identifiers(self) -> list[Identifier]:
+        """The decisions and articles that it names, in the order of the text."""
+        return find_identifiers(self.text)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The keys of what it names, as `reference_keys` gives them."""
+        return _keys(self.identifiers, self.text)
+
+
+def reference_keys(text: str) -> list[str]:
+    """Return the relaxed keys of the decisions, articles and days that a text names, each once, in text order."""
+    return _keys(find_identifiers(text), text)
+
+
+def _keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
+    names = [_relaxed(one) for one in identifiers]
+    return list(dict.fromkeys([*names, *(f"date:{one.value.isoformat()}" for one in find_dates(text))]))
+
+
+def all_reference_keys(text: str) -> list[str]:
+    """Return all keys of the decisions and articles that a text names, of each the canonical one, then the relaxed.
+
+    A text that begins with an article's number names that article; "3 000 €" and "24 mai 2019" name none.
+    """
+    found = find_identifiers(text) or _bare_articles(text)
+    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
+
+
+def _bare_articles(text: str) -> list[Identifier]:
+    text = text.strip()
+    starts = [*(day.start for day in find_dates(text)), *(amount.start for amount in find_amounts(text))]
+    if MEASURE.match(text) or 0 in starts:
+        return []
+    return find_identifiers(f"article {text}")
+
+
+def cited_keys(document: Document) -> list[str]:
+    """Return the keys of the decisions and articles that a document cites in its text, summary or law column.
+
+    Articles have a key with their code and one without; an article that cites others without a code means its own.
+    """
+    found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
+    codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
+    if len(codes) == 1:
+        (code,) = codes
+        found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
+    return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
+
+
+def resolve_key(key: str) -> tuple[str, bool] | None:
+    """Resolve a cited key to the key that documents are held under.
+
+    Returns:
+        The key, and whether it is complete (with code or series); None where another key of the citation says more.
+    """
+    kind, _, value = key.partition(":")
+    if kind == "article":
+        number, _, code = value.partition(" ")
+        return None if not code else (f"article:{number}", False) if code == NO_CODE else (key, True)
+    if kind == "number":
+        return f"{CONSTITUTIONAL}:{value}", False
+    return None if kind == CONSTITUTIONAL else (key, True)
+
+
+def relaxed_key(key: str) -> str:
+    """Return the key without code or series, the same however a reference is written; see `reference_keys`."""
+    kind, _, value = key.partition(":")
+    if kind == "article":
+        return f"article:{value.partition(' ')[0]}"
+    return f"{CONSTITUTIONAL}:{value}" if kind in (*SERIES, "number") else key
+
+
+def own_keys(document: Document) -> list[str]:
+    """Return the keys a document is held under: its number or numbers and its ECLI, or the article that it is."""
+    found = _own_identifiers(document)
+    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
+
+
+def _own_identifiers(document: Document) -> list[Identifier]:
+    number, ecli, nature = (_column(document, name) for name in ("number", "ecli", "nature"))
+    in_columns = [*decision_identifiers(number, nature), *find_identifiers(ecli)]
+    in_title = find_identifiers(document.title)
+    if any(one.kind not in ("number", "article") for one in in_columns):  # a decision, whose title may cite an article
+        in_title = [one for one in in_title if one.kind != "article"]
+    return [*in_columns, *in_title]
+
+
+def _column(document: Document, name: str) -> str:
+    """Return a column's text, the parts of a list one after the other; empty where there is none."""
+    value = document.extra.get(name) or ""
+    return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def candidate_keys(query: ParsedQuery) -> list[list[str]]:
+    """Return, for each decision or article that a question names, the keys to look it up by, the best first."""
+    return [_candidates(one) for one in query.identifiers]
+
+
+def candidate_keys_of_number(number: str) -> list[list[str]]:
+    """Return, for each of a decision's numbers as a user writes them, the keys to look it up by, the best first."""
+    return [_candidates(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
+
+
+def decision_keys(query: ParsedQuery) -> list[str]:
+    """Return the relaxed keys of the decisions that a question names: those that texts citing them are found by."""
+    return [_relaxed(one) for one in query.identifiers if one.kind != "article"]
+
+
+def article_keys(text: str) -> list[str]:
+    """Return the keys that find what cites an article, given as '1240' or 'L. 1152-1 du code du travail'.
+
+    With a code: those that name it, and those that name none.
+
+    Raises:
+        ValueError: If the text names no article, or several.
+    """
+    found = find_identifiers(text) + find_identifiers(f"article {text}")
+    articles = [one for one in found if one.kind == "article"]
+    if not articles:
+        raise ValueError(f"not an article: {text!r} (expected e.g. 'L. 1152-1 du code du travail')")
+    if len({one.value for one in articles}) > 1:
+        raise ValueError(f"several articles: {text!r} (expected one, e.g. 'L. 1152-1 du code du travail')")
+    one = articles[-1]
+    return [canonical_key(one), canonical_key(one._replace(code=""))] if one.code else [_relaxed(one)]
+
+
+def _candidates(one: Identifier) -> list[str]:
+    if one.kind == "article" and one.code:
+        return [canonical_key(one), canonical_key(one._replace(code=""))]  # never the same number in another code
+    return list(dict.fromkeys([canonical_key(one), _relaxed(one)]))
+
+
+def canonical_key(one: Identifier) -> str:
+    """Return the key of a reference as written: with its code or series, if it gives one."""
+    if one.kind == "article":
+        return f"article:{one.value} {one.code or NO_CODE}"
+    return f"{one.kind}:{one.value}"
+
+
+def _relaxed(one: Identifier) -> str:
+    kind = CONSTITUTIONAL if one.kind in (*SERIES, "number") else one.kind
+    return f"{kind}:{one.value}"

@@ -1,0 +1,80 @@
+"""Sentence splitting for French decisions."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+# Lower case, without the last full stop; "c. civ" is caught by "c" and "civ".
+ABBREVIATIONS = frozenset(
+    """
+    m mm mme mmes mlle mlles me mes dr drs pr prof st ste vve
+    art arts al alin ann app ass av bull bibl cah cass cf ch chap circ civ coll com comm cons const conv crim décr déc
+    dép dépt doc éd env ex fasc fr ibid id inf infra invest jo jur jurispr lett lib liv loc max min n no nos nº num obs
+    op opt ord org p pén plén pp préc proc pub publ qq rapp rec rect réf reg req rép resp rev s sect sem sess soc somm
+    spéc sq sqq suiv supra sup suppl t tab tél tit trav trib v vol
+    sté ets éts cie assoc dir dom env hab ind parl pers pol pop prés séc sécu tr urb
+    janv févr avr juil sept oct nov déc
+    """.split()
+)
+
+# A pause: sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
+# No match starts inside a run of marks, so that pages of dots take linear time; and each begins with one of a few
+# characters, by which `re` passes over all that lies between.
+PAUSE = re.compile(r"[.!?…;\n](?:(?<=\n)\s*|(?<=;)\s+|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*(?:\s?[»”\"’)\]])*\s+)")
+LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
+LETTER_DOTS = re.compile(r"(?:[A-ZÀ-Ý]\.?-?)+")  # initials and acronyms: "J.-P", "S.A", "L", "R"
+PSEUDONYM = re.compile(r"[A-ZÀ-Ý]{1,3}(?:\.{2,}|…)")  # "X...", "Y…"
+NUMBERED = re.compile(r"(?:[IVXLC]+|\d{1,3})")  # "1. Considérant", "II. - Sur": the number opens its sentence
+
+
+def split_sentences(text: str) -> list[tuple[int, int]]:
+    """Return the spans (start, end) of the sentences of `text`, in order; together they are the whole text.
+
+    The blanks after a sentence belong to it. An empty text has no sentence.
+    """
+    ends = [match.end() for match in PAUSE.finditer(text) if _is_boundary(text, match)]
+    starts = [0, *ends]
+    return [(start, end) for start, end in zip(starts, [*ends, len(text)], strict=True) if start < end]
+
+
+def sentence_texts(text: str) -> Iterator[str]:
+    """Yield the sentences of `text` as texts that join to the whole."""
+    for start, end in split_sentences(text):
+        yield text[start:end]
+
+
+def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield a span in parts of at most so many characters, each cut behind its last blank, if it has one."""
+    while end - start > most:
+        blank = text.rfind(" ", start + 1, start + most)
+        cut = blank + 1 if blank > 0 else start + most
+        yield start, cut
+        start = cut
+    yield start, end
+
+
+def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Narrow spans to their text, and drop those that are blank."""
+    pieces = [(start, text[start:end]) for start, end in spans]
+    return [
+        (start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))
+        for start, piece in pieces
+        if piece.strip()
+    ]
+
+
+def _is_boundary(text: str, pause: re.Match[str]) -> bool:
+    mark = pause.group().rstrip()
+    if not mark or "\n" in pause.group() or mark[0] in ";!?":
+        return True
+    following = text[pause.end() : pause.end() + 1]
+    if following.islower():
+        return False
+    before = LAST_WORD.search(text, max(0, pause.start() - 40), pause.start())
+    word = before.group() if before else ""
+    if PSEUDONYM.fullmatch(word + mark):
+        return False  # "M. X... Pierre": a name goes on more often than a sentence ends
+    if not mark.startswith(".") or mark.startswith(".."):
+        return True
+    return not (
+        word.lower() in ABBREVIATIONS or LETTER_DOTS.fullmatch(word) or NUMBERED.fullmatch(word) or word.endswith("°")
+    )

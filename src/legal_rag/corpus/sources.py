@@ -1,0 +1,325 @@
+"""Rows of every supported source: JSON Lines, CSV, Parquet, folders of files, Judilibre, Hugging Face datasets."""
+
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+JURISDICTIONS = {
+    "cc": "Cour de cassation",
+    "ca": "Cour d'appel",
+    "tj": "Tribunal judiciaire",
+    "tcom": "Tribunal de commerce",
+}
+CHAMBERS = {
+    "pl": "Assemblée plénière",
+    "mi": "Chambre mixte",
+    "civ1": "Première chambre civile",
+    "civ2": "Deuxième chambre civile",
+    "civ3": "Troisième chambre civile",
+    "comm": "Chambre commerciale",
+    "soc": "Chambre sociale",
+    "cr": "Chambre criminelle",
+    "creun": "Chambres réunies",
+    "ordo": "Première présidence (ordonnance)",
+}
+
+
+def is_judilibre(row: Mapping[str, Any]) -> bool:
+    """Tell a Judilibre record from a row of the dataset: text under `text`, and a court under `jurisdiction`."""
+    return "text" in row and "jurisdiction" in row and "content" not in row
+
+
+def judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename a Judilibre record's fields; `zones` stay offsets into the published text."""
+    row = {
+        key: value
+        for key, value in record.items()
+        if key not in ("text", "jurisdiction", "chamber", "formation", "visa")
+    }
+    court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
+    court, chamber = JURISDICTIONS.get(court, court), CHAMBERS.get(chamber, chamber)
+    visas = record.get("visa") or []
+    if location := record.get("location"):
+        court = f"{court} ({location})"
+    row |= {
+        "content": record["text"],
+        "juridiction": court,
+        "formation": chamber,
+        "applied_laws": [_visa_title(visa) for visa in (visas if isinstance(visas, list) else [visas])],
+    }
+    if record.get("formation"):
+        row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS
+    parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
+    row.setdefault("title", ", ".join(str(part) for part in parts if part))
+    return row
+
+
+def _visa_title(visa: Any) -> str:
+    return str(visa.get("title", "")) if isinstance(visa, Mapping) else str(visa)
+
+
+SAMPLE = "sample"  # names the corpus in the package, where no file or folder has that name
+SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
+SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
+MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
+
+
+class BadRecord(NamedTuple):
+    """A record that was left out: where it stands, and what is wrong with it."""
+
+    where: str
+    problem: str
+
+
+class Record(NamedTuple):
+    """One row as its source gives it, and where it stands there."""
+
+    where: str
+    row: Mapping[str, Any]
+    config: str = ""
+    is_html: bool = False
+
+
+Records = Iterator[Record | BadRecord]
+
+
+def open_source(source: Any, config: str | None, split: str) -> Records:
+    """Stream the rows of a source; see `legal_rag.corpus.read_documents` for what a source may be.
+
+    Raises:
+        FileNotFoundError: If the source does not exist and is not a reachable dataset.
+        ValueError: If it is a file of an unknown kind or a folder without any document.
+    """
+    if not isinstance(source, str | Path):
+        return _rows_of_iterable(source)
+    path = Path(source).expanduser()
+    if str(source) == SAMPLE and not path.exists():
+        path = SAMPLE_FILE
+    if path.is_file():
+        return _reader(path)(path)
+    if path.is_dir():
+        return _rows_of_folder(path, config, split)
+    if HUB_ID.fullmatch(str(source)):
+        return rows_of_dataset(str(source), config, split)
+    raise FileNotFoundError(f"no such file, folder or dataset: {source}")
+
+
+def rows_of_dataset(name: str, config: str | None, split: str) -> Records:
+    """Stream a Hugging Face dataset, one configuration after the other, without downloading it whole first.
+
+    Args:
+        name: A hub id such as `owner/name`, or a local dataset folder.
+        config: Configurations, comma-separated; None for the dataset's only one.
+        split: The split to read, e.g. `train`.
+    """
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetNotFoundError
+
+    for one in config.split(",") if config else [None]:
+        label = f"{name}, config {one}, split {split}" if one else f"{name}, split {split}"
+        try:
+            rows = load_dataset(name, one.strip() if one else None, split=split, streaming=True)
+        except (ConnectionError, DatasetNotFoundError, FileNotFoundError, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise FileNotFoundError(
+                f"no such file or folder, and no dataset that can be reached: {name} ({reason})"
+            ) from error
+        for index, row in enumerate(rows):
+            yield Record(f"{label}, row {index}", row, config=(one or "").strip())
+
+
+def _rows_of_iterable(rows: Iterable[Mapping[str, Any]]) -> Records:
+    for index, row in enumerate(rows):
+        yield _record(row, f"row {index}")
+
+
+def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
+    """Stream a folder: one saved by `datasets`, one laid out like a hub dataset, or any tree of documents."""
+    if (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file():
+        yield from _rows_of_saved_dataset(folder, split)
+        return
+    readme = folder / "README.md"
+    if readme.is_file() and re.search(r"^(configs|dataset_info):", readme.read_text("utf-8", "replace"), re.MULTILINE):
+        yield from rows_of_dataset(str(folder), config, split)
+        return
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _suffix(path) in READERS]
+    if not files:
+        raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
+    for path in files:
+        if _suffix(path) in TABLE_READERS:
+            yield from TABLE_READERS[_suffix(path)](path)
+        else:
+            yield _row_of_file(path, folder)
+
+
+def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
+    from datasets import DatasetDict, load_from_disk
+
+    dataset = load_from_disk(str(folder))
+    if isinstance(dataset, DatasetDict):
+        if split not in dataset:
+            raise ValueError(f"no split {split!r} in {folder} (its splits: {', '.join(dataset)})")
+        dataset = dataset[split]
+    for index, row in enumerate(dataset):
+        yield Record(f"{folder.name}, row {index}", row)
+
+
+def _reader(path: Path) -> Callable[[Path], Records]:
+    suffix = _suffix(path)
+    if suffix in TABLE_READERS:
+        return TABLE_READERS[suffix]
+    if suffix in TEXT_READERS:
+        return lambda file: iter([_row_of_file(file, file.parent)])
+    raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
+
+
+def _suffix(path: Path) -> str:
+    name = path.name.lower()
+    return next((suffix for suffix in sorted(READERS, key=len, reverse=True) if name.endswith(suffix)), "")
+
+
+# --- files that hold many rows -------------------------------------------------------------------------------------
+
+
+def _rows_of_jsonl(path: Path) -> Records:
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
+        numbered = enumerate(lines, start=1)
+        while True:
+            try:
+                number, line = next(numbered)
+            except StopIteration:
+                return
+            except (EOFError, OSError, zlib.error) as error:
+                yield BadRecord(path.name, f"the file breaks off ({error})")
+                return
+            if line.strip():
+                yield _parse_row(line, f"{path.name}, line {number}")
+
+
+def _parse_row(line: str, where: str) -> Record | BadRecord:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of more than 4,300 digits
+        return BadRecord(where, f"broken JSON ({error})")
+    return _record(row, where)
+
+
+def _record(row: Any, where: str) -> Record | BadRecord:
+    if not isinstance(row, Mapping):
+        return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
+    return Record(where, judilibre_row(row) if is_judilibre(row) else row)
+
+
+def _rows_of_json(path: Path) -> Records:
+    """Read one JSON file: a list of rows, one row, or a Judilibre answer with its rows under `results`."""
+    try:
+        value = json.loads(path.read_text("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        yield BadRecord(path.name, f"broken JSON ({error})")
+        return
+    if isinstance(value, dict) and isinstance(value.get("results"), list):
+        value = value["results"]
+    for index, row in enumerate(value if isinstance(value, list) else [value]):
+        yield _record(row, f"{path.name}, row {index}")
+
+
+def _rows_of_csv(path: Path) -> Records:
+    csv.field_size_limit(MAX_FIELD)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        header = file.readline()
+        file.seek(0)
+        delimiter = max(",;\t", key=header.count)
+        reader = csv.DictReader(file, delimiter=delimiter)
+        try:
+            for row in reader:
+                where = f"{path.name}, line {reader.line_num}"
+                too_long = row.pop(None, None)
+                yield BadRecord(where, "more fields than columns") if too_long else Record(where, row)
+        except csv.Error as error:
+            yield BadRecord(f"{path.name}, line {reader.line_num}", f"broken CSV ({error})")
+
+
+def _rows_of_parquet(path: Path) -> Records:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            index = 0
+            for batch in file.iter_batches(batch_size=256):
+                for row in batch.to_pylist():
+                    yield Record(f"{path.name}, row {index}", row)
+                    index += 1
+    except (pyarrow.ArrowException, OSError) as error:
+        yield BadRecord(path.name, f"unreadable Parquet ({str(error).splitlines()[0]})")
+
+
+# --- files that are one document -----------------------------------------------------------------------------------
+
+
+def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
+    """Read a file as one document, whose id is its path below `root`."""
+    name = path.relative_to(root).as_posix()
+    suffix = _suffix(path)
+    try:
+        text = TEXT_READERS[suffix](path)
+    # Files from anywhere break these parsers in every way there is (struct, key, recursion, zip errors…).
+    except Exception as error:
+        return BadRecord(name, f"unreadable {suffix[1:]} file ({type(error).__name__}: {error})".replace("\n", " "))
+    if not text.strip():
+        return BadRecord(name, f"no text in this {suffix[1:]} file")
+    return Record(name, {"id": name, "title": path.stem, "content": text}, is_html=suffix in (".html", ".htm"))
+
+
+def _text_of_plain_file(path: Path) -> str:
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")  # what older French systems write
+
+
+def _text_of_pdf(path: Path) -> str:
+    from pypdf import PdfReader
+
+    return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
+
+
+def _text_of_docx(path: Path) -> str:
+    import docx
+    from docx.table import Table
+
+    document = docx.Document(str(path))
+    blocks = []
+    for block in document.iter_inner_content():
+        if isinstance(block, Table):
+            blocks += ["\t".join(cell.text for cell in row.cells) for row in block.rows]
+        else:
+            blocks.append(block.text)
+    return "\n".join(blocks)
+
+
+TABLE_READERS: dict[str, Callable[[Path], Records]] = {
+    ".jsonl": _rows_of_jsonl,
+    ".jsonl.gz": _rows_of_jsonl,
+    ".ndjson": _rows_of_jsonl,
+    ".json": _rows_of_json,
+    ".parquet": _rows_of_parquet,
+    ".csv": _rows_of_csv,
+}
+TEXT_READERS: dict[str, Callable[[Path], str]] = {
+    ".txt": _text_of_plain_file,
+    ".md": _text_of_plain_file,
+    ".html": _text_of_plain_file,
+    ".htm": _text_of_plain_file,
+    ".pdf": _text_of_pdf,
+    ".docx": _text_of_docx,
+}
+READERS = (*TABLE_READERS, *TEXT_READERS)

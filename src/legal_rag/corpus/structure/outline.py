@@ -1,0 +1,172 @@
+"""Build the outline of a document from headings, numbering and paragraphs."""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.corpus.structure.decision import operative_part
+from legal_rag.corpus.structure.headings import (
+    ARTICLE,
+    PARAGRAPH,
+    PART,
+    TITLE_CHARS,
+    WEAK,
+    Mark,
+    headings,
+    is_dense,
+    numbered_marks,
+    title_of,
+)
+from legal_rag.corpus.structure.tree import TreeNode, node_id
+
+PART_CHARS = 3000  # of a part at most
+_LEAST_CHARS = 1200  # of a part that ends before a paragraph
+_NEAR = 600  # characters before its end where a part's last sentence is looked for first
+
+# Where a paragraph begins: behind a line break, or, in a text of one line, where a court's next reason does.
+_PARAGRAPH = re.compile(
+    r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ«\"\d–—-])"
+    r"|(?<=[.;,:]) (?=(?:\d{1,3}\. ?)?(?:(?:MAIS |Mais )?(?:ATTENDU|[Aa]ttendu)|CONSID[EÉ]RANT|[Cc]onsid[ée]rant|Vu)\b)"
+)
+
+
+def split_long(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a span; one that is short enough is its only part."""
+    while end - start > PART_CHARS:
+        cut = _cut(text, start, start + PART_CHARS)
+        yield start, cut
+        start = cut
+    yield start, end
+
+
+def _cut(text: str, start: int, limit: int) -> int:
+    """Return where a part that begins at `start` ends, at `limit` at the latest."""
+    if found := _PARAGRAPH.search(text, start + _LEAST_CHARS, limit):
+        return found.end()
+    for begun in (limit - _NEAR, start):
+        sentences = split_sentences(text[begun:limit])
+        if len(sentences) > 1:
+            return begun + sentences[-1][0]
+    blank = text.rfind(" ", start + _LEAST_CHARS, limit)
+    return blank + 1 if blank > 0 else limit
+
+
+_NEW_PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ])")
+_STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", re.MULTILINE)
+_BEHIND_PART = re.compile(r"[.;]?\s*")
+_SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
+_END = Mark(sys.maxsize, sys.maxsize, "", 0)  # behind the last mark of any text
+_LOWEST = 1000  # rank below all others
+FRONT = "En-tête"  # title of what stands before the first heading
+
+
+@dataclass
+class _Draft:
+    """A section that is being made."""
+
+    mark: Mark
+    rank: int
+    end: int = 0
+    children: list["_Draft"] = field(default_factory=list)
+
+
+def build_tree(text: str) -> TreeNode:
+    """Return a document's outline: by headings, then numbers, then, where a stretch is long, parts of bounded length.
+
+    It takes time in proportion to the text, whatever the text; equal texts have equal trees.
+    """
+    return _node(text, _nested(_all_marks(text), len(text)), 0, count())
+
+
+def _all_marks(text: str) -> list[Mark]:
+    numbered = numbered_marks(text)
+    titled = headings(text, numbered)
+    found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
+    marks = list(_clipped([found[start] for start in sorted(found)]))
+    return [*_front(text, marks), *_with_rests(text, marks)]
+
+
+def _clipped(marks: list[Mark]) -> Iterator[Mark]:
+    """Yield marks whose headings end where the next one begins, at the latest."""
+    for mark, following in pairwise([*marks, _END]):
+        yield mark._replace(end=min(mark.end, following.start))
+
+
+def _separated(text: str) -> list[Mark]:
+    """Return the marks of what stands below rows of stars."""
+    starts = [match.end() for match in _STARS.finditer(text)]
+    return [] if is_dense(len(starts), text) else [_part(text, start, len(text), WEAK) for start in starts]
+
+
+def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
+    """Yield the mark of what stands below the operative part, or of an agreement's last lines."""
+    part = operative_part(text)
+    found = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
+    articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
+    if found and max([*articles, -1]) < found.end() < len(text):
+        yield _part(text, found.end(), len(text), PART)
+
+
+def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
+    """Yield the mark of what stands before the first heading, if anything does."""
+    if marks and text[: marks[0].start].strip():
+        yield Mark(0, 0, FRONT, _LOWEST)
+
+
+def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
+    """Yield marks, and those of what stands below the last text of a numbered run."""
+    for mark, following in pairwise([*marks, _END]):
+        yield mark
+        if mark.line_end and (rest := _NEW_PARAGRAPH.search(text, mark.line_end, following.start)):
+            yield _part(text, rest.end(), following.start, mark.rank)
+
+
+def _part(text: str, start: int, end: int, rank: int) -> Mark:
+    """Return the mark of a section that has the beginning of its text for a title."""
+    return Mark(start, start, title_of(text, start, end, TITLE_CHARS), rank, "part")
+
+
+def _nested(marks: list[Mark], length: int) -> _Draft:
+    """Put sections inside one another by their ranks."""
+    document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
+    open_ones = [document]
+    for mark in marks:
+        if (mark.rank == WEAK or mark.deciding) and any(draft.mark.deciding for draft in open_ones):
+            continue
+        rank = _close(open_ones, mark)
+        draft = _Draft(mark, rank, length)
+        open_ones[-1].children.append(draft)
+        open_ones.append(draft)
+    return document
+
+
+def _close(open_ones: list[_Draft], mark: Mark) -> int:
+    """Close the sections that end where a mark stands, and return the mark's rank among those that stay open."""
+    rank = mark.rank
+    if mark.family:
+        sisters = [draft.rank for draft in open_ones if draft.mark.family == mark.family]
+        above = [draft.rank for draft in open_ones if draft.rank < WEAK]
+        rank = sisters[0] if sisters else max(above[-1], PART) + 1
+    while open_ones[-1].rank >= rank:
+        open_ones.pop().end = mark.start
+    return rank
+
+
+def _node(text: str, draft: _Draft, level: int, numbers: "count[int]") -> TreeNode:
+    identity = node_id(next(numbers))
+    children = [_node(text, child, level + 1, numbers) for child in _with_parts(text, draft)]
+    mark = draft.mark
+    heading = (mark.start, mark.end)
+    return TreeNode(identity, mark.title, level, mark.start, draft.end, heading, mark.kind, tuple(children))
+
+
+def _with_parts(text: str, draft: _Draft) -> Iterator[_Draft]:
+    """Yield a section's children; its own text is cut into parts if it is long."""
+    first = draft.children[0].mark.start if draft.children else draft.end
+    parts = split_long(text, draft.mark.end, first) if first - draft.mark.end > PART_CHARS else ()
+    for start, end in parts:
+        yield _Draft(_part(text, start, end, PARAGRAPH), PARAGRAPH, end)
+    yield from draft.children

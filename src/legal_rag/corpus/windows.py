@@ -1,0 +1,141 @@
+"""Overlapping windows of a long text, cut at sentence ends."""
+
+import random
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
+
+Span = tuple[int, int]  # characters: start, end
+
+READ_CHARS = 20_000  # of one reading: 97 decisions in 100 are shorter; some 5,750 of a model's tokens
+PIECE_CHARS = 800  # sentences are put together up to here: their marks then cost 5 tokens in 100 of the text's
+LONGEST_SENTENCE = 1200  # characters; what is longer is cut at a blank
+# Where a court reasons or decides.
+REASONS = re.compile(
+    r"\b(?:mais )?attendu que\b|\bconsidérant\b|\bsur l[ea]s? (?:\w+ ){0,3}(?:moyens?|griefs?)\b|\bréponse de la cour\b"
+    r"|\bmotifs (?:de la décision|propres)\b|\baux termes de\b|\bil (?:résulte|ressort|suit)\b|\bvu l'article\b"
+    r"|\bpar ces motifs\b",
+    re.IGNORECASE,
+)
+MOST_REASONS = 8  # counted in a window: beyond, more say nothing more
+
+
+class Window(NamedTuple):
+    """A part of a text, in citable pieces that together hold all of it but the blanks between them."""
+
+    start: int
+    end: int
+    pieces: list[Span]  # offsets in the whole text, in order
+
+
+def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
+    """Return what one reading from an offset shows; the next one begins at its end.
+
+    Args:
+        content: The whole text.
+        start: Where the window begins.
+        most: Its characters at most; it ends with the last sentence that fits, unless one sentence fills it.
+    """
+    limit = min(start + most, len(content))
+    sentences = [
+        part
+        for first, last in split_sentences(content[start:limit])
+        for part in cut_at_blanks(content, start + first, start + last, LONGEST_SENTENCE)
+    ]
+    if limit < len(content) and len(sentences) > 1:
+        limit, _ = sentences.pop()  # it may continue behind the limit
+    return Window(start, limit, without_blanks(content, _pieces(sentences)))
+
+
+def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
+    """Cut a text into windows of similar size that together cover every character; a blank text has none.
+
+    A window ends at a line break, else behind a sentence, else behind a blank.
+
+    Args:
+        content: The text.
+        most: Characters of a window at most.
+        overlap: Characters that two neighbours share at least, twice as many at most; at most a quarter of `most`.
+        within: The span that is cut; None cuts the whole text.
+
+    Raises:
+        ValueError: If `most` is below 1, or the overlap below 0 or above a quarter of `most`.
+    """
+    if most < 1:
+        raise ValueError(f"most must be at least 1, got {most}")
+    if not 0 <= overlap * 4 <= most:
+        raise ValueError(f"overlap must be from 0 to a quarter of {most}, got {overlap}")
+    start, last = within or (0, len(content))
+    if not content[start:last].strip():
+        return []
+    borders = [start + end for _, end in split_sentences(content[start:last])] if last - start > most else []
+    windows = []
+    while last - start > most:
+        end = _end(content, borders, start, most, _size(last - start, most, overlap))
+        windows.append((start, end))
+        start = _start(content, borders, end, overlap)
+    return [*windows, (start, last)]
+
+
+def draw_window(content: str, seed: str, most: int) -> Span:
+    """Draw one window of a text, without the blanks around it; a text that fits is its own window.
+
+    Over many documents every part of a decision is drawn, those that hold reasons more often than names and procedure.
+
+    Args:
+        content: The text; not blank.
+        seed: The same text and seed give the same window.
+        most: Characters of a window at most.
+    """
+    windows = without_blanks(content, cut_windows(content, most))
+    weights = [1 + min(len(REASONS.findall(content, start, end)), MOST_REASONS) for start, end in windows]
+    return random.Random(seed).choices(windows, weights)[0]  # noqa: S311
+
+
+def _pieces(sentences: list[Span]) -> Iterator[Span]:
+    """Join neighbours as long as they stay within a piece."""
+    if not sentences:
+        return
+    begun, done = sentences[0]
+    for start, end in sentences[1:]:
+        if end - begun > PIECE_CHARS:
+            yield begun, done
+            begun = start
+        done = end
+    yield begun, done
+
+
+def _size(left: int, most: int, overlap: int) -> int:
+    """Return the size that leaves no short remainder for the last window."""
+    n_windows = -(-(left - overlap) // (most - overlap))
+    return -(-(left - overlap) // n_windows) + overlap
+
+
+def _end(content: str, borders: Sequence[int], start: int, most: int, size: int) -> int:
+    """Return where a window ends: at the line break nearest to its size, else at a sentence, a blank, or its limit.
+
+    It is never shorter than half of `most`, which is longer than what it shares with the next one.
+    """
+    low, limit = start + most // 2, start + most
+    ends = borders[bisect_right(borders, low) : bisect_right(borders, limit)]
+    lines = [end for end in ends if "\n" in content[end - 3 : end]]
+    if nearest := min(lines or ends, key=lambda end: (abs(end - start - size), end), default=0):
+        return nearest
+    blank = content.rfind(" ", low, limit)
+    return blank + 1 if blank > 0 else limit
+
+
+def _start(content: str, borders: Sequence[int], end: int, overlap: int) -> int:
+    """Return where the window after one that ends at `end` begins: the last sentence or word that leaves the overlap.
+
+    At most twice the overlap is shared.
+    """
+    latest, earliest = end - overlap, end - 2 * overlap
+    number = bisect_right(borders, latest) - 1
+    if number >= 0 and borders[number] >= earliest:
+        return borders[number]
+    blank = content.rfind(" ", earliest, latest)
+    return blank + 1 if blank >= 0 else latest

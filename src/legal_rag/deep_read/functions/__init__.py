@@ -1,0 +1,1 @@
+"""The functions that programs of a deep read may call."""

@@ -1,0 +1,566 @@
+"""The map step: ask a document window by window, verify its quotations."""
+
+import json
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from legal_rag.agent.budget import BudgetExceededError
+from legal_rag.agent.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
+from legal_rag.agent.tool_outputs import as_data
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
+from legal_rag.citations.enricher import is_abstention
+from legal_rag.citations.markers import take_out_markers
+from legal_rag.citations.sources import SourceText
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.sentences import cut_at_blanks
+from legal_rag.corpus.windows import Span, cut_windows
+from legal_rag.deep_read.map_reduce.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
+from legal_rag.deep_read.models import SubCallError, SubModel
+
+T = TypeVar("T")
+
+UNREADABLE = reason_in_french(UnreadableReplyError())
+_NOTHING = reason_in_french(EmptyAnswerError())
+_TOO_LONG = FAILURES["ContextWindowExceededError"]
+# What the next question would be refused for as well.
+_LASTING = ("LMAuthError", "LMBillingError", "LMUnsupportedModelError", "LMConfigurationError")
+
+
+class Judged(NamedTuple, Generic[T]):
+    """What a reply is worth."""
+
+    value: T | None  # what was read from it; None if it is of no use
+    problem: str = ""  # in French, for the model: why it is asked once more
+    reason: str = UNREADABLE  # in French: why there is no value
+
+
+class AskedModel:
+    """A model that is asked for useful replies; threads may share it."""
+
+    def __init__(self, model: SubModel) -> None:
+        self._model = model
+
+    def ask(self, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
+        """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
+
+        Raises:
+            SubCallError: If the model fails, or neither reply is of use.
+            BudgetExceededError: If the budget has no room for a call.
+        """
+        reply = self._query(prompt)
+        judged = judge(reply)
+        if judged.problem:
+            reply, judged = self._once_more(prompt, reply, judged, judge)
+        if judged.value is None:
+            raise SubCallError(judged.reason if reply.strip() else _NOTHING)
+        return judged.value
+
+    def _once_more(
+        self, prompt: str, reply: str, judged: Judged[T], judge: Callable[[str], Judged[T]]
+    ) -> tuple[str, Judged[T]]:
+        """Return a second reply, or the first one where that is the better one."""
+        try:
+            second = self._query(again(prompt, reply, judged.problem))
+        except SubCallError:
+            if judged.value is None:
+                raise
+            return reply, judged
+        second_judged = judge(second)
+        if second_judged.value is None and judged.value is not None:
+            return reply, judged
+        return second, second_judged
+
+    def _query(self, prompt: str) -> str:
+        try:
+            return self._model.query(prompt)
+        except SubCallError as error:
+            if str(error) == _NOTHING:  # worth a second try, with another prompt
+                return ""
+            raise
+
+
+def is_too_long(error: SubCallError) -> bool:
+    """Tell whether a model failed because the prompt was longer than it reads."""
+    return _TOO_LONG in str(error)
+
+
+def is_lasting(error: SubCallError) -> bool:
+    """Tell whether a model fails for a reason that will not pass: a refused key, an unknown model."""
+    return any(FAILURES[name] in str(error) for name in _LASTING)
+
+
+LEAST_FINDINGS_CHARS = 8000  # room for a finding with its notice, and in a summary of a quarter for its quotation
+AHEAD = 2  # windows under way or waiting, for each worker
+SHORTEST_WINDOW = 1500  # characters: what a model finds too long is not halved below
+LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept
+SHOWN_INVENTED = 3  # quotations that a model is told of
+UNKNOWN = "document absent du corpus"
+NO_QUOTE = 'elle ne donne aucune citation : recopiez mot pour mot, dans "citations", la phrase du texte qui le prouve'
+INVENTED = "aucune citation ne se trouve mot pour mot dans le texte : {}"
+TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : recopiez la phrase entière"
+
+# How replies are read.
+MOST_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
+MOST_BRACKETS = 300  # of one that is repaired: thousands left open take minutes
+MOST_TRIES = 100  # places where an object may begin
+DEEPEST = 4  # objects within objects: {"resultat": [{…}]}
+MOST_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
+PERTINENT = ("pertinent", "pertinente", "pertinence", "est_pertinent", "relevant", "is_relevant")
+ANSWER = ("reponse", "answer", "response", "constat", "resume", "reponse_courte")
+QUOTES = ("citations", "citation", "quotes", "quote", "extraits", "extrait", "passages", "passage", "preuves")
+TEXTS = ("citation", "texte", "text", "quote", "extrait", "passage", "phrase")  # of a quotation given as an object
+YES = frozenset("oui vrai true yes 1 pertinent pertinente partiellement".split())
+NO = frozenset("non faux false no 0 aucun aucune null none".split())
+MARKS = "«»“”„\"'`" + QUOTED_BLANKS  # around a quotation
+EMPTY = "elle est vide"
+NO_JSON = "ce n'est pas l'objet JSON demandé"
+NO_KEYS = 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'
+
+
+class Documents(Protocol):
+    """Where documents are looked up; a `Library` is one."""
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id, or raise LookupError."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapReduceSettings:
+    """How much one prompt shows; sizes in characters, of which a token has some 3.5."""
+
+    window_chars: int = 16_000  # of a document in one prompt; nine decisions in ten are shorter
+    overlap_chars: int = 400  # shared by two windows at least: two or three sentences
+    findings_chars: int = 24_000  # of findings in one prompt, when the answer is written
+    answer_chars: int = ANSWER_CHARS  # kept of the answer to one window
+    answer_form: str = BRIEFLY  # what the model is told of the form of that answer, in French
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, int) and value < 1:
+                raise ValueError(f"{one.name} must be at least 1, got {value}")
+        if self.overlap_chars * 4 > self.window_chars:
+            raise ValueError(
+                f"overlap_chars must be at most a quarter of window_chars ({self.window_chars}), "
+                f"got {self.overlap_chars}"
+            )
+        if self.findings_chars < LEAST_FINDINGS_CHARS:
+            raise ValueError(f"findings_chars must be at least {LEAST_FINDINGS_CHARS}, got {self.findings_chars}")
+
+
+class Finding(NamedTuple):
+    """What a model says that a window brings to the question, and the quotations that prove it."""
+
+    doc_id: str
+    window: Span  # of the document, that the model was shown
+    answer: str  # the model's own words, which are not checked
+    citations: tuple[Citation, ...]  # quotations found in the document
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether at least one quotation proves it; otherwise it is not taken for a fact."""
+        return bool(self.citations)
+
+
+class WindowRead(NamedTuple):
+    """What one window brings."""
+
+    findings: tuple[Finding, ...] = ()  # none if it is irrelevant; several if it had to be read in halves
+    dropped: int = 0  # quotations that are not in the document, or prove nothing
+    seconds: float = 0.0
+
+
+@dataclass
+class DocumentRead:
+    """The state of one document; its text is not kept."""
+
+    doc_id: str
+    windows: Sequence[Span] = ()
+    notice: str = ""  # the document's metadata as text; kept only with findings
+    parts: dict[int, WindowRead] = field(default_factory=dict)  # by number of the window, those read
+    errors: dict[int, str] = field(default_factory=dict)  # by number of the window, in French
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every window was read or failed."""
+        return len(self.parts) + len(self.errors) >= len(self.windows)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every window was read."""
+        return self.is_done and not self.error
+
+    @property
+    def error(self) -> str:
+        """The error of the first window that failed; empty if none did."""
+        return self.errors[min(self.errors)] if self.errors else ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings in the order of the windows."""
+        return tuple(finding for number in sorted(self.parts) for finding in self.parts[number].findings)
+
+    @property
+    def dropped(self) -> int:
+        """Quotations that could not be verified."""
+        return sum(part.dropped for part in self.parts.values())
+
+    @property
+    def seconds(self) -> float:
+        """Time that its windows took, added up."""
+        return sum(part.seconds for part in self.parts.values())
+
+
+class Mapped(NamedTuple):
+    """The documents read, and why reading stopped early, if it did."""
+
+    documents: list[DocumentRead]  # those begun, in the order of the ids
+    not_begun: tuple[str, ...]
+    exhausted: BudgetExceededError | None  # the limit reached
+    failure: str  # an error of the model that will not pass, in French
+
+
+def map_documents(
+    question: str,
+    doc_ids: Sequence[str],
+    *,
+    library: Documents,
+    model: AskedModel,
+    workers: int,
+    settings: MapReduceSettings,
+    on_done: Callable[[DocumentRead], None] = lambda read: None,
+) -> Mapped:
+    """Read documents, several windows at a time, until the budget or the model ends it.
+
+    Calls under way when it ends are paid for: their results are waited for and kept.
+
+    Args:
+        question: In French.
+        doc_ids: Each once.
+        library: Where they are; an unknown one gets an error of its own.
+        model: The model that reads.
+        workers: Windows read at once.
+        settings: How documents are cut and answers kept.
+        on_done: Called in this thread with each document that is done, in the order in which they are.
+    """
+    reader = WindowReader(question, model, settings)
+    begun: list[DocumentRead] = []
+    exhausted, failure = None, ""
+    for task, future in _in_parallel(reader.run, _tasks(doc_ids, library, settings, begun, on_done), workers):
+        read = task.read
+        try:
+            read.parts[task.number] = future.result()
+        except BudgetExceededError as error:
+            exhausted = error
+            continue
+        except SubCallError as error:
+            read.errors[task.number] = str(error)
+            failure = failure or (str(error) if is_lasting(error) else "")
+        if read.is_done:
+            read.notice = read.notice if read.findings else ""
+            on_done(read)
+    return Mapped(begun, tuple(doc_ids[len(begun) :]), exhausted, failure)
+
+
+class WindowedDocument:
+    """A document cut into windows; threads may share it."""
+
+    def __init__(self, document: Document, settings: MapReduceSettings) -> None:
+        self.document = document
+        self.windows = cut_windows(document.content, settings.window_chars, settings.overlap_chars)
+
+    @cached_property
+    def shown(self) -> SourceText:
+        """The text as models are shown it, which is the one they copy from; same length and offsets."""
+        return SourceText(self.document.id, as_data(self.document.content))
+
+
+class _Task(NamedTuple):
+    read: DocumentRead
+    source: WindowedDocument
+    number: int  # of the window
+
+
+def _tasks(
+    doc_ids: Sequence[str],
+    library: Documents,
+    settings: MapReduceSettings,
+    begun: list[DocumentRead],
+    on_done: Callable[[DocumentRead], None],
+) -> Iterator[_Task]:
+    """Yield the windows of the documents, each of which is loaded in its turn and added to `begun`."""
+    for doc_id in doc_ids:
+        read = DocumentRead(doc_id)
+        begun.append(read)
+        try:
+            source = WindowedDocument(library.document(doc_id), settings)
+        except LookupError:  # removed since it was chosen
+            read.errors[0] = UNKNOWN
+            on_done(read)
+            continue
+        read.windows, read.notice = source.windows, map_reduce_notice(source.document)
+        if not read.windows:
+            on_done(read)
+        for number in range(len(read.windows)):
+            yield _Task(read, source, number)
+
+
+def _in_parallel(
+    work: Callable[[_Task], WindowRead], tasks: Iterator[_Task], workers: int
+) -> Iterator[tuple[_Task, "Future[WindowRead]"]]:
+    """Yield each task with its future as soon as it is done; an error that ends the run starts no further task."""
+    running: dict[Future[WindowRead], _Task] = {}
+    is_stopped = False
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while True:
+                while len(running) < AHEAD * workers and not is_stopped and (task := next(tasks, None)):
+                    running[pool.submit(work, task)] = task
+                if not running:
+                    return
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                finished = [(running.pop(future), future) for future in done]
+                is_stopped = is_stopped or any(_ends_run(future.exception()) for future in done)
+                if is_stopped:
+                    running = {future: task for future, task in running.items() if not future.cancel()}
+                yield from finished
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _ends_run(error: BaseException | None) -> bool:
+    return error is not None and not (isinstance(error, SubCallError) and not is_lasting(error))
+
+
+class WindowReader:
+    """Reads windows of documents for one question; threads may share it."""
+
+    def __init__(self, question: str, model: AskedModel, settings: MapReduceSettings) -> None:
+        self._question, self._model, self._settings = question, model, settings
+
+    def run(self, task: _Task) -> WindowRead:
+        """Read one window, and measure the time."""
+        started = time.perf_counter()
+        part = self.read(task.source, task.source.windows[task.number])
+        return part._replace(seconds=time.perf_counter() - started)
+
+    def read(self, source: WindowedDocument, window: Span) -> WindowRead:
+        """Read a window; one that is too long for the model, in halves.
+
+        Raises:
+            SubCallError: If the model fails, or its replies cannot be read.
+            BudgetExceededError: If the budget has no room for a call.
+        """
+        prompt = map_prompt(self._question, source.document, window, self._settings.answer_form)
+        try:
+            return self._model.ask(
+                prompt, lambda reply: judge_reply(reply, source, window, self._settings.answer_chars)
+            )
+        except SubCallError as error:
+            half = -(-(window[1] - window[0]) * 5 // 8)  # two of these hold the whole, and what they share
+            if not is_too_long(error) or half < SHORTEST_WINDOW:
+                raise
+        overlap = min(self._settings.overlap_chars, half // 4)
+        parts = [self.read(source, part) for part in cut_windows(source.document.content, half, overlap, window)]
+        return WindowRead(tuple(one for part in parts for one in part.findings), sum(part.dropped for part in parts))
+
+
+def judge_reply(
+    reply: str, source: WindowedDocument, window: Span, answer_chars: int = ANSWER_CHARS
+) -> Judged[WindowRead]:
+    """Read a reply and verify its quotations; a reply without one that is in the document has a problem."""
+    reading = read_reply(reply, answer_chars)
+    if reading.problem:
+        return Judged(None, reading.problem)
+    if not reading.pertinent:
+        return Judged(WindowRead())
+    citations = verified_quotes(reading.quotes, source, window)
+    held = tuple(dict.fromkeys(one for one in citations if one is not None))
+    dropped = reading.left_out + sum(one is None for one in citations)
+    finding = Finding(source.document.id, window, reading.answer, held)
+    return Judged(WindowRead((finding,), dropped), "" if held else _problem(reading, source))
+
+
+def verified_quotes(quotes: Iterable[str], source: WindowedDocument, window: Span) -> list[Citation | None]:
+    """Return each quotation as the document has it, or None where it is not in it or too short to prove anything.
+
+    Of several places one within the window is taken.
+    """
+    content = source.document.content
+    citations: list[Citation | None] = []
+    for quote in quotes:
+        spans = _spans(quote, source.shown)
+        inside = (span for span in spans if window[0] <= span[0] and span[1] <= window[1])
+        span = next(inside, spans[0] if spans else (0, 0))
+        start, end = next(cut_at_blanks(content, *span, LONGEST_QUOTE))
+        text = content[start:end].rstrip()
+        telling = is_evidence(Quotation(start, end, text))
+        citations.append(Citation(source.document.id, start, start + len(text), text, "verified") if telling else None)
+    return citations
+
+
+def _spans(quote: str, source: SourceText) -> Sequence[Span]:
+    """Return where a quotation stands; marks around it may be the model's."""
+    tries = (source.quotation_spans(one) for one in dict.fromkeys((quote.strip(), quote.strip(MARKS))) if one)
+    return next(filter(None, tries), [])
+
+
+def _problem(reading: "Reading", source: WindowedDocument) -> str:
+    if not reading.quotes:
+        return NO_QUOTE
+    if any(_spans(quote, source.shown) for quote in reading.quotes):
+        return TOO_SHORT
+    return INVENTED.format(", ".join(f"« {quote[:200]} »" for quote in reading.quotes[:SHOWN_INVENTED]))
+
+
+class Reading(NamedTuple):
+    """What a reply says of a window."""
+
+    pertinent: bool
+    answer: str = ""
+    quotes: tuple[str, ...] = ()  # as the model writes them
+    left_out: int = 0  # quotations beyond `MOST_QUOTES`
+    problem: str = ""  # in French, for the model: why the reply cannot be read
+
+
+def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> Reading:
+    """Read a reply, JSON or nearly; several objects are merged.
+
+    Args:
+        text: The reply.
+        answer_chars: Characters that are kept of the answer.
+    """
+    text = storable(text[:MOST_CHARS]).strip()
+    if not text:
+        return Reading(False, problem=EMPTY)
+    values = list(_values(text))
+    if not values:
+        return Reading(False, problem=NO_JSON)
+    readings = [_reading(one) for value in values for one in _objects(value)]
+    return _merged(readings, answer_chars) if readings else Reading(False, problem=NO_KEYS)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """Yield the well-formed JSON values of a text that have one of our keys; if there are none, a repaired one."""
+    decoder, at, found = json.JSONDecoder(), 0, False
+    for _ in range(MOST_TRIES):
+        at = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
+        if at < 0:
+            break
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):  # no JSON here; or brackets within brackets
+            at += 1
+            continue
+        if any(True for _ in _objects(value)):
+            found = True
+            yield value
+    if not found and (value := _repaired(text)):
+        yield value
+
+
+def _repaired(text: str) -> Any:
+    import json_repair
+
+    if "{" not in text or text.count("{") + text.count("[") > MOST_BRACKETS:
+        return None
+    try:
+        value = json_repair.loads(text[text.index("{") :])
+    except (ValueError, RecursionError):  # brackets within brackets, deeper than it goes
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the objects in a value that have one of our keys, at whatever depth."""
+    if depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        known = _folded(value)
+        if any(name in known for name in (*PERTINENT, *ANSWER, *QUOTES)):
+            yield known
+            return
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            yield from _objects(one, depth + 1)
+
+
+def _reading(known: Mapping[str, Any]) -> Reading:
+    quotes = tuple(dict.fromkeys(_quotes(_first(known, QUOTES))))
+    answer = _plain(_first(known, ANSWER))
+    said = _truth(_first(known, PERTINENT))
+    pertinent = bool(quotes or answer) if said is None else said
+    if not quotes and answer and is_abstention(answer):
+        pertinent = False  # "le document ne contient pas …" is no answer, whatever the flag says
+    return Reading(True, answer, quotes) if pertinent else Reading(False)
+
+
+def _merged(readings: Sequence[Reading], answer_chars: int) -> Reading:
+    """Merge readings and bound them; one without content, such as the form itself copied, counts alone only."""
+    telling = [one for one in readings if one.quotes or one.answer] or [readings[-1]]
+    quotes = tuple(dict.fromkeys(quote for one in telling for quote in one.quotes))
+    answer = "\n".join(dict.fromkeys(one.answer for one in telling if one.answer))
+    kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
+    left_out = max(0, len(quotes) - MOST_QUOTES)
+    return Reading(telling[0].pertinent, kept, quotes[:MOST_QUOTES], left_out)
+
+
+def _quotes(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.strip(MARKS + "…. "):
+            yield value.strip()
+    elif isinstance(value, dict):
+        yield from _quotes(_first(_folded(value), TEXTS))
+    elif isinstance(value, list):
+        for one in value:
+            if not isinstance(one, list):
+                yield from _quotes(one)
+
+
+def _plain(value: Any) -> str:
+    """Return an answer as text without markers: only ours point at what was checked."""
+    if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
+        value = "\n".join(filter(None, map(_plain, value)))
+    if isinstance(value, dict | list):  # the question asked for a form of its own
+        value = _as_json(value)
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return ""
+    text = str(value).strip()
+    return take_out_markers(text, lambda name: None).plain.strip() if text.strip("…. ") else ""
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    except RecursionError:  # deeper than `json` writes
+        return ""
+
+
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool | int | float):
+        return bool(value)
+    words = _key(value).replace("_", " ").split() if isinstance(value, str) else []
+    first = words[0] if words else ""
+    return True if first in YES else False if first in NO or words[:2] == ["pas", "pertinent"] else None
+
+
+def _first(values: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((values[name] for name in names if values.get(name) is not None), None)
+
+
+def _folded(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {_key(str(name)): value for name, value in values.items()}
+
+
+def _key(name: str) -> str:
+    """Fold a key to small letters without accents."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    return "_".join("".join(one if one.isalnum() else " " for one in plain).split())

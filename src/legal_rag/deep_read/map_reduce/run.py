@@ -1,0 +1,321 @@
+"""Map-reduce question answering over documents: each is asked, quotations are checked, one answer is written."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from legal_rag.agent.budget import BudgetExceededError, Usage
+from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.agent.prediction import Event
+from legal_rag.citations.checks import Citation
+from legal_rag.deep_read.map_reduce.mapping import (
+    AskedModel,
+    DocumentRead,
+    Documents,
+    Finding,
+    Mapped,
+    MapReduceSettings,
+    map_documents,
+)
+from legal_rag.deep_read.map_reduce.prompts import (
+    AS_ASKED,
+    NO_ANSWER,
+    PARTS_FOLLOW,
+    UNVERIFIED,
+    Scope,
+    cited_answer,
+    error_text,
+    unread_text,
+)
+from legal_rag.deep_read.map_reduce.reducing import BEFORE_THE_END, FOUND, Reducer, quotations_text
+from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
+
+DEFAULT_SETTINGS = MapReduceSettings()
+# For programs, whose budget counts calls and whose questions ask for lists and tables.
+EACH_SETTINGS = MapReduceSettings(window_chars=40_000, overlap_chars=1000, answer_chars=4000, answer_form=AS_ASKED)
+WORKERS = 8  # calls at once
+TOOL = "lecture"  # what events call it
+MOST_NAMED = 5  # documents that a notice names
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapReduceResult:
+    """The answer and what it rests on; documents are in the order in which they were given."""
+
+    text: str  # the answer in French, with markers; empty where the run ended before anything was found
+    findings: tuple[Finding, ...] = ()  # all of them; those that are not verified are not used
+    read: tuple[str, ...] = ()  # documents read whole
+    unread: tuple[str, ...] = ()  # documents not read, or not whole, because the run ended early
+    failed: dict[str, str] = field(default_factory=dict)  # documents of which a window failed, and why
+    dropped_quotes: int = 0  # that are in no document, or prove nothing
+    exhausted: BudgetExceededError | None = None  # the limit that ended the run
+    failure: str = ""  # why the answer is not the root model's, in French without a full stop
+    quoted: tuple[Citation, ...] = ()  # of an answer that no model wrote: its quotations, in order
+    remarks: tuple[str, ...] = ()  # for the reader, in French without a full stop
+
+    @property
+    def verified(self) -> tuple[Finding, ...]:
+        """The findings with a quotation that was found in the document."""
+        return tuple(one for one in self.findings if one.is_verified)
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether the answer is a list of quotations, which needs no check."""
+        return bool(self.quoted)
+
+    @property
+    def notice(self) -> str:
+        """What a reader must know of the run, in French without a last full stop; empty if it was complete."""
+        said = [
+            self.exhausted.notice if self.exhausted else "",
+            self.failure,
+            _counted("non lue jusqu'au bout", "non lues jusqu'au bout", self.unread),
+            _counted("n'a pas pu être lue", "n'ont pas pu être lues", tuple(self.failed)),
+            *self.remarks,
+        ]
+        return ". ".join(filter(None, said))
+
+
+def map_reduce(
+    question: str,
+    doc_ids: Sequence[str],
+    *,
+    library: Documents,
+    root: SubModel,
+    sub: SubModel,
+    workers: int = WORKERS,
+    settings: MapReduceSettings = DEFAULT_SETTINGS,
+    on_event: Callable[[Event], None] = lambda event: None,
+    meter: UsageTracker | None = None,
+) -> MapReduceResult:
+    """Have the sub-model read each document, verify its quotations, and have the root model write one answer.
+
+    Args:
+        question: In French.
+        doc_ids: Of the documents; each is read once, in this order as far as the budget goes.
+        library: Where they are.
+        root: The model that writes the answer.
+        sub: The model that reads the documents.
+        workers: Calls at once.
+        settings: How much one prompt shows.
+        on_event: Called in this thread with each document read ('read') and each text that the root model wrote
+            ('think'), in the order in which they are done.
+        meter: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
+            and two calls, for the answer.
+
+    Raises:
+        ValueError: If the question is empty, or `workers` is below 1.
+    """
+    _check(question, workers)
+    events = _Events(on_event, meter)
+    mapped = map_documents(
+        question.strip(),
+        list(dict.fromkeys(doc_ids)),
+        library=library,
+        model=AskedModel(sub.with_headroom() if isinstance(sub, ChatModel) else sub),
+        workers=workers,
+        settings=settings,
+        on_done=events.read,
+    )
+    writer = AskedModel(root)
+    reducer = Reducer(question.strip(), writer, library, settings.findings_chars, workers=workers, on_call=events.wrote)
+    return _concluded(mapped, reducer)
+
+
+class DocumentAnswers(NamedTuple):
+    """What each document answers to a question."""
+
+    answers: dict[str, str]  # by document, in the order given; only those that were complete when the budget ended
+    read: list[str]  # documents of which at least a part was read
+    exhausted: BudgetExceededError | None  # the limit that ended the run
+
+
+def answer_each(
+    question: str,
+    doc_ids: Sequence[str],
+    *,
+    library: Documents,
+    model: SubModel,
+    workers: int = WORKERS,
+    settings: MapReduceSettings = EACH_SETTINGS,
+) -> DocumentAnswers:
+    """Ask each document the same question.
+
+    An answer is the model's, followed by the quotations that were found in the document, with their markers; where none
+    was, `UNVERIFIED` follows instead. It is `NO_ANSWER` where the document gives none, "Erreur : …" where the model
+    fails. Windows that could not be read are named below the answer of the others.
+
+    Args:
+        question: In French.
+        doc_ids: Of the documents; each is asked once.
+        library: Where they are.
+        model: The model that reads; it also merges the answers of a document's windows.
+        workers: Calls at once.
+        settings: How much one prompt shows.
+
+    Raises:
+        ValueError: If the question is empty, or `workers` is below 1.
+    """
+    _check(question, workers)
+    asked, ids = AskedModel(model), list(dict.fromkeys(doc_ids))
+    mapped = map_documents(question.strip(), ids, library=library, model=asked, workers=workers, settings=settings)
+    read = [one.doc_id for one in mapped.documents if one.parts]
+    if mapped.failure:
+        _fail_the_rest(mapped)
+
+    def answer(one: DocumentRead) -> str:
+        reducer = Reducer(question.strip(), asked, library, settings.findings_chars, workers=1)
+        return _document_answer(one, reducer)
+
+    answers: dict[str, str] = {}
+    complete = [one for one in mapped.documents if one.is_done]
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for one, text in zip(complete, pool.map(answer, complete), strict=True):
+                answers[one.doc_id] = text
+        except BudgetExceededError as error:
+            return DocumentAnswers(answers, read, mapped.exhausted or error)
+    answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
+    return DocumentAnswers(answers, read, mapped.exhausted)
+
+
+def _check(question: str, workers: int) -> None:
+    if not question.strip():
+        raise ValueError("the question is empty (expected one in French)")
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+
+
+def _fail_the_rest(mapped: Mapped) -> None:
+    """Give the windows that were not read because the model failed for good its error."""
+    for read in mapped.documents:
+        for number in range(len(read.windows)):
+            if number not in read.parts:
+                read.errors.setdefault(number, mapped.failure)
+
+
+def _document_answer(read: DocumentRead, reducer: Reducer) -> str:
+    if read.errors and not read.parts:
+        return error_text(read.error)
+    unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
+    text = _found_in(read, reducer)
+    return "\n".join([text, *(f"[{remark}]" for remark in reducer.remarks), *unread])
+
+
+def _found_in(read: DocumentRead, reducer: Reducer) -> str:
+    verified = [one for one in read.findings if one.is_verified]
+    unproven = [one.answer for one in read.findings if one.answer]
+    if not verified:
+        return "\n".join([*unproven, UNVERIFIED]) if unproven else NO_ANSWER
+    if len(verified) == 1:
+        return cited_answer(verified[0].answer, verified[0].citations)
+    try:
+        return reducer.answer(verified, {read.doc_id: read.notice}, Scope(1, 1, 0))
+    except SubCallError as error:
+        parts = [cited_answer(one.answer, one.citations) for one in verified]
+        return "\n".join([f"{error_text(str(error))}. {PARTS_FOLLOW}", *parts])
+
+
+def _concluded(mapped: Mapped, reducer: Reducer) -> MapReduceResult:
+    findings = tuple(finding for one in mapped.documents for finding in one.findings)
+    begun = tuple(one.doc_id for one in mapped.documents if not one.is_done and not one.error)
+    written = _written(mapped, [one for one in findings if one.is_verified], reducer)
+    failure = [mapped.failure] if mapped.failure and mapped.failure != written.failure else []
+    return MapReduceResult(
+        text=written.text,
+        findings=findings,
+        read=tuple(one.doc_id for one in mapped.documents if one.is_whole),
+        unread=begun + mapped.not_begun,
+        failed={one.doc_id: one.error for one in mapped.documents if one.error},
+        dropped_quotes=sum(one.dropped for one in mapped.documents),
+        exhausted=written.exhausted,
+        failure=written.failure,
+        quoted=written.quoted,
+        remarks=(*failure, *reducer.remarks),
+    )
+
+
+class _Written(NamedTuple):
+    """The answer, and why it is not the root model's, if it is not."""
+
+    text: str
+    exhausted: BudgetExceededError | None = None
+    failure: str = ""
+    quoted: tuple[Citation, ...] = ()
+
+
+def _written(mapped: Mapped, verified: list[Finding], reducer: Reducer) -> _Written:
+    """Have the root model write the answer; where it cannot, the quotations are the answer.
+
+    It is asked even if reading came to a limit: a reserve was left for it.
+    """
+    if not verified:
+        return _nothing_found(mapped)
+    exhausted, failure = mapped.exhausted, ""
+    try:
+        notices = {one.doc_id: one.notice for one in mapped.documents}
+        return _Written(reducer.answer(verified, notices, _scope(mapped, verified)), exhausted)
+    except BudgetExceededError as error:
+        exhausted = exhausted or error
+    except SubCallError as error:
+        failure = str(error)
+    text, quoted = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
+    return _Written(text, exhausted, failure, quoted)
+
+
+def _nothing_found(mapped: Mapped) -> _Written:
+    """Abstain where documents were read; where reading ended early, nothing is known."""
+    errors = [one.error for one in mapped.documents if one.error]
+    none_read = not any(one.is_whole for one in mapped.documents)
+    failure = mapped.failure or (errors[0] if errors and none_read else "")
+    exhausted = None if failure and none_read else mapped.exhausted  # failing calls may have used the budget up
+    return _Written("" if exhausted or failure else NO_PASSAGE, exhausted, failure)
+
+
+def _scope(mapped: Mapped, verified: list[Finding]) -> Scope:
+    n_whole = sum(one.is_whole for one in mapped.documents)
+    n_all = len(mapped.documents) + len(mapped.not_begun)
+    return Scope(
+        sum(bool(one.parts) for one in mapped.documents), len({one.doc_id for one in verified}), n_all - n_whole
+    )
+
+
+def _counted(one: str, several: str, doc_ids: tuple[str, ...]) -> str:
+    if not doc_ids:
+        return ""
+    named = ", ".join(doc_ids[:MOST_NAMED]) + (", …" if len(doc_ids) > MOST_NAMED else "")
+    return f"1 décision {one} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {several} ({named})"
+
+
+class _Events:
+    """Emits events, each with the model calls since the one before."""
+
+    def __init__(self, on_event: Callable[[Event], None], meter: UsageTracker | None) -> None:
+        self._on_event, self._meter = on_event, meter
+        self._counted, self._at = self._usage(), time.perf_counter()
+
+    def read(self, read: DocumentRead) -> None:
+        said = {
+            "document": read.doc_id,
+            "parts": len(read.windows),
+            "pertinent": bool(read.findings),
+            "quotes": sum(len(one.citations) for one in read.findings),
+            "dropped": read.dropped,
+            **({"error": read.error} if read.error else {}),
+        }
+        self._emit(Event("read", TOOL, said, [read.doc_id], read.seconds))
+
+    def wrote(self, what: str) -> None:
+        now = time.perf_counter()
+        self._emit(Event("think", TOOL, {"thought": what}, [], now - self._at))
+
+    def _emit(self, event: Event) -> None:
+        usage = self._usage()
+        self._on_event(event._replace(usage=usage.minus(self._counted) if self._meter else None))
+        self._counted, self._at = usage, time.perf_counter()
+
+    def _usage(self) -> Usage:
+        return self._meter.usage if self._meter else Usage()

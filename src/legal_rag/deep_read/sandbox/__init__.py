@@ -1,0 +1,1 @@
+"""The sandbox: untrusted Python programs in a contained child process."""

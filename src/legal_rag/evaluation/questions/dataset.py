@@ -1,0 +1,384 @@
+"""Write the dataset: splits, Parquet, dataset card."""
+
+import functools
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.patterns import find_dates, find_identifiers
+from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
+from legal_rag.evaluation.questions.checks import QuestionSettings
+from legal_rag.files import sync, write_whole
+from legal_rag.library.bm25 import lexical_words
+from legal_rag.retriever.retriever import jaccard
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
+
+
+SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
+BATCH_ROWS: Final = 1000  # held in memory
+SHINGLE_CHARS: Final = 5
+NEAR: Final = 0.8  # share of shingles that two questions have in common (Jaccard), from which they are one
+N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band of 6 values with a chance of 0.998
+NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
+PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
+DATASET_NAMES: Final = (*SPLITS, PARQUET_FOLDER, DATASET_FILE)  # all that a dataset's folder holds of it
+
+MODEL_NAME: Final = "aucun (sommaires et titres)"  # in place of a model's, where questions are made without one
+
+# What ids are derived from: the same document, span and question have the same id, whenever and wherever.
+ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
+ENTITY_CHARS: Final = 400  # either side of the answer, in which names and dates are looked for
+MARGIN_CHARS: Final = 60  # beyond that, so that what begins or ends there is read whole
+MOST_ENTITIES: Final = 10
+
+CARD: Final = "README.md"
+REASONS: Final = {
+    "unreadable": "réponse illisible",
+    "ungrounded": "réponse absente du texte",
+    "not_french": "pas en français",
+    "wrong_form": "longueur, ou question sans « ? »",
+    "given_away": "réponse contenue dans la question",
+    "refers_to_text": "question qui parle « du texte »",
+    "names_no_matter": "question qui ne nomme pas la matière",
+    "not_retrieved": "question qui ne retrouve pas sa décision",
+    "no_summary": "ni sommaire ni titre",
+}
+CARD_TEXT: Final = """
+# Questions et réponses fondées sur des décisions
+
+Chaque réponse est le texte même de la décision : `answer` est `content[answer_span_start:answer_span_end]` du document
+`doc_id`. {origin} Les questions presque identiques ont été retirées (MinHash), et les
+parties `train`, `dev` et `test` n'ont aucun document en commun.
+
+| | |
+|---|---|
+{figures}
+
+## Documents sans question gardée
+
+| raison | documents |
+|---|---|
+{reasons}
+
+## Réglages
+
+| | |
+|---|---|
+{settings}
+"""
+
+BY_MODEL: Final = (
+    "La question est d'un modèle de langage ; elle a été vérifiée (français, longueur, renvoi au texte, matière "
+    "nommée), et ce qui n'atteint pas le seuil n'est pas gardé."
+)
+BY_SUMMARY: Final = (
+    "La question est le début du sommaire officiel de la décision, ou son titre, et la réponse la phrase qui en "
+    "reprend le plus de mots : de quoi essayer une évaluation, pas de quoi juger un moteur de recherche."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionReport:
+    """What a dataset came to, all runs in its folder together."""
+
+    folder: Path
+    model: str
+    corpus: str  # the source that the index names
+    settings: QuestionSettings
+    documents: int  # accepted, duplicates, rejected and failed add up to it
+    accepted: int  # rows
+    duplicates: int  # passed every check, but their question nearly repeats one before
+    rejected: dict[str, int]  # by reason
+    failed: dict[str, int]  # documents that the model failed on, by the kind of error; the next run tries them again
+    splits: dict[str, int]  # rows
+    replies: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float | None  # in dollars; None where a price is not known
+    mean_score: float | None  # of what passed; None if nothing did
+    seconds: float  # that documents took, added up: less than that has passed where several were under way
+
+
+class Written(NamedTuple):
+    """What became a dataset."""
+
+    rows: dict[str, int]  # by split
+    duplicates: int  # rows left out because their question nearly repeats one before
+
+
+def schema(*, hard_negatives: bool = False) -> Any:
+    """Return the columns, as `datasets.Features`."""
+    from datasets import Features, Sequence, Value
+
+    text = Value("string")
+    features = Features(
+        id=text,
+        doc_id=text,
+        question=text,
+        answer=text,
+        answer_span_start=Value("int64"),
+        answer_span_end=Value("int64"),
+        main_topic=text,
+        document_title=text,
+        summary=text,
+        key_entities=Sequence(text),
+        score=Value("float64"),
+        model=text,
+        prompt_hash=text,
+    )
+    return Features({**features, "hard_negatives": Sequence(text)}) if hard_negatives else features
+
+
+def write_dataset(
+    folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
+) -> Written:
+    """Write the rows of accepted records, all anew; `datasets.load_from_disk` meets no half of it.
+
+    Args:
+        folder: Where; other files in it stay.
+        records: In the order that rows will have.
+        seed: Of the split: a document's part does not depend on what other documents there are.
+        hard_negatives: Whether rows have that column.
+    """
+    import pyarrow.parquet as pq
+
+    scratch = folder / ".building"
+    shutil.rmtree(scratch, ignore_errors=True)
+    (scratch / PARQUET_FOLDER).mkdir(parents=True)
+    features, seen = schema(hard_negatives=hard_negatives), SeenQuestions()
+    counts = Counter(dict.fromkeys(SPLITS, 0))
+    files = {split: scratch / PARQUET_FOLDER / f"{split}.parquet" for split in SPLITS}
+    with closing(seen), ExitStack() as stack:
+        writers = {
+            split: stack.enter_context(pq.ParquetWriter(path, features.arrow_schema)) for split, path in files.items()
+        }
+        batches: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
+        for row in seen.new_ones(record.row for record in records if record.row is not None):
+            split = split_of(row["doc_id"], seed)
+            counts[split] += 1
+            batches[split].append(row)
+            if len(batches[split]) == BATCH_ROWS:
+                _write_batch(writers[split], batches[split])
+        for split, batch in batches.items():
+            _write_batch(writers[split], batch)
+    _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
+    _put_in_place(scratch, folder)
+    return Written(dict(counts), seen.n_repeated)
+
+
+def split_of(doc_id: str, seed: int) -> str:
+    """Return the split that a document's rows are in: drawn by a hash of seed and id."""
+    number = int.from_bytes(hashlib.sha256(f"{seed}:{doc_id}".encode()).digest()[:8], "big") % 100
+    for split, share in SPLITS.items():
+        if number < share:
+            return split
+        number -= share
+    raise AssertionError("the shares are a hundred")
+
+
+def make_row(document: Document, question: str, span: tuple[int, int], **columns: Any) -> dict[str, Any]:
+    """Make a row; its answer is the document's own text.
+
+    Args:
+        document: The document.
+        question: The question.
+        span: Of the answer, in the document's text.
+        columns: `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
+    """
+    start, end = span
+    return {
+        "id": question_id(document.id, span, question),
+        "doc_id": document.id,
+        "question": question,
+        "answer": document.content[start:end],
+        "answer_span_start": start,
+        "answer_span_end": end,
+        "document_title": document.title,
+        "key_entities": key_entities(document.content, span),
+        **columns,
+    }
+
+
+def question_id(doc_id: str, span: tuple[int, int], question: str) -> str:
+    """Return the id of a question: UUID version 5 (RFC 9562) of document, span and question."""
+    return str(uuid.uuid5(ID_NAMESPACE, f"{doc_id}\n{span[0]}-{span[1]}\n{question}"))
+
+
+def key_entities(content: str, span: tuple[int, int]) -> list[str]:
+    """Return the decisions, articles and dates named around an answer, as the text writes them, in its order."""
+    start, end = max(0, span[0] - ENTITY_CHARS), span[1] + ENTITY_CHARS
+    first = max(0, start - MARGIN_CHARS)
+    text = content[first : end + MARGIN_CHARS]
+    found = [(one.start, one.end) for one in find_identifiers(text)]
+    found += [(one.start, one.end) for one in find_dates(text)]
+    around = sorted(place for place in found if start - first <= place[0] and place[1] <= end - first)
+    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MOST_ENTITIES]
+
+
+class SeenQuestions:
+    """The questions met so far, on the disk, to tell those that nearly repeat one of them.
+
+    Two questions are one when they share most of their runs of letters (Jaccard) and all the words that count: one
+    number, name or negation more makes another. Which pairs are compared at all is told by MinHash in bands (Broder,
+    1997; Leskovec et al., Mining of Massive Datasets, 3.4).
+    """
+
+    def __init__(self) -> None:
+        self.n_repeated = 0
+        self._connection = sqlite3.connect("")  # a file of its own, which SQLite deletes
+        self._connection.execute("CREATE TABLE questions (number INTEGER PRIMARY KEY, text TEXT)")
+        self._connection.execute(
+            "CREATE TABLE bands (band BLOB, number INTEGER, PRIMARY KEY (band, number)) WITHOUT ROWID"
+        )
+
+    def new_ones(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Yield the rows whose question repeats none before it."""
+        for row in rows:
+            if self.is_new(row["question"]):
+                yield row
+            else:
+                self.n_repeated += 1
+
+    def is_new(self, question: str) -> bool:
+        """Tell whether no question so far is nearly this one, and remember it if so."""
+        shingles, words = _shingles(question), _words(question)
+        bands = _bands(shingles)
+        marks = ",".join("?" * len(bands))
+        near = self._connection.execute(
+            f"SELECT DISTINCT text FROM bands JOIN questions USING (number) WHERE band IN ({marks})",  # noqa: S608
+            bands,
+        )
+        for (other,) in near:
+            if words == _words(other) and jaccard(shingles, _shingles(other)) >= NEAR:
+                return False
+        number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (question,)).lastrowid
+        self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
+        return True
+
+    def close(self) -> None:
+        """Forget them."""
+        self._connection.close()
+
+
+def _shingles(question: str) -> set[str]:
+    text = fold_text(question)
+    return {text[at : at + SHINGLE_CHARS] for at in range(max(1, len(text) - SHINGLE_CHARS + 1))}
+
+
+def _words(question: str) -> set[str]:
+    """Return the stems of the words that count, and negations, which are no such words to a search engine."""
+    return {*lexical_words(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
+
+
+def _bands(shingles: set[str]) -> list[bytes]:
+    minhash = _empty_minhash().copy()
+    minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
+    parts = np.split(minhash.hashvalues, BANDS)
+    return [
+        hashlib.blake2b(bytes([number]) + part.tobytes(), digest_size=8).digest() for number, part in enumerate(parts)
+    ]
+
+
+@functools.cache
+def _empty_minhash() -> "MinHash":
+    from datasketch import MinHash
+
+    return MinHash(num_perm=N_PERMUTATIONS, seed=1)
+
+
+def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
+    import pyarrow as pa
+
+    if batch:
+        writer.write_table(pa.Table.from_pylist(batch, schema=writer.schema))
+        batch.clear()
+
+
+def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
+    """Save splits, read from Parquet files where they have rows, as `datasets` does it, without its bars."""
+    import datasets
+
+    had_bars = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        read = {
+            split: datasets.Dataset.from_parquet(str(path), features=features, cache_dir=str(scratch / "cache"))
+            if path  # it cannot read a file without rows
+            else datasets.Dataset.from_dict({name: [] for name in features}, features=features)
+            for split, path in files.items()
+        }
+        one_file = dict.fromkeys(files, 1)  # else none is written of a split without rows, and nothing reads that
+        datasets.DatasetDict(read).save_to_disk(str(scratch / "saved"), num_shards=one_file)
+    finally:
+        if had_bars:
+            datasets.enable_progress_bars()
+
+
+def _put_in_place(scratch: Path, folder: Path) -> None:
+    """Replace the dataset in a folder: without its file of splits, which comes last, it is none."""
+    (folder / DATASET_FILE).unlink(missing_ok=True)
+    for name in (*SPLITS, PARQUET_FOLDER):
+        shutil.rmtree(folder / name, ignore_errors=True)
+        os.replace(scratch / (name if name == PARQUET_FOLDER else f"saved/{name}"), folder / name)
+    sync(folder)
+    os.replace(scratch / "saved" / DATASET_FILE, folder / DATASET_FILE)
+    sync(folder)
+    shutil.rmtree(scratch)
+
+
+def write_card(report: QuestionReport) -> None:
+    """Write the card beside the data."""
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    files = [{"split": split, "path": f"{PARQUET_FOLDER}/{split}.parquet"} for split in report.splits]
+    header = DatasetCardData(
+        language="fr",
+        task_categories=["question-answering", "text-retrieval"],
+        configs=[{"config_name": "default", "data_files": files}],
+    )
+    reasons = [(REASONS.get(name, name), n) for name, n in report.rejected.items()]
+    reasons += [(f"le modèle a échoué ({name})", n) for name, n in report.failed.items()]
+    text = CARD_TEXT.format(
+        origin=BY_SUMMARY if report.model == MODEL_NAME else BY_MODEL,
+        figures=_table_rows(_figures(report)),
+        reasons=_table_rows([*reasons, ("question presque identique à une autre", report.duplicates)]),
+        settings=_table_rows((f"`{name}`", value) for name, value in vars(report.settings).items()),
+    )
+    write_whole(report.folder / CARD, str(DatasetCard(f"---\n{header}\n---\n{text}")))
+
+
+def _figures(report: QuestionReport) -> list[tuple[str, object]]:
+    return [
+        ("modèle", report.model),
+        ("corpus", report.corpus),
+        ("date", datetime.now(UTC).date().isoformat()),
+        ("documents", report.documents),
+        ("questions gardées", report.accepted),
+        *((f"partie `{split}`", n) for split, n in report.splits.items()),
+        ("score moyen de ce qui passe", "–" if report.mean_score is None else report.mean_score),
+        ("réponses du modèle", report.replies),
+        ("jetons lus", report.prompt_tokens),
+        ("jetons écrits", report.completion_tokens),
+        ("coût", "inconnu" if report.cost is None else f"{report.cost:.4f} $"),
+        ("durée cumulée", f"{report.seconds} s"),
+    ]
+
+
+def _table_rows(rows: Iterable[tuple[str, object]]) -> str:
+    return "\n".join(f"| {name} | {str(value).replace('|', '/')} |" for name, value in rows)

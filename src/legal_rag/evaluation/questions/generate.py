@@ -1,0 +1,401 @@
+"""Generate a dataset of questions: workers, checkpoints, report, estimate of the cost."""
+
+import contextlib
+import contextvars
+import functools
+import heapq
+import io
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from legal_rag.agent.llm import use_local_prices
+from legal_rag.corpus.language import is_french
+from legal_rag.corpus.windows import draw_window
+from legal_rag.evaluation.questions import summaries
+from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker
+from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
+from legal_rag.evaluation.questions.dataset import (
+    CARD,
+    DATASET_NAMES,
+    MODEL_NAME,
+    QuestionReport,
+    write_card,
+    write_dataset,
+)
+from legal_rag.files import locked, progress
+from legal_rag.library.library import Library
+
+if TYPE_CHECKING:
+    import dspy
+
+    from legal_rag.evaluation.questions.pacing import Pace
+    from legal_rag.retriever.retriever import Retriever
+
+logger = logging.getLogger(__name__)
+
+
+CHECKPOINT: Final = "progress.jsonl"
+THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
+
+
+def generate_questions(
+    library: Library | str | Path,
+    lm: "dspy.LM | None",
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    workers: int = WORKERS,
+    output: str | Path,
+    requests_per_minute: float | None = None,
+    retriever: "Retriever | None" = None,
+    trust_remote_code: bool = False,
+    **settings: Any,
+) -> QuestionReport:
+    """Make questions and answers of a Library's documents, one of each, and save those that pass every check.
+
+    Args:
+        library: An open Library, or its folder.
+        lm: A language model; None makes questions of official summaries and titles.
+        limit: How many documents, drawn at random; None takes all.
+        seed: See `QuestionSettings`.
+        workers: Requests to the model under way at once.
+        output: The dataset's folder; one begun before is gone on with.
+        requests_per_minute: To the model, at most.
+        retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
+        trust_remote_code: See `legal_rag.retriever.build_retriever`.
+        settings: Further ones of `QuestionSettings`.
+
+    Raises:
+        ValueError: If a setting is out of range, the folder was begun with others or holds something else where a
+            dataset's files go, or another process works on it.
+        ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
+            is kept: the same call goes on with the rest.
+    """
+    library = library if isinstance(library, Library) else Library(Path(library).expanduser())
+    wanted = QuestionSettings(seed=seed, **settings)
+    check_limit(limit)
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    folder = Path(output).expanduser()
+    with locked(folder):
+        _require_own(folder)
+        folder.mkdir(exist_ok=True)
+        with contextlib.closing(Checkpoint(folder / CHECKPOINT, _identity(library, lm, wanted))) as checkpoint:
+            drawn = draw(library, limit, seed)
+            todo = [doc_id for doc_id, content_hash in drawn if not checkpoint.is_finished(doc_id, content_hash)]
+            with progress("Generating questions", unit=" documents", total=len(todo)) as bar:
+                run = _Run(iter(todo), checkpoint, bar)
+                if lm is None:
+                    make: RecordMaker = functools.partial(summaries.record_of, library)
+                    run.make_all(_with_round_trip(make, library, retriever, wanted, trust_remote_code))
+                else:
+                    pace, make = _model_questions(library, lm, wanted, workers, requests_per_minute)
+                    make = _with_round_trip(make, library, retriever, wanted, trust_remote_code)
+                    _run_in_threads(run, make, pace, THREADS_EACH * workers, lm)
+            records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
+            return _finish(folder, records, wanted, model_name(lm), library.manifest["source"]["name"])
+
+
+def check_limit(limit: int | None) -> None:
+    """Check a number of documents; None stands for all.
+
+    Raises:
+        ValueError: If it is below 1.
+    """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1, got {limit}")
+
+
+def draw(library: Library, limit: int | None, seed: int) -> list[tuple[str, str]]:
+    """Return ids and hashes of documents drawn at random, in the Library's order; a lower limit draws some of the same.
+
+    All at once: a query left open for hours would keep every commit on the Library waiting.
+    """
+    pairs = library.content_hashes()
+    if limit is None or limit >= len(library):
+        return list(pairs)
+    lots = ((sha256(f"{seed}:{pair[0]}".encode()).digest(), number, pair) for number, pair in enumerate(pairs))
+    return [pair for _, _, pair in sorted(heapq.nsmallest(limit, lots), key=lambda lot: lot[1])]
+
+
+def model_name(lm: "dspy.LM | None") -> str:
+    """Return the name that rows give for a model."""
+    return MODEL_NAME if lm is None else str(lm.model)
+
+
+class _Totals:
+    """Records added up."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[str] = Counter()
+        self.reasons: dict[str, Counter[str]] = {"rejected": Counter(), "failed": Counter()}
+        self.replies = self.prompt_tokens = self.completion_tokens = 0
+        self.seconds = self.scores = 0.0
+        self.cost: float | None = 0.0
+
+    def add(self, record: CheckpointRecord) -> None:
+        """Add a document's record."""
+        self.statuses[record.status] += 1
+        if record.status != "accepted":
+            self.reasons[record.status][record.reason] += 1
+        self.replies += record.replies
+        self.prompt_tokens += record.prompt_tokens
+        self.completion_tokens += record.completion_tokens
+        self.seconds += record.seconds
+        self.scores += record.row["score"] if record.row else 0.0
+        self.cost = None if self.cost is None or record.cost is None else self.cost + record.cost
+
+    def shown(self) -> dict[str, Any]:
+        """Return what a progress bar shows."""
+        shown: dict[str, Any] = {name: self.statuses[name] for name in ("accepted", "rejected")}
+        if self.statuses["failed"]:
+            shown["failed"] = self.statuses["failed"]
+        shown["tokens"] = self.prompt_tokens + self.completion_tokens
+        return {**shown, "cost": "unknown" if self.cost is None else f"${self.cost:.2f}"}
+
+
+class _Run:
+    """Documents still to be done, and where their records go; threads may share it."""
+
+    def __init__(self, todo: Iterator[str], checkpoint: Checkpoint, bar: Any) -> None:
+        self._todo, self._checkpoint, self._bar = todo, checkpoint, bar
+        self._lock, self._totals = threading.Lock(), _Totals()
+
+    def make_all(self, make: RecordMaker, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Make and keep records until no document is left, or all is stopped."""
+        while not stopped():
+            with self._lock:
+                doc_id = next(self._todo, None)
+            if doc_id is None:
+                return
+            record = make(doc_id)
+            if stopped() and record.status == "failed":
+                return  # for want of time, perhaps
+            self._checkpoint.add(record)
+            with self._lock:
+                self._totals.add(record)
+                self._bar.set_postfix(self._totals.shown(), refresh=False)
+                self._bar.update()
+
+
+def _require_own(folder: Path) -> None:
+    """Refuse a folder with somebody else's things in the places of a dataset's, which are replaced."""
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file (expected a folder, or nothing yet)")
+    if (folder / CHECKPOINT).is_file():
+        return
+    if taken := [name for name in (*DATASET_NAMES, CARD) if (folder / name).exists()]:
+        raise ValueError(f"{folder} holds other things: {', '.join(taken)} (expected none, or questions begun before)")
+
+
+def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
+    """Return what must be the same for a run to go on with another's records."""
+    identity = {"model": model_name(lm), **asdict(settings)}
+    if settings.must_retrieve or settings.hard_negatives:
+        identity["lineage"] = library.manifest["lineage"]
+    if lm is None:
+        return identity
+    from legal_rag.evaluation.questions.writer import prompt_hash
+
+    return {**identity, "prompt_hash": prompt_hash()}
+
+
+def _model_questions(
+    library: Library, lm: "dspy.LM", settings: QuestionSettings, workers: int, requests_per_minute: float | None
+) -> "tuple[Pace, RecordMaker]":
+    from legal_rag.evaluation.questions.pacing import Pace
+    from legal_rag.evaluation.questions.writer import ModelQuestions
+
+    pace = Pace(workers, requests_per_minute)
+    return pace, ModelQuestions(library, lm, settings, pace)
+
+
+def _run_in_threads(run: _Run, make: RecordMaker, pace: "Pace", n_threads: int, lm: "dspy.LM") -> None:
+    """Make all records in several threads, with this one's DSPy settings; whatever one thread fails of stops them all.
+
+    An interruption stops the pace and is raised when what is under way is done: it is paid for.
+    """
+    import dspy
+
+    from legal_rag.evaluation.questions.pacing import tuned_for_waiting
+
+    def work() -> None:
+        try:
+            run.make_all(make, lambda: pace.stopped)
+        except Exception as error:  # whatever it is, it is raised below
+            pace.stop(error)
+
+    threading.Thread(target=_load_ahead, daemon=True).start()
+    # Refine and BestOfN print each reply that they could not read.
+    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting(), ThreadPoolExecutor(n_threads) as pool:
+        try:
+            wait([pool.submit(contextvars.copy_context().run, work) for _ in range(n_threads)])
+        finally:
+            pace.stop()
+    if isinstance(pace.error, dspy.LMError):
+        raise _told(pace.error, lm) from pace.error
+    if pace.error is not None:
+        raise pace.error
+
+
+class _LogOut(io.TextIOBase):
+    """What is written to it goes to the log."""
+
+    def write(self, text: str) -> int:
+        logger.debug("%s", text)
+        return len(text)
+
+
+def _with_round_trip(
+    make: RecordMaker,
+    library: Library,
+    retriever: "Retriever | None",
+    settings: QuestionSettings,
+    trust_remote_code: bool,
+) -> RecordMaker:
+    if not settings.must_retrieve and not settings.hard_negatives:
+        return make
+    from legal_rag.evaluation.questions.writer import with_round_trip
+    from legal_rag.retriever.retriever import build_retriever
+
+    retriever = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
+    return with_round_trip(make, retriever, settings)
+
+
+def _load_ahead() -> None:
+    """Load, while the first requests are under way, what judging replies and writing the dataset will take."""
+    is_french("")  # first: every reply waits for it
+    import datasets  # noqa: F401
+    import datasketch  # noqa: F401
+
+
+def _told(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
+    """Say in one line what stopped a run."""
+    kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
+    text = " ".join(str(error).split())
+    if key := lm.kwargs.get("api_key"):
+        text = text.replace(str(key), "***")  # some servers repeat it
+    return ConnectionError(
+        f"the model does not answer ({kind}: {text[:200]}); what is done is kept, run it again to go on"
+    )
+
+
+def _finish(
+    folder: Path, records: Iterable[CheckpointRecord], settings: QuestionSettings, model: str, corpus: str
+) -> QuestionReport:
+    """Write dataset and card from the records of all documents."""
+    totals = _Totals()
+
+    def added() -> Iterator[CheckpointRecord]:
+        for record in records:
+            totals.add(record)
+            yield record
+
+    written = write_dataset(folder, added(), settings.seed, hard_negatives=bool(settings.hard_negatives))
+    passed = totals.statuses["accepted"]
+    report = QuestionReport(
+        folder=folder,
+        model=model,
+        corpus=corpus,
+        settings=settings,
+        documents=totals.statuses.total(),
+        accepted=sum(written.rows.values()),
+        duplicates=written.duplicates,
+        rejected=dict(totals.reasons["rejected"].most_common()),
+        failed=dict(totals.reasons["failed"].most_common()),
+        splits=written.rows,
+        replies=totals.replies,
+        prompt_tokens=totals.prompt_tokens,
+        completion_tokens=totals.completion_tokens,
+        cost=totals.cost,
+        mean_score=round(totals.scores / passed, 4) if passed else None,
+        seconds=round(totals.seconds, 1),
+    )
+    write_card(report)
+    return report
+
+
+SAMPLED = 100  # documents read for the estimate
+REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
+ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first one: code, trajectory (mean of 13 seen)
+
+
+class Price(NamedTuple):
+    """Dollars for a million tokens."""
+
+    prompt: float
+    completion: float
+
+
+class Estimate(NamedTuple):
+    """The least and the most that a run would take."""
+
+    documents: int
+    requests: tuple[int, int]
+    prompt_tokens: tuple[int, int]
+    completion_tokens: tuple[int, int]
+    dollars: tuple[float, float] | None  # None where the price is not known
+
+
+def estimate(
+    library: Library,
+    lm: Any,
+    *,
+    limit: int | None = None,
+    settings: QuestionSettings | None = None,
+    price: Price | None = None,
+) -> Estimate:
+    """Estimate a run; see `Estimate`.
+
+    Args:
+        library: Whose documents would be asked about.
+        lm: The model that would be asked.
+        limit: How many documents.
+        settings: Those of the run.
+        price: The model's, where LiteLLM does not know it.
+    """
+    from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
+
+    settings = settings or QuestionSettings()
+    check_limit(limit)
+    n = min(limit or len(library), len(library))
+    tokens = []
+    for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
+        content = library.document(doc_id).content
+        shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
+        tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
+    mean = sum(tokens) / (len(tokens) or 1)
+    asks, advice = requests_at_most(settings)
+    prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
+    completion = (n * REPLY_TOKENS, n * (asks + advice) * REPLY_TOKENS)
+    price = price or price_of(lm)
+    dollars = None
+    if price is not None:
+        least, most = ((p * price.prompt + c * price.completion) / 1e6 for p, c in zip(prompt, completion, strict=True))
+        dollars = (least, most)
+    return Estimate(n, (n, n * (asks + advice)), prompt, completion, dollars)
+
+
+def price_of(lm: Any) -> Price | None:
+    """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
+    if lm.kwargs.get("api_base"):
+        return None
+    costs = _litellm().model_cost
+    entry = costs.get(lm.model) or costs.get(lm.model.split("/", 1)[-1]) or {}
+    if "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
+        return None
+    return Price(1e6 * entry["input_cost_per_token"], 1e6 * entry["output_cost_per_token"])
+
+
+def _litellm() -> Any:
+    use_local_prices()
+    import litellm
+
+    return litellm

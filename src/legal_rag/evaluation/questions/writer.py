@@ -1,0 +1,198 @@
+"""The DSPy program that writes a question and its answer for a document, and its retries."""
+
+import copy
+import hashlib
+import threading
+import time
+from dataclasses import replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal
+
+import dspy
+
+from legal_rag.agent.model_calls import LenientAdapter
+from legal_rag.corpus.windows import draw_window
+from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, RecordMaker
+from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
+from legal_rag.evaluation.questions.dataset import make_row
+from legal_rag.evaluation.questions.pacing import Pace, PacedLM
+from legal_rag.library.library import Library
+
+if TYPE_CHECKING:
+    from legal_rag.retriever.retriever import Retriever
+
+
+GROUNDED = 0.8  # of `span_grounding_reward`: the answer stands in the text, but for what folding evens out
+
+
+class FullQAExtraction(dspy.Signature):
+    """Analyse un texte juridique français et génère une question-réponse fondée.
+
+    La question porte sur un point de droit ou de fait précis, que seul ce texte permet de trancher. Elle nomme la
+    matière dont il s'agit, de sorte qu'on la comprenne sans avoir le texte sous les yeux : n'écris ni « selon le
+    texte » ni « cette décision ». La réponse est copiée du texte, mot pour mot, et ne figure pas dans la question.
+    """
+
+    context: str = dspy.InputField(desc="Texte d'une décision juridique en français")
+    summary: str = dspy.OutputField(desc="Résumé concis en 2-3 phrases, en français")
+    main_topic: str = dspy.OutputField(desc="Sujet principal en quelques mots, en français")
+    question: str = dspy.OutputField(desc="Question courte (max 15 mots) sur le sujet principal, en français")
+    answer: str = dspy.OutputField(
+        desc="Citation EXACTE du texte (max 10 mots), doit apparaître verbatim dans le contexte"
+    )
+    # With a default: a weak model that leaves it out is not asked again for that.
+    language: Literal["français"] = dspy.OutputField(desc="La langue de sortie - toujours français", default="français")
+
+
+class GroundedPredict(dspy.Module):
+    """The best of several tries by grounding, as one step, which `dspy.Refine` can give advice on.
+
+    Refine looks for each step of a trace among the module's own predictors; BestOfN runs copies of them.
+    """
+
+    def __init__(self, tries: int) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(FullQAExtraction)
+        self.tries = tries
+
+    def forward(self, context: str) -> dspy.Prediction:
+        """Ask until an answer stands in the text.
+
+        Raises:
+            ValueError: If no reply could be read.
+        """
+        best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=2 * self.tries)
+        with dspy.context(trace=[]):
+            reply = best(context=context)
+        if reply is None:
+            raise ValueError("no reply could be read")
+        dspy.settings.trace.append((self.predict, {"context": context}, reply))
+        return reply
+
+
+class Writer:
+    """A strategy of asking, shared by threads: each call works on copies."""
+
+    def __init__(self, settings: QuestionSettings) -> None:
+        """Choose a strategy.
+
+        Args:
+            settings: `strategy`: 'refine' tells the model after each try what to do better (`dspy.Refine`), which takes
+                a request of its own; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
+                of several tries by grounding. `tries` of each of the two, `threshold` of `qa_reward`.
+        """
+        tries = settings.tries
+        nested = settings.strategy == "refine+best-of-n"
+        module: dspy.Module = GroundedPredict(tries) if nested else dspy.Predict(FullQAExtraction)
+        repeat = dspy.BestOfN if settings.strategy == "best-of-n" else dspy.Refine
+        self._module = repeat(module, tries, qa_reward, threshold=settings.threshold, fail_count=2 * tries)
+
+    def __call__(self, context: str, lm: dspy.BaseLM) -> dspy.Prediction | None:
+        """Return the best reply, good or not; None if none could be read, or the model failed."""
+        # The module itself counts `fail_count` down, and raises when it falls below the number of tries made.
+        module = copy.copy(self._module)
+        # A trace of its own, which goes when it is done: DSPy's would hold every text that was shown.
+        with dspy.context(lm=lm, adapter=LenientAdapter(), trace=[], warn_on_type_mismatch=False):
+            try:
+                return module(context=context)
+            # What a model replies may fail to parse in as many ways as there are models, and the tries were made.
+            except Exception:
+                return None
+
+
+def prompt_hash() -> str:
+    """Return 16 hexadecimal digits that tell whether two prompts are the same, documents apart (SHA-256)."""
+    return hashlib.sha256(prompt_text("").encode()).hexdigest()[:16]
+
+
+def prompt_text(context: str) -> str:
+    """Return what a first request says, all messages together."""
+    messages = dspy.ChatAdapter().format(FullQAExtraction, [], {"context": context})
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
+    """Return how often, at most, a model is asked about a document, and for advice on how to do better."""
+    tries = settings.tries
+    if settings.strategy == "best-of-n":
+        return tries, 0
+    return (tries if settings.strategy == "refine" else tries * tries), tries - 1
+
+
+class ModelQuestions:
+    """Asks a model about documents, by their ids; threads may share it."""
+
+    def __init__(self, library: Library, lm: dspy.BaseLM, settings: QuestionSettings, pace: Pace) -> None:
+        self._library, self._lm, self._settings, self._pace = library, lm, settings, pace
+        self._writer = Writer(settings)
+        self._prompt_hash = prompt_hash()
+
+    def __call__(self, doc_id: str) -> CheckpointRecord:
+        """Ask about a document until a pair passes, or tries are used up."""
+        started = time.perf_counter()
+        document = self._library.document(doc_id)
+        settings = self._settings
+        start, end = draw_window(document.content, f"{settings.seed}:{doc_id}", settings.context_chars)
+        context = document.content[start:end]
+        lm = PacedLM(self._lm, self._pace, self._sampling_seed(doc_id))
+        reply = self._writer(context, lm)
+        self._pace.count(lm.document.failure)
+        usage = lm.tracker.usage
+        verdict = judge(context, reply)
+        record = CheckpointRecord(
+            doc_id=doc_id,
+            content_hash=document.content_hash,
+            status="rejected",
+            reason=next(iter(verdict.problems), ""),
+            replies=lm.document.replies,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cost=usage.cost,
+            seconds=round(time.perf_counter() - started, 3),
+        )
+        if reply is None or verdict.span is None or verdict.score < self._settings.threshold:
+            if lm.document.failure is None:
+                return record
+            return replace(record, status="failed", reason=type(lm.document.failure).__name__)
+        row = make_row(
+            document,
+            tidy(reply.question),
+            (start + verdict.span[0], start + verdict.span[1]),
+            main_topic=tidy(reply.main_topic or ""),
+            summary=tidy(reply.summary or ""),
+            score=verdict.score,
+            model=str(self._lm.model),
+            prompt_hash=self._prompt_hash,
+        )
+        return replace(record, status="accepted", reason="", row=row)
+
+    def _sampling_seed(self, doc_id: str) -> int | None:
+        if not str(self._lm.model).startswith("openai/"):
+            return None  # whoever else may not know what it is
+        return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
+
+
+def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: QuestionSettings) -> RecordMaker:
+    """Try each question on the index: what finds its document too late is rejected, what else it finds is kept."""
+    lock = threading.Lock()
+    depth = max(settings.must_retrieve, settings.hard_negatives + 1)
+
+    def made(doc_id: str) -> CheckpointRecord:
+        record = make(doc_id)
+        if record.row is None:
+            return record
+        lost, question = replace(record, status="rejected", reason="not_retrieved", row=None), record.row["question"]
+        try:
+            retriever.encoder.check_query(question)
+        except ValueError:  # longer than the encoder reads
+            return lost
+        with lock:  # the encoder takes all cores as it is
+            found = [hit.doc_id for hit in retriever.search(question, depth, by_document=True)]
+        if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
+            return lost
+        if settings.hard_negatives:
+            negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
+            return replace(record, row={**record.row, "hard_negatives": negatives})
+        return record
+
+    return made

@@ -1,0 +1,173 @@
+"""TREC files: queries, qrels and runs, read and written."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS
+from legal_rag.files import write_whole
+
+Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
+Run = dict[str, list[tuple[str, float]]]  # query id: (document id, score), best first
+
+SCORE_STEP = 1e-4  # between scores in a run file, at least: trec_eval orders equal scores by id
+
+
+class Query(NamedTuple):
+    """A question with its id."""
+
+    qid: str
+    text: str
+
+
+def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
+    """Read questions and, where rows name a document, the answers they ask for.
+
+    Args:
+        source: A JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no
+            file has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id`.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        ValueError: If a row lacks its id or question, an id comes twice, or the file is not UTF-8.
+    """
+    queries: dict[str, str] = {}
+    qrels: Qrels = {}
+    path = Path(source).expanduser()
+    path = SAMPLE_QUESTIONS if str(source) == SAMPLE and not path.exists() else path
+    for number, row in enumerate(_rows(path), start=1):
+        names = (row.get(name) for name in ("qid", "id"))
+        qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
+        if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
+            raise ValueError(f"{source}, row {number}: no qid without blanks, or no question: {_shown(row)}")
+        if qid in queries:
+            raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
+        queries[qid] = text
+        if (doc_id := row.get("doc_id")) not in (None, "", []):
+            qrels[qid] = {str(one): 1 for one in (doc_id if isinstance(doc_id, list) else [doc_id])}
+    if not queries:
+        raise ValueError(f"{source} holds no question")
+    return [Query(*one) for one in queries.items()], qrels
+
+
+def read_qrels(path: str | Path) -> Qrels:
+    """Read judgements: lines `qid 0 doc_id relevance`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a line has another form, or the file is not UTF-8.
+    """
+    qrels: Qrels = {}
+    for number, line in _lines(path):
+        parts = line.split()
+        if len(parts) != 4 or not parts[3].lstrip("-").isdecimal():
+            raise ValueError(f"{path}, line {number}: {line!r} (expected 'qid 0 doc_id relevance')")
+        qrels.setdefault(parts[0], {})[parts[2]] = int(parts[3])
+    return qrels
+
+
+def read_run(path: str | Path) -> Run:
+    """Read a run: lines `qid Q0 doc_id rank score run_name`; as trec_eval does, in the order of scores alone.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a line has another form, or the file is not UTF-8.
+    """
+    run: Run = {}
+    for number, line in _lines(path):
+        try:
+            qid, _, doc_id, _, score, _ = line.split()
+            run.setdefault(qid, []).append((doc_id, float(score)))
+        except ValueError as error:
+            raise ValueError(
+                f"{path}, line {number}: {line!r} (expected 'qid Q0 doc_id rank score run_name')"
+            ) from error
+    return {qid: sorted(sorted(some, reverse=True), key=_single, reverse=True) for qid, some in run.items()}
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Return a file's lines, numbered from 1."""
+    return enumerate(_text(path).splitlines(), start=1)
+
+
+def _text(path: str | Path) -> str:
+    try:
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not text in UTF-8 (byte {error.start} is not)") from error
+
+
+def _single(ranked: tuple[str, float]) -> float:
+    """Return a score in the precision that trec_eval reads it in."""
+    return float(np.float32(ranked[1]))
+
+
+def write_run(path: str | Path, run: Run, run_name: str = "legal_rag") -> None:
+    """Write `qid Q0 doc_id rank score run_name`, one line a document, ranks from 1, scores falling.
+
+    Raises:
+        ValueError: If a name or id holds a blank, which would shift the columns.
+    """
+    lines = []
+    for qid, ranked in run.items():
+        for rank, (doc_id, score) in enumerate(falling(ranked), start=1):
+            lines.append(f"{_column(qid)} Q0 {_column(doc_id)} {rank} {score:.4f} {_column(run_name)}\n")
+    write_whole(Path(path).expanduser(), "".join(lines))
+
+
+def write_qrels(path: str | Path, qrels: Qrels) -> None:
+    """Write `qid 0 doc_id relevance`, one line a judgement.
+
+    Raises:
+        ValueError: If an id holds a blank.
+    """
+    lines = [
+        f"{_column(qid)} 0 {_column(doc_id)} {relevance}\n"
+        for qid, judged in qrels.items()
+        for doc_id, relevance in judged.items()
+    ]
+    write_whole(Path(path).expanduser(), "".join(lines))
+
+
+def falling(ranked: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """Round scores to steps, each at least one below the one before, wide enough to differ in single precision."""
+    ranked = list(ranked)
+    highest = max((abs(score) for _, score in ranked), default=0.0)
+    step = max(SCORE_STEP, 4 * float(np.spacing(np.float32(highest))))
+    last = float("inf")
+    for doc_id, score in ranked:
+        last = min(round(score / step), last - 1)
+        yield doc_id, last * step
+
+
+def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    if path.is_dir():
+        from datasets import Dataset, load_from_disk
+
+        loaded = load_from_disk(str(path))
+        for dataset in [loaded] if isinstance(loaded, Dataset) else loaded.values():
+            yield from dataset
+        return
+    for number, line in enumerate(_text(path).split("\n"), start=1):  # not `_lines`: JSON may hold other line ends
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, line {number}: {line.strip()[:60]!r} (expected a JSON object)")
+        yield row
+
+
+def _column(value: str) -> str:
+    if not value or any(letter.isspace() for letter in value):
+        raise ValueError(f"not a column of a TREC file: {value!r} (expected no blank in it)")
+    return value
+
+
+def _shown(row: Mapping[str, Any]) -> str:
+    return json.dumps(dict(row), ensure_ascii=False, default=str)[:80]

@@ -1,0 +1,123 @@
+"""The outcome of a decision (rejection, cassation, annulment…) from its ruling."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from legal_rag.corpus.patterns.courts import APPEAL, SUPREME, CourtRank
+from legal_rag.corpus.structure.decision import operative_part, solutions, statements
+from legal_rag.extraction.entities import DISPOSITIF, SOLUTION, Entity
+from legal_rag.extraction.terms import words_of
+
+CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
+CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
+CONFORME, NON_CONFORME = "conformité", "non-conformité"
+INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
+RENVOI, NON_RENVOI = "renvoi de la QPC", "non-renvoi de la QPC"
+CONDAMNATION, RELAXE = "condamnation", "relaxe"
+
+OPPOSITES = frozenset(
+    frozenset(pair)
+    for pair in (
+        (CASSATION, REJET),
+        (ANNULATION, REJET),
+        (SATISFACTION, REJET),  # of requests, in the databases of the administrative courts
+        (ANNULATION, CONFIRMATION),
+        (INFIRMATION, CONFIRMATION),
+        (NON_CONFORME, CONFORME),
+        (INELIGIBLE, ELIGIBLE),
+        (RENVOI, NON_RENVOI),
+        (CONDAMNATION, RELAXE),
+    )
+)
+# The kinds by their words, without accents and signs; what an earlier pattern takes, no later one sees. No kind: words
+# that say nothing of who won, and hold some that would.
+_PATTERNS: tuple[tuple[str | None, str], ...] = (
+    (None, r"approbation(?: apres reformation)?|non lieu a statuer(?: sur la qpc)?|rectification|n y a plus lieu"),
+    (ELIGIBLE, r"non lieu a prononcer l ineligibilite|n y a pas lieu de declarer"),
+    (INELIGIBLE, r"ineligib\w+"),
+    (NON_RENVOI, r"non (?:lieu a )?renvoi|n y avoir lieu (?:de renvoyer|a renvoi)"),
+    (RENVOI, r"qpc renvoi|renvoi\w* (?:de la \w+ )?au conseil constitutionnel"),
+    (NON_CONFORME, r"non conform\w+|contraires? a la constitution"),
+    (CONFORME, r"conform\w+"),
+    (CASSATION, r"cass(?:e|ee|ation|ons|ent|ant)\b(?: et annul\w+)?"),
+    (ANNULATION, r"annul\w+"),
+    (INFIRMATION, r"infirm\w+|reform\w+|emend\w+"),
+    (CONFIRMATION, r"confirm\w+"),
+    (SATISFACTION, r"satisfaction"),
+    (REJET, r"rejet\w*"),
+    (RELAXE, r"relax\w+|acquitt\w+"),
+    (CONDAMNATION, r"condamn\w+"),
+)
+_KINDS = [(kind, re.compile(rf"\b(?:{pattern})")) for kind, pattern in _PATTERNS]
+# What a decision does besides: "casse …, rejette le surplus".
+_BESIDES = {CASSATION: {REJET, ANNULATION}, ANNULATION: {REJET}}
+# What each kind of court says of the whole case, in its operative part; the rest is of single claims.
+_OF_THE_CASE = {
+    SUPREME: {CASSATION, REJET, ANNULATION, CONFORME, NON_CONFORME, INELIGIBLE, ELIGIBLE, RENVOI, NON_RENVOI},
+    APPEAL: {CONFIRMATION, INFIRMATION},
+}
+
+
+class Outcome(NamedTuple):
+    """How a decision ended."""
+
+    kinds: frozenset[str]  # none where nothing was found that could be compared
+    words: str  # as its source says, or, read from the text, the kinds
+
+    def opposes(self, other: "Outcome") -> bool:
+        """Tell whether two outcomes are opposite."""
+        if self.kinds & other.kinds:
+            return False
+        return any(frozenset((one, two)) in OPPOSITES for one in self.kinds for two in other.kinds)
+
+
+def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
+    """Return a decision's outcome: what its source says; failing that, what was extracted; failing that, its text's.
+
+    Args:
+        solution: The source's word; empty where it gives none.
+        court: That decided.
+        text: The decision.
+        entities: What was extracted of it, if anything was.
+    """
+    if solution.strip():
+        return Outcome(kinds_of(solution), solution.strip())
+    found = entities or ()
+    said = [one["extraction_text"] for one in found if one["extraction_class"] == SOLUTION]
+    # Of a statement its verb, which comes first: what follows may tell what another court did.
+    said = said or [one["extraction_text"].split()[0] for one in found if one["extraction_class"] == DISPOSITIF]
+    kinds = kinds_of(" ; ".join(said or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
+    return Outcome(kinds, " et ".join(sorted(kinds)))
+
+
+def kinds_of(words: str) -> frozenset[str]:
+    """Return the kinds of outcome that some words tell: of 'Cassation partielle sans renvoi', 'cassation'."""
+    return _kinds_and_rest(words)[0]
+
+
+def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
+    """Return those of some solutions that are of the kinds that a text says, which says nothing else ("rejetées")."""
+    kinds, rest = _kinds_and_rest(wanted)
+    return [one for one in solutions if kinds and not rest and kinds <= kinds_of(one)]
+
+
+def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
+    """Return the kinds of outcome that some words tell, and the other words."""
+    rest, kinds = " ".join(words_of(words)), set[str]()
+    for kind, pattern in _KINDS:
+        rest, n = pattern.subn("|", rest)
+        kinds |= {kind} if kind and n else set()
+    told = frozenset(kinds.difference(*(_BESIDES.get(kind, set()) for kind in kinds)))
+    return told, rest.replace("|", " ").strip()
+
+
+def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
+    """Return those of some outcomes, as sources write them, that are opposite to kinds of outcome."""
+    outcome = Outcome(kinds, "")
+    return [one for one in solutions if outcome.opposes(Outcome(kinds_of(one), one))]
+
+
+def _solutions_in(text: str) -> list[str]:
+    part = operative_part(text)
+    return [text[start:end] for start, end in solutions(text, part, statements(text, part))] if part else []

@@ -1,0 +1,1 @@
+"""Extraction by rules: patterns of French legal usage, no model."""

@@ -1,0 +1,416 @@
+"""Parties of a decision: where they are named, and in which role."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from legal_rag.corpus.patterns.scanning import lowered, places
+from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
+from legal_rag.extraction.rules.organisations import CAPITAL_BEGINNINGS, LEAD, NOUN_STEMS, body_names
+from legal_rag.extraction.rules.persons import (
+    BLANK,
+    CAPITAL,
+    bench,
+    first_name_behind,
+    has_office,
+    has_plural_office,
+    office_behind,
+    person_name,
+    titles,
+    untitled_names,
+)
+
+_BODY = (
+    r"(?:soci[ée]t[ée]s?|association|syndicat|caisse|mutuelle|compagnie|f[ée]d[ée]ration|union|conf[ée]d[ée]ration|"
+    r"comit[ée]|commune|ville|"
+    r"fondation|fonds|groupement|coop[ée]rative|office|institut|département|région|agence|ordre|établissement|banque|"
+    r"clinique|centre|"
+    r"cpam|collectivité|métropole|communauté|ligue|section|mutualité)"
+)
+# What follows a party's full name.
+_FOLLOWED = re.compile(
+    ", (?:dont le|domicili|soci[ée]té|syndicat|association|ayant|pris|représent|venant|demeurant|établissement|"
+    "agissant|anciennement|union|groupement|"
+    "exerçant|aux droits|défend)"
+)
+_LED = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
+_WITHIN = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
+MOST_NAMES = 100  # that are looked for in the whole text
+_REACH = 220  # characters of a name with what leads to it
+_LEADING = re.compile(
+    r"[ \u00a0]*(?:[-–] )?(?:(?P<number>\d+°?[/)]|\d+°) ?)?"
+    r"(?:(?:à|aux?|de|du|des|par|contre) ?)?(?:l['’]|[Ll]a |[Ll]es? |L['’]|d['’])?"
+)
+_NAME = re.compile(rf"(?:{_BODY} |[A-ZÀ-Þ\[])[^;\n()]{{1,150}}")
+_BRACKETED = re.compile(r" ?\([^()\n]{1,60}\)$")
+_OF = re.compile(
+    r"(?:opposant|formée?s? par|droits|présentée par|avocats?) (?:(?:à|aux?|de|du|des|d['’]|par) ?)?(?:l['’]|[Ll]a |"
+    r"[Ll]es? )?"
+)
+_MORE = re.compile(
+    rf" venant | et (?:l['’]avis|(?:de |du |des |d['’]|à |aux? |la |l['’]|les? ){{1,2}}(?:{_BODY}|MM?\.|M(?:me|lle)|"
+    rf"[A-Z]))"
+    r"| ayant | pris(?:e|es)? en | représenté| dont | sis | demeurant| avocat| C ?/ | à (?=[a-zé]+(?:er|ir|"
+    r"re)(?!\w))| et (?:l[ae]s?|l['’]|à|au) ?(?=[a-z])| demand|(?<=\]) (?=[a-zé])| à (?:la|l['’]|le|ce|son|sa|ses|"
+    r"leur|un)(?!\w)| en (?:cause|date|paiement)| poursuites"
+)
+_FORMS = frozenset("sci sarl sas sa ues société sur eurl snc gie scp".split())
+_NO_PARTY = re.compile(
+    r"(?i:^(?:appelant|intim|intervenant|demande|défende|volontaire|incident)|^(?:et|sur|fait|dit|vu|que|attendu|en|"
+    r"il|elle|le|les|condamne|déboute|statuant|par|considérant) |^ues\b|"
+    r"pourvoi|\bmoyens?\b|requête| contre | et M\.| le conseil\b|plaidant|^soci[ée]t[ée] (?:anonyme|civile|compagnie)$|"
+    r"élection|procureur|ministre|préfet|directeur|président|avocat|\bcour\b|tribunal|ministère|"
+    r"conseil constitutionnel|commission nationale des comptes|"
+    r"barreau|^article|^arrêt|chambre (?:sociale|civile|commerciale|criminelle)|république|assemblée nationale|"
+    r"journal officiel|^conseil d['’]|"
+    r"^chambre$|^[ée]tat$|agent judiciaire|lecture|^français|^droit)"
+)
+_TITLED = re.compile(r"(?:MM?\.|Mmes?|Mlle|Monsieur|Madame|Me|Maître|SCP)(?!\w)|(?:MADAME|MONSIEUR) ")
+_ALIAS = re.compile(
+    r"\((?:la |le |l['’]|les |ci-après |ci-après dénommée? |dite? |"
+    r"devenue? ){1,3}[\"«“]?[ \u00a0]?(?P<alias>[A-Z][\w.' -]{1,40}?)[ \u00a0]?[\"»”]?\)"
+)
+_CAPTION = re.compile(
+    r"(?:APPELANT|INTIM[EÉ]|DEMANDE|D[EÉ]FENDE|INTERVENANT)[A-ZÉ]{0,9}(?: ?\([EeSs/]{1,4}\))?(?: INCIDENTE?S?|"
+    r" PRINCIPALE?S?)?[ :\n]{1,4}"
+    r"(?P<name>(?:L[AE]S? )?(?:[A-ZÉÈ][A-ZÉÈ'&.-]{2,30} ){0,8}[A-ZÉÈ][A-ZÉÈ'&.-]{1,30})(?= ?[\n,]| prise?\b| \d|"
+    r" repr[ée]s)"
+)
+_CAPTION_WORDS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
+
+
+def learned_names(text: str) -> list[str]:
+    """Return names of bodies as a party's place gives them in full, and short ones that the text says stand for them.
+
+    They stand in the order in which they were found, at most `MOST_NAMES` of them.
+    """
+    lower = lowered(text) or text
+    whole = (_MORE.split(name)[0].strip() for name in chain(_followed(text), _led(text, lower)))
+    names = (name for name in chain(whole, _captions(text), _aliases(text, lower)) if _may_be_name(name))
+    return list(islice(dict.fromkeys(islice(names, 10 * MOST_NAMES)), MOST_NAMES))
+
+
+def _captions(text: str) -> Iterator[str]:
+    if any(word in text for word in _CAPTION_WORDS[:3]):
+        captions = (_CAPTION.match(text, place) for place in places(text, text, _CAPTION_WORDS))
+        yield from (caption["name"] for caption in captions if caption)
+
+
+def _aliases(text: str, lower: str) -> Iterator[str]:
+    aliases = (_ALIAS.match(text, place) for place in places(text, lower, ("(l", "(ci-", "(dit", "(devenu")))
+    yield from (alias["alias"] for alias in aliases if alias and " et " not in alias["alias"])
+
+
+def _followed(text: str) -> Iterator[str]:
+    """Yield what stands before ', dont le siège' and the like: "2°/ à la société Y"."""
+    for place in (match.start() for match in _FOLLOWED.finditer(text)):
+        line = text[max(0, place - _REACH) : place]
+        line = _BRACKETED.sub("", line[max(line.rfind("\n"), line.rfind(";")) + 1 :].rstrip(","))
+        leading = _LEADING.match(line)
+        start = max([leading.end() if leading else 0, *(at.end() for word in _WITHIN if (at := _last(line, word)))])
+        name = _NAME.fullmatch(line, start)
+        if name and ("," not in name.group() or (leading and leading["number"])):
+            yield _FOLLOWED.split(name.group())[0]
+
+
+def _last(line: str, word: str) -> re.Match[str] | None:
+    """Return the last such word of a line, with the article that may stand behind it."""
+    at = line.rfind(word)
+    return _LEADING.match(line, at + len(word)) if at >= 0 else None
+
+
+def _led(text: str, lower: str) -> Iterator[str]:
+    """Yield what stands between 'avocat de' and the next comma, and the like."""
+    for place in places(text, lower, _LED):
+        of = _OF.match(text, place)
+        name = _NAME.match(text, of.end()) if of else None
+        end = text[name.end() : name.end() + 1] if name else ""
+        if name and ("," in name.group() or end == "("):
+            yield name.group().partition(",")[0]
+
+
+def _may_be_name(name: str) -> bool:
+    peculiar = " " in name or name[1:] != name[1:].lower() or name[:1] == "["
+    if "... " in name or name.endswith((" DE", " DES", " DU", " LA", " ET", " de", " des", " du", " la", " et")):
+        return False
+    known = len(name) > 2 and peculiar and name.lower() not in _FORMS
+    return known and not _NO_PARTY.search(name) and not _TITLED.match(name)
+
+
+class _Zone(NamedTuple):
+    start: int
+    end: int
+    role: str
+
+
+# Words behind which parties of a role are named, what must stand before them, up to which signs, how many characters.
+_ROLE_LED: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
+    ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
+    ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
+    ("formés par", ("pourvois ",), "demandeur", ("\n\ncontre", " contre "), 800),
+    (
+        "opposant",
+        ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'"),
+        "défendeur",
+        ("à la cassation", "invoque", "dossier"),
+        6000,
+    ),
+    ("posée par", ("constitutionnalité ",), "requérant", (",", " dans "), 200),
+)
+_APPLIES = ("formé le pourvoi", "formé un pourvoi", "est pourvu", "ont formulé une question")
+_HEADINGS = ("\narrêt de la cour", "du peuple français", "l'arrêt suivant", "la cour de cassation")
+_ROLE_CAPTION = re.compile(
+    r"(?P<appelant>APPELANTE?S?|APPELANT ?\(E/S\))|(?P<intimé>INTIM[EÉ]E?S?)|(?P<demandeur>DEMANDE(?:UR|RESSE)S?)|"
+    r"(?P<défendeur>D[EÉ]FENDE(?:UR|RESSE)S?)"
+    r"|(?P<intervenant>INTERVENANTE?S?)|(?P<end>COMPOSITION|D[EÉ]BATS|FAITS|EXPOS[EÉ]|D[’']AUTRE PART)"
+)
+_CAPTIONS = (
+    "APPELANT",
+    "INTIM",
+    "DEMANDE",
+    "DEFENDE",
+    "DÉFENDE",
+    "INTERVENANT",
+    "COMPOSITION",
+    "DEBATS",
+    "DÉBATS",
+    "FAITS",
+    "EXPOS",
+)
+_MOST_ZONES = 100
+_HEAD = 6000  # characters in which captions stand
+_BEHIND = re.compile(
+    r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
+    r"(?P<prévenu>prévenue?))(?!\w)"
+)
+_TITLE = re.compile(
+    r"(?:MM?\.|Mmes?\.?|Mlles?|M|(?i:monsieur|madame|mademoiselle|messieurs|mesdames|sieurs?|dame|demoiselle|"
+    r"sociétés?|s\.?a\.?r\.?l\.?|s\.?a\.?s?\.?|sci|compagnie))[ \n\u00a0]?(?![a-z])"
+)
+
+
+def with_roles(text: str, parties: list[Entity]) -> list[Entity]:
+    """Give parties their attribute `role`, where the text tells it of one of their mentions, at all of them."""
+    zones = sorted(islice(chain(_applicants(text), _role_captions(text), _role_led(text)), _MOST_ZONES))
+    roles: dict[str, str] = {}
+    keys = [_key(one) for one in parties]
+    for one, key in zip(parties, keys, strict=True):
+        if key not in roles and (role := _role_here(text, one, zones)):
+            roles[key] = role
+    for one, key in zip(parties, keys, strict=True):
+        if key in roles:
+            one["attributes"]["role"] = roles[key]
+    return parties
+
+
+def _key(one: Entity) -> str:
+    name = _TITLE.sub("", one["extraction_text"], count=1)
+    person = name != one["extraction_text"] and one["extraction_text"][:1] in "Mms"
+    short = name.partition(",")[0].partition(" épouse")[0].partition(" veuve")[0]
+    return (short.split() or [name])[-1].lower() if person else " ".join(name.lower().split())
+
+
+def _role_here(text: str, one: Entity, zones: list[_Zone]) -> str | None:
+    start = one["char_start"]
+    for zone in zones:
+        if zone.start <= start < zone.end:
+            return zone.role
+    behind = _BEHIND.match(text, one["char_end"])
+    return behind.lastgroup.replace("_", " ") if behind and behind.lastgroup else None
+
+
+def _role_led(text: str) -> Iterator[_Zone]:
+    lower = lowered(text) or text
+    for place in places(text, lower, ("présenté",)):
+        shown = _PRESENTED.match(lower, place)
+        if shown and (role := next((role for before, role in _PAPERS if lower.endswith(before, 0, place)), None)):
+            by_counsel = () if shown["by"] == "ar" else (" par ",)
+            yield _zone(lower, shown.end(), role, _REGISTERED + by_counsel, 400)
+    for cue, before, role, signs, most in _ROLE_LED:
+        for start in places(text, lower, (cue,)):
+            if lower.endswith(before, 0, start):
+                yield _zone(lower, start + len(cue), role, signs, most)
+
+
+_PRESENTED = re.compile(r"présentée?s? p(?P<by>ar|our) ")
+_PAPERS = (("requête ", "requérant"), ("requêtes ", "requérant"), ("défense ", "défendeur"))
+_REGISTERED = ("ladite", "lesdites", "ledit", "lesdits", "enregistr", "tendant", ";")
+
+
+def _zone(lower: str, at: int, role: str, signs: tuple[str, ...], most: int) -> _Zone:
+    ends = [end for sign in signs if (end := lower.find(sign, at, at + most)) >= 0]
+    return _Zone(at, min([*ends, at + most]), role)
+
+
+def _applicants(text: str) -> Iterator[_Zone]:
+    """Yield the passages before 'a formé le pourvoi', from the decision's heading on."""
+    lower = lowered(text) or text
+    for end in places(text, lower, _APPLIES)[:4]:
+        yield _Zone(max(lower.rfind(heading, 0, end) for heading in _HEADINGS), end, "demandeur")
+
+
+def _role_captions(text: str) -> Iterator[_Zone]:
+    """Yield what stands under each caption, or over it where the decision says 'ENTRE' first."""
+    head = text[:_HEAD]
+    if not any(word in head for word in _CAPTIONS[:3]):
+        return
+    found = [one for place in places(head, head, _CAPTIONS) if (one := _ROLE_CAPTION.match(head, place))]
+    if not found or found[0].lastgroup == "end":
+        return
+    over = head.rfind("ENTRE", 0, found[0].start())
+    for i, one in enumerate(found):
+        if one.lastgroup == "end":
+            return
+        under = found[i + 1].start() if i + 1 < len(found) else min(len(head), one.end() + 1500)
+        above = found[i - 1].end() if i else over
+        yield _Zone(*((above, one.start()) if over >= 0 else (one.end(), under)), one.lastgroup or "")
+
+
+class Mention(NamedTuple):
+    """A name that may be a party's."""
+
+    start: int  # characters
+    end: int
+    key: str  # what the mentions of one person share; empty where that is nothing certain
+    official: bool  # its own place makes it a judge's, an expert's or the like
+
+
+_SEVERAL = frozenset("mm. mmes messieurs mesdames sieurs époux consorts mlles".split())
+_AND = re.compile(
+    rf"{BLANK}?(?:,{BLANK}?(?:et{BLANK})?|{BLANK}(?:et|ET|ou){BLANK})(?!M\.|M[lm])(?:d['’]|de{BLANK})?(?=[{CAPITAL}\[])"
+)
+
+
+_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
+
+
+def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
+    """Find the mentions of parties by name; `counsel` are the document's, who are none."""
+    taken = [(one["char_start"], one["char_end"]) for one in counsel]
+    members = bench(text)
+    persons = _with_colleagues(text, list(_persons(text, members)))
+    lawyers = {one["extraction_text"].split()[-1].lower() for one in counsel if one["extraction_text"].startswith("M")}
+    officials = {one.key for one in persons if one.official and one.key} | lawyers
+    kept = [(one.start, one.end) for one in persons if not one.official and one.key not in officials]
+    kept += _bodies(text)
+    kept += untitled_names(text)
+    kept += _known(text, learned_names(text))
+    kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
+    kept = _outermost(kept, taken)
+    return with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
+
+
+def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[Mention]:
+    """Yield the persons that have a title before their name, those of a list one by one."""
+    done = 0
+    for start, at in titles(text):
+        if start < done:
+            continue
+        title = text[start:at].strip().lower()
+        group = list(_listed(text, start, at, title in _SEVERAL))
+        if not group:
+            continue
+        done = group[-1][1]
+        if len(group) > 9 and _LEGISLATORS.match(text, done):
+            continue
+        told = _within((start, done), members) or _has_office(text, title, start, done)
+        for begin, end, key in group:
+            yield Mention(begin, end, key, told or (end < done and office_behind(text, end)))
+
+
+def _with_colleagues(text: str, persons: list[Mention]) -> list[Mention]:
+    """Give those named right before a name that has an office of several persons that office, too."""
+    for i in range(len(persons) - 1, 0, -1):
+        one, before = persons[i], persons[i - 1]
+        together = one.start - before.end < 8 and _NEXT.fullmatch(text, before.end, one.start)
+        if together and one.official and not before.official and has_plural_office(text, one.end):
+            persons[i - 1] = before._replace(official=True)
+    return persons
+
+
+_NEXT = re.compile(r"\s*,?\s*(?:et )?")
+_LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
+_ESTATE = re.compile(
+    r"(?i:liquidat|mandataire|administrat(?:eur|rice)|curateur|syndic\b|représentant des créanciers|commissaire à l)"
+)
+
+
+def _has_office(text: str, title: str, start: int, end: int) -> bool:
+    """Tell whether a name is no party's; a Maître is one's only who stands in for a debtor, as liquidators do."""
+    if title in ("me", "maître", "maitre"):
+        stands_in = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
+        return stands_in is None or has_office(text, start, end)
+    return has_office(text, start, end)
+
+
+_WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
+
+
+def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int, int, str]]:
+    while True:
+        at += text[at : at + 1] == "\n"
+        if (widow := _WIDOW.match(text, at)) is not None:
+            at = widow.end()
+        name = person_name(text, at)
+        if name is None:
+            return
+        end = first_name_behind(text, name.end)
+        yield start, end, "" if name.anonymous else name.surname
+        joint = _AND.match(text, end) if several else None
+        if joint is None:
+            return
+        start = at = joint.end()
+
+
+def _bodies(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the bodies whose name has a legal form, a noun such as 'société', or is generally known."""
+    done = 0
+    for lead in _leads(text):
+        if lead.start() >= done:
+            for span in body_names(text, lead):
+                done = span[1]
+                if (text[span[0] - 1 : span[0]], text[done : done + 1]) != ("(", ")"):
+                    yield span
+
+
+_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
+
+
+def _leads(text: str) -> Iterator[re.Match[str]]:
+    at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in CAPITAL_BEGINNINGS}
+    at.update(places(text, lowered(text) or text, NOUN_STEMS))
+    before = (place for place in sorted(at) if not (place and (text[place - 1].isalnum() or text[place - 1] == "-")))
+    return (lead for place in before if (lead := LEAD.match(text, place)))
+
+
+def _known(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield all places of the names that a party's place has taught."""
+    for name in names:
+        at = text.find(name)
+        while at >= 0:
+            end = at + len(name)
+            before, after = text[at - 1 : at], text[end : end + 1]
+            if not before.isalnum() and before != "-" and not after.isalnum() and (before, after) != ("(", ")"):
+                yield at, end
+            at = text.find(name, end)
+
+
+def _within(one: tuple[int, int], passages: list[tuple[int, int]]) -> bool:
+    """Tell whether a span begins in one of some passages, which rise and do not overlap."""
+    at = bisect_right(passages, one[0], key=lambda passage: passage[0]) - 1
+    return at >= 0 and one[0] < passages[at][1]
+
+
+def _outermost(spans: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans that no longer one overlaps, nor one that is taken."""
+    kept: list[tuple[int, int]] = []
+    marks = sorted([(start, -end, 0) for start, end in taken] + [(start, -end, 1) for start, end in set(spans)])
+    last = -1
+    for start, end, ours in marks:
+        if start >= last:
+            last = -end
+            if ours:
+                kept.append((start, -end))
+    return kept

@@ -1,0 +1,172 @@
+"""Extract entities from decisions by patterns of French legal usage."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from legal_rag.corpus.patterns import (
+    ArticleCitation,
+    Identifier,
+    LegalText,
+    find_amounts,
+    find_article_citations,
+    find_cases,
+    find_cited_decisions,
+    find_courts,
+    find_dates,
+    find_formations,
+    find_texts,
+    find_time_limits,
+)
+from legal_rag.corpus.patterns.scanning import Around
+from legal_rag.corpus.structure.decision import grounds, operative_part, solutions, statements
+from legal_rag.extraction.entities import (
+    ARTICLE_CITE,
+    DATE,
+    DEADLINE,
+    DELAI,
+    DISPOSITIF,
+    ECLI,
+    FORMATION,
+    JURIDICTION,
+    JURISPRUDENCE,
+    JURISPRUDENCE_CITEE,
+    LEGAL_DATE,
+    LEGAL_REFERENCE,
+    MONETARY_AMOUNT,
+    MONTANT,
+    MOYEN,
+    NUMERO,
+    ORGANISATION,
+    PARTIE,
+    PARTY,
+    PERSON,
+    SOLUTION,
+    TEXTE_VISE,
+    Entity,
+    in_order,
+    rule_entity,
+)
+from legal_rag.extraction.rules.counsel import find_counsel
+from legal_rag.extraction.rules.parties import find_parties
+from legal_rag.extraction.schemas import Schema
+
+
+def find_entities(text: str) -> list[Entity]:
+    """Find the entities of a French decision."""
+    dates = find_dates(text)
+    found = [rule_entity(DATE, text, one.start, one.end, iso=one.value.isoformat()) for one in dates]
+    amounts = find_amounts(text)
+    sums = {one.start for one in amounts}
+    texts = find_texts(text, dates)
+    citations = [one for one in find_article_citations(text, texts) if one.start not in sums]  # "1382 et 760 euros"
+    found += _texts(text, texts, citations)
+    cases = _case_numbers(text, citations)
+    found += _numbers(text, cases)
+    cited = find_cited_decisions(text, dates, cases)
+    found += [rule_entity(JURISPRUDENCE_CITEE, text, *span) for span in cited]
+    found += _parts(text)
+    found += [rule_entity(JURIDICTION, text, *span) for span in find_courts(text)]
+    found += [rule_entity(FORMATION, text, *span) for span in find_formations(text)]
+    found += [rule_entity(DELAI, text, *span) for span in find_time_limits(text)]
+    for amount in amounts:
+        value = f"{amount.value.normalize():f}"
+        found.append(rule_entity(MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
+    counsel = find_counsel(text)
+    return in_order([*found, *counsel, *find_parties(text, counsel)])
+
+
+# What the rules find is called otherwise in other schemas; what has no name there is left out.
+_REFERENCES = dict.fromkeys((ARTICLE_CITE, TEXTE_VISE, JURISPRUDENCE_CITEE), LEGAL_REFERENCE)
+CLASSES_ELSEWHERE = {
+    "general": {DATE: LEGAL_DATE, MONTANT: MONETARY_AMOUNT, DELAI: DEADLINE, PARTIE: PERSON, **_REFERENCES},
+    "correspondence": {DATE: LEGAL_DATE, DELAI: DEADLINE, **_REFERENCES},
+    "contract": {PARTIE: PARTY},
+}
+_PERSON = re.compile(
+    r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
+)
+
+
+def finds_any_of(schema: Schema) -> bool:
+    """Tell whether a schema has any class that the rules know."""
+    return bool({*JURISPRUDENCE, *CLASSES_ELSEWHERE.get(schema.name, {}).values()} & set(schema.classes))
+
+
+def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
+    """Return what the rules found as far as a schema has classes for it, under the schema's names."""
+    names = CLASSES_ELSEWHERE.get(schema.name, {})
+    renamed = [one | {"extraction_class": _name_in(names, one)} for one in entities]
+    return [one for one in renamed if one["extraction_class"] in schema.classes]
+
+
+def _name_in(names: Mapping[str, str], one: Entity) -> str:
+    name = names.get(one["extraction_class"], one["extraction_class"])
+    return ORGANISATION if name == PERSON and not _PERSON.match(one["extraction_text"]) else name
+
+
+def _parts(text: str) -> Iterator[Entity]:
+    yield from (rule_entity(MOYEN, text, *span) for span in grounds(text))
+    part = operative_part(text)
+    stated = statements(text, part) if part else []
+    yield from (rule_entity(DISPOSITIF, text, *span) for span in stated)
+    yield from (rule_entity(SOLUTION, text, *span) for span in solutions(text, part, stated))
+
+
+def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
+    for one in cases:
+        if one.kind == "ecli":
+            yield rule_entity(ECLI, text, one.start, one.end)
+        else:
+            yield rule_entity(NUMERO, text, _first_digit(text, one), _without_stop(text, one))
+    for match in _OWN_NUMBER.finditer(text):
+        yield rule_entity(NUMERO, text, *match.span("number"))
+
+
+# Numbers by which only the deciding court knows the case.
+_OWN_NUMBER = Around(
+    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
+    r"(?![\d.,-]|\s?/)",
+    ["arrêt", "arret", "rg"],
+    12,
+    60,
+)
+_ARTICLES_LETTER = re.compile(r"(?:L\.?\s?O|[LRDAC])\.?\s?\*?\s?$")
+_OF_A_CODE = re.compile(r"\s+du\s+code\b", re.IGNORECASE)
+# "les ordonnances n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958"
+_IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
+
+
+def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
+    """Find case numbers; what is a part of an article's number, as '52-12' is of 'L. 52-12', is none."""
+    cited = {place for one in citations for place in range(one.start, one.end)}
+    return [
+        one for one in find_cases(text) if one.kind != "number" or not (one.start in cited or _is_no_case(text, one))
+    ]
+
+
+def _is_no_case(text: str, one: Identifier) -> bool:
+    """Tell whether what stands around a number says that it is an article's or a statute's."""
+    before = text[max(one.start - 7, 0) : one.start]
+    before_statute, behind_statute = _IN_STATUTES
+    in_statutes = before_statute.search(before) and behind_statute.match(text, one.end)
+    return bool(in_statutes or _ARTICLES_LETTER.search(before) or _OF_A_CODE.match(text, one.end))
+
+
+def _first_digit(text: str, one: Identifier) -> int:
+    return next((i for i in range(one.start, one.end) if text[i].isdecimal()), one.start)
+
+
+def _without_stop(text: str, one: Identifier) -> int:
+    """Return where a number ends: a full stop behind 'AN' ends the sentence, those of 'Q.P.C.' belong to it."""
+    written = text[one.start : one.end]
+    return one.end - 1 if written.endswith(".") and written.count(".") == 1 else one.end
+
+
+def _texts(text: str, texts: Sequence[LegalText], citations: Sequence[ArticleCitation]) -> Iterator[Entity]:
+    for one in citations:
+        of = {"texte": text[one.text_start : one.text_end]} if one.text_end > one.text_start else {}
+        yield rule_entity(ARTICLE_CITE, text, one.start, one.end, numero=one.value, **of)
+    of_articles = {one.text_start for one in citations if one.text_end > one.text_start}
+    for named in texts:
+        if named.kind != "code" or named.start not in of_articles:
+            yield rule_entity(TEXTE_VISE, text, named.start, named.end)

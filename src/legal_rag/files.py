@@ -1,0 +1,152 @@
+"""Atomic writes, folder swaps, locks and progress bars."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+
+def cache_folder() -> Path:
+    """Return the folder for what can be made again: `LEGAL_RAG_CACHE`, or the user's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("LEGAL_RAG_CACHE") or platformdirs.user_cache_dir("legal_rag"))
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Refuse to start on what will not fit.
+
+    Raises:
+        OSError: If the disk that `folder` lies on has fewer than `needed` bytes free.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise OSError(f"not enough space in {folder}: {needed:,} bytes needed, {free:,} free")
+
+
+@contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """Keep other processes from making `target` meanwhile; its folder is created.
+
+    Raises:
+        ValueError: If another process is making it.
+    """
+    from filelock import FileLock, Timeout
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(beside(target, "lock"), timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise ValueError(f"another process is making {target}: wait for it to end") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the hidden place beside `path` for what belongs to it."""
+    return path.parent / f".{path.name}.{suffix}"
+
+
+def put_in_place(new: Path, target: Path) -> None:
+    """Move a finished folder to the place of `target`.
+
+    A kill between the two renamings leaves no `target`, and the folder that was there at `beside(target, "previous")`.
+    """
+    previous = beside(target, "previous")
+    if target.exists():  # else `previous` may be all there is, left by such a kill
+        shutil.rmtree(previous, ignore_errors=True)
+        os.replace(target, previous)
+    os.replace(new, target)
+    sync(target.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+@contextmanager
+def made_once(target: Path) -> Iterator[Path]:
+    """Give a folder to fill, which on leaving becomes `target`, unless another process made that meanwhile.
+
+    After an error or a kill there is nothing at `target` that could be mistaken for the whole.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
+    try:
+        yield scratch
+        os.replace(scratch, target)
+    except OSError:
+        if not target.is_dir():  # else another process was faster, and its folder is as good
+            raise
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def restore(target: Path) -> None:
+    """Bring back the folder that a swap cut off half-way left at `beside(target, "previous")`."""
+    previous = beside(target, "previous")
+    if previous.is_dir() and not target.exists():
+        os.replace(previous, target)
+        sync(target.parent)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that whoever reads it meets the old text or the new one, also after a power cut."""
+    new = beside(path, "new")
+    new.write_text(text, encoding="utf-8")
+    sync(new)
+    os.replace(new, path)
+    sync(path.parent)
+
+
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where the disk knows no such thing."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def progress(what: str, **settings: Any) -> "tqdm":
+    """Open a bar.
+
+    Args:
+        what: What is going on, e.g. `Indexing`.
+        settings: Further ones of tqdm's, such as `iterable`, `total` and `unit`.
+    """
+    from tqdm import tqdm
+
+    watched = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+    return tqdm(desc=what, file=sys.stderr, disable=not watched, **settings)
+
+
+def byte_bar(what: str, total: int | None, done: int = 0) -> "tqdm":
+    """Open a bar that counts bytes.
+
+    Args:
+        what: What is going on, e.g. `Downloading index.zip`.
+        total: Bytes in all, if known.
+        done: Bytes that were there before.
+    """
+    return progress(what, total=total, initial=done, unit="B", unit_scale=True)

@@ -1,0 +1,350 @@
+"""Commit a build or an update: mapping, BM25, manifest last."""
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.sources import BadRecord
+from legal_rag.corpus_index.updating import update_corpus_index
+from legal_rag.files import beside, locked, put_in_place, restore, sync, write_whole
+from legal_rag.indexer.pipeline import describe_shard, discard_vectors, shard_home
+from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
+from legal_rag.library.carry_over import entities_taken_along, runs_taken_along
+from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
+from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
+
+COMMIT_DOCUMENTS = 100  # taken over in one transaction: few enough that SQLite locks nobody out before its end
+
+
+@contextmanager
+def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) -> Iterator[Path]:
+    """Give a folder to build a Library in, which on leaving takes the place of the Library before it.
+
+    After an error or a kill the Library before it is as it was; for what stays of the attempt, see `staging`.
+
+    Args:
+        index_folder: The folder Libraries lie in.
+        index_name: The Library's own folder name.
+        key: Whatever decides what is built.
+
+    Raises:
+        ValueError: If another process is building the same Library, or the folder holds something else.
+        OSError: If the disk is full.
+    """
+    target = Path(index_folder).expanduser() / index_name
+    if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
+        raise ValueError(
+            f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
+        )
+    with locked(target):
+        restore(target)
+        with staging(target, "building", key) as scratch:
+            yield scratch
+            if not (scratch / MANIFEST).is_file():
+                raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
+            if (target / INSTRUCTIONS).is_file():
+                shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
+            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
+                put_in_place(scratch, target)
+
+
+@contextmanager
+def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
+    """Give a folder beside `target` to work in, as an attempt of the same `key` left it, if there was one.
+
+    After a kill, an interruption, a full disk, or an error once documents were stored, it stays for the next attempt;
+    after bad input before that, and at the end, it goes.
+
+    Args:
+        target: The Library's folder, which the caller has locked.
+        purpose: What is being done, e.g. `building`.
+        key: Whatever decides the outcome, as JSON.
+    """
+    scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
+    text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
+    if not (scratch.is_dir() and note.is_file() and note.read_text(encoding="utf-8") == text):
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        write_whole(note, text)
+    try:
+        yield scratch
+    except (ValueError, LookupError):
+        if not holds_documents(scratch / STORE):
+            _discard(scratch, note)
+        raise
+    except sqlite3.OperationalError as error:  # how SQLite says that the disk is full
+        raise OSError(f"cannot write in {scratch}: {error}") from error
+    _discard(scratch, note)
+
+
+def _discard(scratch: Path, note: Path) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
+    note.unlink(missing_ok=True)
+
+
+def finish_library(
+    folder: Path, manifest: Mapping[str, Any], source: Mapping[str, str], n_shards: int
+) -> dict[str, Any]:
+    """Write what a folder with a store and `n_shards` complete shards lacks to be a Library; the manifest last.
+
+    Args:
+        folder: Where store and shards are.
+        manifest: All but format, lineage, shards and the count of tokens.
+        source: `dataset`, `split` and `config`, for the shards' mappings.
+        n_shards: Shards, numbered from 0.
+
+    Returns:
+        The whole manifest.
+    """
+    plaid = manifest["plaid"]
+    shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
+    write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sync(path)
+    counts = {**manifest["counts"], "tokens": sum(shard["tokens"] for shard in shards)}
+    whole = {
+        "format_version": FORMAT_VERSION,
+        "lineage": _lineage(folder / STORE, shards),
+        "updates": [],
+        **manifest,
+        "counts": counts,
+        "shards": shards,
+    }
+    write_manifest(folder, whole)
+    return whole
+
+
+def _finish_shard(
+    folder: Path, shard: int, store: Path, source: Mapping[str, str], plaid: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write a shard's mapping from the store that holds its chunks, and return what a manifest says of the shard."""
+    home = shard_home(folder, shard)
+    home.mkdir(parents=True, exist_ok=True)
+    n_chunks = _write_mapping(home / MAPPING, shard, store, source)
+    if not plaid["keep_embeddings"]:  # a kill may have left them beside the files made of them
+        discard_vectors(home)
+    if plaid["n_bits"]:
+        return describe_shard(folder, shard)
+    return {"path": home.relative_to(folder).as_posix(), "chunks": n_chunks, "tokens": 0, "checksums": {}}
+
+
+def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, str]) -> int:
+    """Stream a shard's `doc_mapping.json`: the source, and `entries`, which maps each position to a document id.
+
+    Returns:
+        How many positions there are.
+    """
+    query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
+    head = json.dumps(dict(source), ensure_ascii=False)
+    n_chunks = 0
+    with closing(connect_to_read(store)) as connection, mapping.open("w", encoding="utf-8") as file:
+        file.write(head[:-1] + ', "entries": {')
+        for position, doc_id in connection.execute(query, (shard,)):
+            comma = ",\n" if n_chunks else "\n"
+            file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+            n_chunks += 1
+        file.write("\n}}\n")
+    return n_chunks
+
+
+class LibraryUpdate:
+    """A Library open for its next commit; the caller holds the lock."""
+
+    def __init__(self, library: Library) -> None:
+        self.path, self.manifest = library.path, library.manifest
+        self.commit = library.commit + 1
+        # Asked by the thread that reads a source, then written to by its caller, never by two at once.
+        self._connection = connect_to_write(self.path / STORE)
+        with transaction(self._connection):
+            self._forget_uncommitted()
+
+    def holds(self, document: Document) -> bool:
+        """Tell whether the Library holds this very document, in all its columns."""
+        query = "SELECT content_hash FROM documents WHERE id = ? AND removed IS NULL"
+        row = self._connection.execute(query, (document.id,)).fetchone()
+        return row is not None and row[0] == document.content_hash
+
+    def add(self, store: Path, shards: Sequence[int], source: Mapping[str, str], entry: Mapping[str, Any]) -> "Added":
+        """Commit the documents of another store, whose shards lie in this Library already.
+
+        Args:
+            store: The other store.
+            shards: Its shards' numbers, one at least.
+            source: For the shards' mappings; see `finish_library`.
+            entry: What else the manifest is to say of this commit.
+        """
+        plaid = self.manifest["plaid"]
+        described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]
+        for number in shards:
+            for path in shard_home(self.path, number).rglob("*"):
+                sync(path)
+        if shards:
+            write_lexical(self.path / LEXICAL_FOLDER, store, first_shard=shards[0])
+        self._connection.execute("ATTACH ? AS other", (str(store),))
+        with transaction(self._connection):
+            self._mark_removed("id IN (SELECT id FROM other.documents)")
+            removed = self._removed_now()
+        added = self._take_over_rows()
+        self._connection.execute("DETACH other")
+        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
+        self._write_manifest(described, added, removed, entry)
+        return Added(added, removed, sum(shard["tokens"] for shard in described))
+
+    def remove(self, doc_ids: Iterable[str]) -> int:
+        """Commit the removal of documents, whose passages are found no longer; return how many.
+
+        Raises:
+            LookupError: If one is not there; then none is removed.
+        """
+        ids = list(dict.fromkeys(doc_ids))
+        with transaction(self._connection):
+            for doc_id in ids:
+                if not self._mark_removed("id = ?", parameter(doc_id)):
+                    raise LookupError(f"no document {doc_id!r} in {self.path}: nothing was removed")
+            removed = self._removed_now()
+        update_corpus_index(self.path, self.manifest["lineage"], self.commit)
+        self._write_manifest([], Rows(0, 0), removed, {})
+        return len(ids)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._connection.close()
+
+    def _forget_uncommitted(self) -> None:
+        """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
+        last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
+        for table in KEYED_TABLES:
+            query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
+            self._connection.execute(query, (self.commit,))
+        self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
+
+    def _mark_removed(self, condition: str, *values: str) -> int:
+        query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
+        return self._connection.execute(query, (self.commit, *values)).rowcount
+
+    def _take_over_rows(self) -> "Rows":
+        """Copy the rows of the other store behind those that are here, some at a time: readers get in between.
+
+        Until the manifest names this commit they are not there for anyone, and after a kill they are forgotten.
+        """
+        last, n_others = self._connection.execute(
+            "SELECT COALESCE(MAX(document_key), 0), (SELECT COALESCE(MAX(document_key), 0) FROM other.documents)"
+            " FROM documents"
+        ).fetchone()
+        columns, added = ", ".join(STORED_COLUMNS), Rows(0, 0)
+        for start in range(0, n_others, COMMIT_DOCUMENTS):
+            some = (start, start + COMMIT_DOCUMENTS)
+            with transaction(self._connection):
+                documents = self._connection.execute(
+                    f"INSERT INTO documents (document_key, {columns}, added) SELECT document_key + ?, {columns}, ?"  # noqa: S608
+                    " FROM other.documents WHERE document_key > ? AND document_key <= ?",
+                    (last, self.commit, *some),
+                )
+                chunks = self._connection.execute(
+                    "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
+                    " FROM other.chunks WHERE document_key > ? AND document_key <= ?",
+                    (last, *some),
+                )
+                self._connection.execute(
+                    "INSERT INTO names SELECT term, document_key + ?, own"
+                    " FROM other.names WHERE document_key > ? AND document_key <= ?",
+                    (last, *some),
+                )
+            added = Rows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
+        return added
+
+    def _removed_now(self) -> "Rows":
+        query = (
+            "SELECT COUNT(DISTINCT document_key), COUNT(chunk_index)"
+            " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
+        )
+        return Rows(*self._connection.execute(query, (self.commit,)).fetchone())
+
+    def _write_manifest(
+        self, shards: Sequence[dict[str, Any]], added: "Rows", removed: "Rows", entry: Mapping[str, Any]
+    ) -> None:
+        counts = self.manifest["counts"]
+        counts = counts | {
+            "documents": counts["documents"] + added.documents - removed.documents,
+            "chunks": counts["chunks"] + added.chunks - removed.chunks,
+            "tokens": counts["tokens"] + sum(shard["tokens"] for shard in shards),
+            "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
+        }
+        done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
+        write_manifest(
+            self.path,
+            self.manifest
+            | {
+                "commit": self.commit,
+                "counts": counts,
+                "updates": [*self.manifest["updates"], done],
+                "shards": [*self.manifest["shards"], *shards],
+            },
+        )
+
+
+class Added(NamedTuple):
+    """What an addition did."""
+
+    added: "Rows"
+    removed: "Rows"  # replaced ones
+    tokens: int  # token vectors stored
+
+
+class Rows(NamedTuple):
+    """How many documents, and how many chunks of theirs."""
+
+    documents: int
+    chunks: int
+
+
+@contextmanager
+def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdate]:
+    """Open a Library for its next commit, and keep other writers out.
+
+    Raises:
+        FileNotFoundError: If there is no Library.
+        ValueError: If another process is writing to it.
+        OSError: If the disk is full; the Library stays as it was.
+    """
+    target = Path(index_folder).expanduser() / index_name
+    with locked(target):
+        restore(target)
+        update = LibraryUpdate(Library(target))
+        try:
+            yield update
+        except sqlite3.OperationalError as error:
+            raise OSError(f"cannot write in {target}: {error}") from error
+        finally:
+            update.close()
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Put a manifest in place whole: with it, a commit has happened."""
+    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+
+
+def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:
+    """Put records that were left out behind the `n_before` that are listed; what a kill left beyond those goes."""
+    file = folder / BAD_RECORDS
+    before = file.read_text(encoding="utf-8").splitlines(keepends=True)[:n_before] if file.is_file() else []
+    lines = [json.dumps(record._asdict(), ensure_ascii=False) + "\n" for record in bad]
+    if lines:
+        write_whole(file, "".join(before + lines))
+
+
+def _lineage(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:
+    """Name what a Library's later commits grow from: a hash of its documents and shards, so that no two get mixed."""
+    digest = hashlib.sha256(json.dumps([shard["checksums"] for shard in shards], sort_keys=True).encode())
+    with closing(connect_to_read(store)) as connection:
+        for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):
+            digest.update(content_hash.encode())
+    return digest.hexdigest()

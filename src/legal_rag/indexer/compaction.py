@@ -1,0 +1,336 @@
+"""Compact an index: drop removed passages, merge small shards, quantise again."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.chunking import Chunker
+from legal_rag.encoder.encoder import Encoder
+from legal_rag.encoder.loading import load_encoder
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore
+from legal_rag.indexer.commit import finish_library, staging
+from legal_rag.indexer.config import IndexConfig, as_the_library, chunker_of, mapping_head
+from legal_rag.indexer.pipeline import (
+    PASSAGE_TOKENS,
+    SHARDS,
+    TOKEN_VECTORS,
+    WINDOW_CHUNKS,
+    EncodedWindow,
+    FullShard,
+    ShardSettings,
+    Stopwatch,
+    discard_vectors,
+    draft_of,
+    encode_shards,
+    is_complete,
+    prefetched,
+    shard_home,
+    write_shards,
+)
+from legal_rag.library.carry_over import entities_taken_along, runs_taken_along
+from legal_rag.library.library import (
+    CORPUS_INDEX,
+    DEFAULT_FOLDER,
+    DEFAULT_NAME,
+    MANIFEST,
+    MAPPING,
+    RUNS,
+    STORE,
+    Library,
+)
+from legal_rag.library.plaid.files import PLAID_FOLDER
+from legal_rag.library.plaid.writer import copy_shard_without
+from legal_rag.library.store import copy_store
+from legal_rag.sqlite import connect_to_read
+
+LARGE = 0.5  # of a full shard's chunks: a shard that still has them keeps its files
+
+
+@dataclass
+class CompactionReport:
+    """What a compaction did."""
+
+    shards_before: int = 0
+    shards: int = 0
+    dropped_chunks: int = 0  # of removed documents
+    encoded_chunks: int = 0  # of small shards, encoded again
+    bytes_before: int = 0
+    bytes: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `legal-rag compact --json` prints."""
+        return asdict(self)
+
+
+def compact_index(
+    index_folder: str | Path = DEFAULT_FOLDER,
+    index_name: str = DEFAULT_NAME,
+    *,
+    n_bits: int | None = None,
+    encoder: Encoder | None = None,
+    trust_remote_code: bool = False,
+) -> CompactionReport:
+    """Write a Library anew without removed passages and small shards; the old one answers until the new one is whole.
+
+    Args:
+        index_folder: The folder Libraries lie in.
+        index_name: The Library's own folder name.
+        n_bits: Quantise all shards anew with so many bits a dimension, from the token vectors that were kept.
+        encoder: The Library's encoder, if it is loaded already.
+        trust_remote_code: Run code that comes with the encoder.
+
+    Raises:
+        FileNotFoundError: If there is no Library, or its encoder is needed and not to be had.
+        ValueError: If `n_bits` is to change and no token vectors were kept, or nothing would be left.
+        OSError: If the disk is full; the Library stays as it was.
+    """
+    started = time.perf_counter()
+    target = Path(index_folder).expanduser() / index_name
+    with locked(target):
+        restore(target)
+        library = Library(target)
+        settings = _settings(library, n_bits)
+        plan = _plan_shards(library, requantise=settings.n_bits != library.manifest["plaid"]["n_bits"])
+        report = CompactionReport(len(library.manifest["shards"]), len(plan), bytes_before=_size(target))
+        report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
+        key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": settings.n_bits}
+        load = _encoder_loader(library, encoder, trust_remote_code)
+        with staging(target, "compacting", key) as scratch:
+            _move_rows(library, scratch / STORE, plan)
+            if settings.n_bits:  # else a shard has no files of its own
+                _write_new_shards(library, scratch, plan, settings, load, report)
+            _carry_over(target, scratch)
+            _finish(library, scratch, settings, plan)
+            _renew_corpus_index(target, scratch)
+            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
+                put_in_place(scratch, target)
+    report.bytes = _size(target)
+    report.seconds["total"] = time.perf_counter() - started
+    return report
+
+
+def _renew_corpus_index(target: Path, scratch: Path) -> None:
+    """Build the corpus index of the new folder, by its own numbers, if the old one has any."""
+    if not (target / CORPUS_INDEX).is_file():
+        return
+    from legal_rag.corpus_index.building import fill_index
+
+    built = Library(scratch)
+    fill_index(scratch, built.manifest["lineage"], built.commit, earlier=target / CORPUS_INDEX)
+
+
+class NewShard(NamedTuple):
+    """A shard to be, and where its passages are now."""
+
+    number: int
+    places: np.ndarray  # shape (n_chunks, 2): shard and position before, in the order of the new positions
+    is_copy: bool  # of one shard, with the vectors quantised as they are
+
+
+def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard]:
+    """Decide which shards are copied and which chunks go together into new ones.
+
+    Args:
+        library: The Library to compact.
+        requantise: Make every shard of the token vectors that were kept.
+
+    Raises:
+        ValueError: If all documents were removed.
+    """
+    full = library.manifest["plaid"]["shard_chunks"]
+    live = [
+        np.setdiff1d(np.arange(shard["chunks"]), removed)
+        for shard, removed in zip(library.manifest["shards"], library.removed_positions(), strict=True)
+    ]
+    small = [number for number, positions in enumerate(live) if len(positions) < LARGE * full]
+    if len([number for number in small if len(live[number])]) == 1:  # alone it would only be encoded again
+        small = [number for number in small if not len(live[number])]
+    copied = [_places(number, positions) for number, positions in enumerate(live) if number not in small]
+    waiting = _in_document_order(library, small)
+    merged = [waiting[start : start + full] for start in range(0, len(waiting), full)]
+    groups = [(places, not requantise) for places in copied] + [(places, False) for places in merged]
+    if not groups:
+        raise ValueError(f"no document is left in {library.path}: there is nothing to compact")
+    return [NewShard(number, places, is_copy) for number, (places, is_copy) in enumerate(groups)]
+
+
+def _places(shard: int, positions: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.full(len(positions), shard), positions])
+
+
+def _in_document_order(library: Library, shards: Sequence[int]) -> np.ndarray:
+    """Return the places of the chunks that some shards still hold, in the order of documents and chunks."""
+    return np.array(library.places_in(shards), dtype=np.int64).reshape(-1, 2)
+
+
+def _settings(library: Library, n_bits: int | None) -> ShardSettings:
+    plaid = library.manifest["plaid"]
+    wanted = plaid["n_bits"] if n_bits is None else n_bits
+    if not plaid["n_bits"]:
+        if wanted:
+            raise ValueError(
+                f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits"
+            )
+        return ShardSettings(0, plaid["seed"], keep_vectors=False)
+    if wanted not in (1, 2, 4):
+        raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
+    if wanted != plaid["n_bits"] and not plaid["keep_embeddings"]:
+        raise ValueError(
+            f"{library.path} kept no token vectors to quantise with {wanted} bits: build it with --keep-embeddings"
+        )
+    return ShardSettings(wanted, plaid["seed"], plaid["keep_embeddings"])
+
+
+def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
+    """Write the store of the new Library, unless an attempt before this one did."""
+    if store.is_file():
+        return
+    moves = (
+        (int(old_shard), int(old_position), shard.number, position)
+        for shard in plan
+        for position, (old_shard, old_position) in enumerate(shard.places)
+    )
+    unfinished = beside(store, "new")
+    unfinished.unlink(missing_ok=True)
+    copy_store(library.path / STORE, unfinished, library.commit, moves)
+    os.replace(unfinished, store)
+
+
+def _write_new_shards(
+    library: Library,
+    scratch: Path,
+    plan: Sequence[NewShard],
+    settings: ShardSettings,
+    tools: Callable[[], tuple[Encoder, Chunker]],
+    report: CompactionReport,
+) -> None:
+    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
+    made = [one for one in missing if not one.is_copy]
+    watch = Stopwatch(report.seconds)
+    for shard in progress("Copying", iterable=[one for one in missing if one.is_copy], unit=" shards"):
+        with watch.timed("copy"):
+            _copy_shard(library, scratch, shard, keep_vectors=settings.keep_vectors)
+    if not made:
+        return
+    if settings.keep_vectors:
+        windows = _kept_windows(library, scratch, made)
+    else:
+        windows = _encoded_windows(scratch, made, tools, watch)
+        report.encoded_chunks = sum(len(shard.places) for shard in made)
+    dim = library.manifest["encoder"]["dim"]
+    n_chunks = sum(len(shard.places) for shard in made)
+    with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(windows) as ahead:
+        for window in write_shards(scratch, ahead, dim, settings, watch):
+            bar.update(len(window.matrices))
+
+
+def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vectors: bool) -> None:
+    """Copy a shard without its removed passages; files that stay as they are share their place on the disk."""
+    number, positions = int(shard.places[0, 0]), shard.places[:, 1]
+    described = library.manifest["shards"][number]
+    old, new = shard_home(library.path, number), shard_home(scratch, shard.number)
+    dropped = np.setdiff1d(np.arange(described["chunks"]), positions)
+    new.mkdir(parents=True, exist_ok=True)
+    unfinished = new / f".{PLAID_FOLDER}.building"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if keep_vectors:
+        for window in _kept_windows(library, scratch, [shard]):
+            draft_of(scratch, window.shard, library.manifest["encoder"]["dim"]).append(window.matrices)
+    if len(dropped):
+        copy_shard_without(old / PLAID_FOLDER, unfinished, dropped)
+    else:
+        unfinished.mkdir()
+        for name in described["checksums"]:
+            link_or_copy(old / PLAID_FOLDER / name, unfinished / name)
+    os.replace(unfinished, new / PLAID_FOLDER)
+
+
+def _kept_windows(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedWindow]:
+    """Yield the token vectors of new shards' chunks from where they were kept, each shard from its beginning."""
+    vectors = _KeptVectors(library)
+    for shard in shards:
+        n_chunks = len(shard.places)
+        full = FullShard(shard.number, n_chunks)
+        discard_vectors(shard_home(scratch, full.number))
+        for start in range(0, n_chunks, WINDOW_CHUNKS):
+            end = min(start + WINDOW_CHUNKS, n_chunks)
+            yield EncodedWindow(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
+
+
+def _encoded_windows(
+    scratch: Path, shards: Sequence[NewShard], tools: Callable[[], tuple[Encoder, Chunker]], watch: Stopwatch
+) -> Iterator[EncodedWindow]:
+    encoder, chunker = tools()
+    full = [FullShard(shard.number, len(shard.places)) for shard in shards]
+    with closing(connect_to_read(scratch / STORE)) as connection:
+        yield from encode_shards(scratch, connection, full, chunker, encoder, watch)
+
+
+class _KeptVectors:
+    """The token vectors that a Library kept, by the place of a chunk."""
+
+    def __init__(self, library: Library) -> None:
+        self._path, self._dim = library.path, library.manifest["encoder"]["dim"]
+        self._open: tuple[int, np.ndarray, np.ndarray] | None = None  # of the shard asked for last
+
+    def of(self, shard: int, position: int) -> np.ndarray:
+        """Return a chunk's token vectors, shape (n_tokens, dim)."""
+        if self._open is None or self._open[0] != shard:
+            home = shard_home(self._path, int(shard))
+            lengths = np.fromfile(home / PASSAGE_TOKENS, dtype="<i4")
+            ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+            rows = np.memmap(home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=(int(ends[-1]), self._dim))
+            self._open = (int(shard), ends, rows)
+        _, ends, vectors = self._open
+        return np.asarray(vectors[ends[position] : ends[position + 1]])
+
+
+def _encoder_loader(
+    library: Library, encoder: Encoder | None, trust_remote_code: bool
+) -> Callable[[], tuple[Encoder, Chunker]]:
+    """Return what loads the Library's encoder and makes its chunker, if it comes to that."""
+
+    def load() -> tuple[Encoder, Chunker]:
+        manifest, path = library.manifest, library.path
+        loaded = load_encoder(manifest, path, encoder, trust_remote_code=trust_remote_code, documents=True)
+        return loaded, chunker_of(as_the_library(IndexConfig(), library.manifest), loaded)
+
+    return load
+
+
+def _carry_over(target: Path, scratch: Path) -> None:
+    """Bring along what else lies in the Library's folder: its bad records, the views of its entities, instructions."""
+    made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
+    taken_at_the_end = {RUNS}
+    for path in target.iterdir():
+        if path.name in made_anew | taken_at_the_end or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX)):
+            continue
+        if path.is_dir():
+            shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)
+        else:
+            link_or_copy(path, scratch / path.name)
+
+
+def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequence[NewShard]) -> None:
+    old = library.manifest
+    manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
+    manifest |= {
+        "commit": library.commit + 1,
+        "plaid": old["plaid"] | {"n_bits": settings.n_bits},
+        "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
+        "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
+    }
+    finish_library(scratch, manifest, mapping_head(old["source"]), len(plan))
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,128 @@
+"""Verify an index: checksums, rows, offsets."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus_index.updating import index_problems
+from legal_rag.extraction.entities import ENTITIES, Entity
+from legal_rag.files import beside, locked, progress
+from legal_rag.indexer.pipeline import sha256_of
+from legal_rag.library.bm25 import LEXICAL_FOLDER
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
+from legal_rag.sqlite import connect_to_read
+
+SHOWN_CHARS = 60  # of a passage in a message
+
+
+def examine(library: Library) -> list[str]:
+    """Return the problems of a Library, none if it is sound."""
+    parts = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, index_problems, _leftovers)
+    return [problem for part in parts for problem in part(library)]
+
+
+def _store_problems(library: Library) -> Iterator[str]:
+    try:
+        with closing(connect_to_read(library.path / STORE)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                yield f"{STORE}: {verdict}"
+            yield from _count_problems(library, connection)
+            yield from _offset_problems(library, connection)
+            yield from _content_problems(library, connection)
+    except sqlite3.DatabaseError as error:
+        yield f"{STORE}: {error}"
+
+
+def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    present = present_at(library.commit)
+    queries = {
+        "documents": f"SELECT COUNT(*) FROM documents WHERE {present}",  # noqa: S608
+        "chunks": f"SELECT COUNT(*) FROM documents JOIN chunks USING (document_key) WHERE {present}",  # noqa: S608
+    }
+    for what, query in queries.items():
+        (found,) = connection.execute(query).fetchone()
+        if found != library.manifest["counts"][what]:
+            yield f"{STORE}: {found} {what} (the manifest says {library.manifest['counts'][what]})"
+    for number, shard in enumerate(library.manifest["shards"]):
+        query = "SELECT COUNT(*), MIN(position), MAX(position) FROM chunks WHERE shard = ?"
+        n_chunks, first, last = connection.execute(query, (number,)).fetchone()
+        if (n_chunks, first, last) != (shard["chunks"], 0, shard["chunks"] - 1):
+            yield f"{STORE}: shard {number} has {n_chunks} chunks at {first} to {last} (expected {shard['chunks']})"
+
+
+def _content_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    rows = connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1))
+    for content_hash, *row in progress("Reading", iterable=rows, unit=" documents"):
+        document = document_of_stored(row)
+        if document.content_hash != content_hash:
+            yield f"{STORE}: document {document.id!r} is not what was written (its content hash differs)"
+
+
+def _offset_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
+    query = (
+        "SELECT id, chunk_index, char_start, char_end FROM documents JOIN chunks USING (document_key)"
+        " WHERE NOT (0 <= char_start AND char_start < char_end AND char_end <= length(content)) LIMIT 1"
+    )
+    for doc_id, chunk_index, start, end in connection.execute(query):
+        yield f"{STORE}: chunk {chunk_index} of {doc_id!r} is said to be characters {start} to {end}, which it has not"
+
+
+def _shard_problems(library: Library) -> Iterator[str]:
+    shards = zip(library.shard_folders, library.manifest["shards"], strict=True)
+    for folder, shard in progress("Reading", iterable=list(shards), unit=" shards"):
+        for name, checksum in shard["checksums"].items():
+            file = folder / name
+            if not file.is_file():
+                yield f"{shard['path']}/{name}: missing"
+            elif sha256_of(file) != checksum:
+                yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's)"
+
+
+def _lexical_problems(library: Library) -> Iterator[str]:
+    shards = [shard["chunks"] for shard in library.manifest["shards"]]
+    try:
+        found = library.lexical_index().n_chunks
+    except (OSError, ValueError) as error:
+        yield f"{LEXICAL_FOLDER}: {error}"
+        return
+    if found != sum(shards):
+        yield f"{LEXICAL_FOLDER}: {found} chunks (the shards hold {sum(shards)})"
+
+
+def _entity_problems(library: Library) -> Iterator[str]:
+    """Check that every entity is the passage that its offsets say; there may be none at all."""
+    if not (library.path / ENTITIES).is_file():
+        return
+    try:
+        with closing(connect_to_read(library.path / ENTITIES)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            yield f"{ENTITIES}: {verdict}"
+        for document in progress("Reading", iterable=library.documents(), unit=" documents"):
+            yield from _misplaced(document, library.entities_of(document.id) or [])
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:  # what it holds may be anything
+        yield f"{ENTITIES}: {type(error).__name__}: {error} ('legal-rag extract' makes it anew once it is deleted)"
+
+
+def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
+    """Yield the first entity that is not where it is said to be."""
+    for one in entities:
+        start, end, text = one["char_start"], one["char_end"], one["extraction_text"]
+        if not 0 <= start < end or document.content[start:end] != text:
+            found = document.content[start:end][:SHOWN_CHARS]
+            place = f"{one['extraction_class']} at {start}-{end}"
+            yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {found!r} there)"
+            return
+
+
+def _leftovers(library: Library) -> Iterator[str]:
+    places = [beside(library.path, purpose) for purpose in ("building", "adding", "compacting")]
+    try:
+        with locked(library.path):
+            names = [folder.name for folder in places if folder.is_dir()]
+    except ValueError:  # a run that is still going on
+        return
+    yield from (f"{name}: left by a run that was cut off; the same command takes it up" for name in names)

@@ -1,0 +1,297 @@
+"""Build an index on a Ray cluster: a shard is a task."""
+
+import json
+import logging
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, cycle, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from legal_rag.corpus.chunking import Chunk, ChunkConfig, Chunker, build_chunker
+from legal_rag.corpus.documents import Document
+from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.encoder.loading import check_encoder
+from legal_rag.files import progress
+from legal_rag.indexer.build import filling
+from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents, shard_settings
+from legal_rag.indexer.pipeline import (
+    ATTEMPTS,
+    FullShard,
+    ShardSettings,
+    Stopwatch,
+    adopt_shard,
+    chunks_of,
+    discard_attempts,
+    discard_plaid,
+    encode_shards,
+    is_complete,
+    prefetched,
+    shard_home,
+    write_shards,
+)
+from legal_rag.library.library import STORE
+from legal_rag.library.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors, share_out
+from legal_rag.library.store import StoreWriter
+from legal_rag.sqlite import connect_snapshot, connect_to_write
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """What a worker needs to know of a build."""
+
+    encoder: EncoderConfig
+    identity: EncoderIdentity  # of the encoder that the build began with
+    chunks: ChunkConfig
+    settings: ShardSettings
+    folder: Path  # of the build, on storage that all machines share
+
+
+class DocumentCutter:
+    """A worker that cuts documents into chunks."""
+
+    def __init__(self, plan: BuildPlan) -> None:
+        self._plan = plan
+
+    def cut(self, documents: Sequence[Document]) -> list[list[Chunk]]:
+        """Return the chunks of each document, without their text, which the document holds.
+
+        Raises:
+            OSError: If this machine has not the encoder.
+        """
+        _, chunker = _tools(self._plan)
+        return [[chunk._replace(text="", header="") for chunk in chunks_of(one, chunker)] for one in documents]
+
+
+class ShardMaker:
+    """A worker that makes shards, with an encoder loaded for the first and kept for the next ones."""
+
+    def __init__(self, plan: BuildPlan) -> None:
+        self._plan = plan
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Make one shard.
+
+        Args:
+            row: The fields of a `FullShard`.
+
+        Returns:
+            `number`; `seconds` by stage, as JSON; and `failure`, one line, empty if there was none. An exception would
+            bring Ray's own traces along, and only what a user can mend is not one.
+        """
+        shard, watch, failure = FullShard(**row), Stopwatch(), ""
+        try:
+            make_shard(self._plan, shard, watch)
+        except (OSError, ValueError) as error:
+            failure = f"shard {shard.number} on {platform.node()}: {error}"
+        return {"number": shard.number, "seconds": json.dumps(watch.seconds), "failure": failure}
+
+
+def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
+    """Encode a shard's chunks and write its files into a folder of their own, then put them into the shard's.
+
+    A shard that is there already, complete, stays as it is.
+
+    Raises:
+        OSError: If this machine does not see the folder of the build, has not its encoder, or the disk is full.
+    """
+    if not (plan.folder / STORE).is_file():
+        raise FileNotFoundError(f"no {plan.folder / STORE} here (expected the Library's folder on shared storage)")
+    home = shard_home(plan.folder, shard.number)
+    if is_complete(home, shard.n_chunks):
+        return
+    encoder, chunker = _tools(plan)
+    whose = f"{shard.number}-{platform.node()}-{os.getpid()}-"
+    attempt = Path(tempfile.mkdtemp(prefix=whose, dir=plan.folder / ATTEMPTS))
+    try:
+        with (
+            closing(connect_snapshot(plan.folder / STORE)) as connection,
+            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as windows,
+        ):
+            deque(write_shards(attempt, windows, plan.identity.dim, plan.settings, watch), maxlen=0)
+        adopt_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
+    finally:
+        shutil.rmtree(attempt, ignore_errors=True)
+
+
+@cache
+def _tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
+    """Load the encoder on a worker, and make the chunker.
+
+    Raises:
+        OSError: If it is not to be had on this machine, or is another one than the build began with; not a ValueError,
+            after which what is done would be discarded: the other machines' work is good.
+    """
+    try:
+        encoder = build_encoder(plan.encoder)
+        check_encoder(encoder.identity, plan.identity, documents=True)
+    except (OSError, ValueError) as error:
+        raise OSError(f"the encoder cannot be used on {platform.node()}: {error}") from error
+    return encoder, build_chunker(plan.chunks, encoder.count_tokens, encoder.identity.document_length)
+
+
+BATCH_DOCUMENTS = 32  # cut into chunks by one task
+BATCHES_A_WORKER = 4  # under way or waiting to be stored: what bounds the memory of this process
+BATCHES_A_COMMIT = 8  # stored before others see them, and lost by a kill
+
+
+def build_index_on_ray(
+    cfg: IndexConfig, encoder: Encoder | None = None, *, address: str | None = None, workers: int | None = None
+) -> IndexReport:
+    """Build a Library from a source on a Ray cluster; see `indexer.build_index`, whose outcome and errors are the same.
+
+    Args:
+        cfg: What to build, and where: on storage that all machines share.
+        encoder: One already loaded, in place of the one `cfg` names; workers load it again by its identity.
+        address: The cluster's, as for `ray.init`; None takes the one that `RAY_ADDRESS` names, or this machine alone.
+        workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
+
+    Returns:
+        What was done; seconds of encoding and writing are those of all workers together.
+
+    Raises:
+        FileNotFoundError: If the source, the ids file or the encoder does not exist.
+        ValueError: If Ray is not installed, the cluster is too small, or for what `indexer.build_index` says.
+        OSError: If a disk is full, a worker has not the encoder, or the cluster is lost; what was done stays for the
+            next attempt.
+    """
+    if not cfg.n_bits:
+        raise ValueError("workers make PLAID shards: n_bits must be 1, 2 or 4, got 0 (build this index without Ray)")
+    started = time.perf_counter()
+    report = IndexReport()
+    documents, wanted = open_documents(cfg, report)
+    allowed = cfg.encoder.trust_remote_code
+    config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
+    encoder = encoder or build_encoder(cfg.encoder)
+    chunker_of(cfg, encoder)  # what is wrong with the settings is known here first
+    with ray_cluster(address, workers):
+        share = share_out(workers)  # before the folder of an attempt is opened: bad input would be the end of it
+        with filling(cfg, encoder, report) as (scratch, store):
+            plan = BuildPlan(
+                encoder=replace(config, name=_place_of(encoder.identity)),
+                identity=encoder.identity,
+                chunks=cfg.chunks,
+                settings=shard_settings(cfg),
+                folder=scratch.absolute(),
+            )
+            fill_on_ray(documents, store, plan, share, Stopwatch(report.seconds))
+    report.missing_ids = sorted(wanted)
+    report.seconds["total"] = time.perf_counter() - started
+    return report
+
+
+def fill_on_ray(
+    documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
+) -> None:
+    """Store documents and write their shards into `plan.folder`, going on from what is there; see `fill_shards`.
+
+    Raises:
+        OSError: If a worker cannot read, write or load the encoder, or the cluster is lost.
+    """
+    discard_attempts(plan.folder)
+    with ray_errors():
+        store_documents_on_ray(documents, store, plan, share, watch)
+        (plan.folder / ATTEMPTS).mkdir()
+        _make_shards(list(_missing_shards(store, plan)), plan, share, watch)
+    discard_attempts(plan.folder)
+
+
+def store_documents_on_ray(
+    documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
+) -> None:
+    """Let workers cut documents into chunks, and store both in the documents' order.
+
+    Afterwards the store's file can be read by itself, without its journal, which machines cannot share.
+    """
+    new = (document for document in watch.timing("read", documents) if not store.holds_next(document))
+    batches = iter(lambda: list(islice(new, BATCH_DOCUMENTS)), [])
+    with progress("Storing", unit=" documents") as bar, closing(_cut_in_order(batches, plan, share)) as in_order:
+        for number, (batch, cut) in enumerate(watch.timing("chunk", in_order), start=1):
+            for document, chunks in zip(batch, cut, strict=True):
+                store.add(document, chunks)
+            if number % BATCHES_A_COMMIT == 0:
+                store.commit()
+            bar.update(len(batch))
+    store.end_of_source()
+    store.commit()
+    with closing(connect_to_write(store.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _missing_shards(store: StoreWriter, plan: BuildPlan) -> Iterator[FullShard]:
+    """Yield the shards to be made, each with an empty place to go to."""
+    for number in range(store.n_shards):
+        home = shard_home(plan.folder, number)
+        n_chunks = min(store.shard_chunks, store.n_chunks - number * store.shard_chunks)
+        if not is_complete(home, n_chunks):
+            discard_plaid(home)
+            home.mkdir(parents=True, exist_ok=True)
+            yield FullShard(number, n_chunks)
+
+
+def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
+    """Let workers make shards; those that die are started again, and so is the shard each was making."""
+    if not shards:
+        return
+    import ray.data
+
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    rows = [{"number": shard.number, "n_chunks": shard.n_chunks} for shard in shards]
+    made = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+        ShardMaker,
+        fn_constructor_args=(plan,),
+        # One shard at a time each: a second one queued behind a slow worker would wait for it while others are idle.
+        compute=ray.data.ActorPoolStrategy(size=min(share.n_workers, len(rows)), max_tasks_in_flight_per_actor=1),
+        num_cpus=share.n_cpus,
+        num_gpus=share.n_gpus or None,
+    )
+    # Closed whatever happens, with the workers: none goes on when the folder is no longer this build's.
+    with progress("Indexing", unit=" shards", total=len(rows)) as bar, closing(iter(made.iter_rows())) as rows_made:
+        for row in rows_made:
+            if row["failure"]:
+                raise OSError(row["failure"])
+            watch.add(json.loads(row["seconds"]))
+            bar.update()
+
+
+def _cut_in_order(
+    batches: Iterable[list[Document]], plan: BuildPlan, share: WorkerShare
+) -> Generator[tuple[list[Document], list[list[Chunk]]]]:
+    """Yield batches of documents with their chunks, in order, while workers cut further ones."""
+    import ray
+
+    batches = iter(batches)
+    first = next(batches, None)
+    if first is None:
+        return
+    start = ray.remote(**LASTING)(DocumentCutter).remote
+    cutters = [start(plan) for _ in range(share.n_workers)]
+    waiting: deque[tuple[list[Document], ObjectRef]] = deque()
+    try:
+        for batch, cutter in zip(chain([first], batches), cycle(cutters), strict=False):
+            waiting.append((batch, cutter.cut.remote(batch)))
+            if len(waiting) == BATCHES_A_WORKER * share.n_workers:
+                oldest, result = waiting.popleft()
+                yield oldest, ray.get(result)
+        for batch, result in waiting:
+            yield batch, ray.get(result)
+    finally:
+        for cutter in cutters:  # their memory is for the makers of shards
+            ray.kill(cutter)
+
+
+def _place_of(identity: EncoderIdentity) -> str:
+    """Return the encoder's name, or its whole path: workers may run in another folder."""
+    return str(Path(identity.name).absolute()) if Path(identity.name).is_dir() else identity.name

@@ -1,0 +1,352 @@
+"""The BM25 index of chunks and documents, in Tantivy."""
+
+import math
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.references import ParsedQuery, reference_keys, relaxed_key
+from legal_rag.files import progress
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.sqlite import connect_to_read
+
+if TYPE_CHECKING:
+    import tantivy
+
+
+LEXICAL_FOLDER = "lexical"
+HEADER_COLUMNS = ("title", "section")  # whose words count for every chunk of a document
+WRITER_BYTES = 100_000_000  # of memory, before a segment is written
+POSITION_BITS = 32  # of a place as one number: the shard above, the position below
+LONGEST_WORD = 40  # bytes; what is longer is a line of underscores, not a word
+CHUNKS, DOCUMENTS = "chunks", "documents"  # what an index in the folder holds
+FEW_PLACES = 50_000  # that a search may be restricted to by asking for each; more are picked out of what it finds
+
+Ranked = list[tuple[int, int, float]]  # shard, position, score
+ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
+
+
+def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
+    """Index the chunks of a store, in place of what an attempt cut off may have left of its shards.
+
+    Args:
+        folder: The index's; what it holds of earlier shards stays.
+        store: Whose documents and chunks are all indexed.
+        first_shard: The number of its first shard.
+
+    Raises:
+        OSError: If the disk is full; what was there before is untouched.
+    """
+    if not first_shard:
+        shutil.rmtree(folder, ignore_errors=True)
+    chunks, documents = (_open(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
+    for writer in (chunks, documents):  # of one thread: segments in the order of chunks
+        writer.delete_documents_by_query(_from_shard(first_shard))
+    with closing(connect_to_read(store)) as connection:
+        (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
+        with progress("Indexing words", unit=" documents", total=n_documents) as bar:
+            for key, *row in connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT document_key, ", 1)):
+                document, places = document_of_stored(row), _chunks_of(key, connection)
+                for entry in _entries(document, places):
+                    chunks.add_document(entry)
+                if places:
+                    documents.add_document(_entry_of_whole(document, places, _cited(key, connection)))
+                bar.update()
+    try:
+        for writer in (chunks, documents):
+            writer.commit()
+            writer.wait_merging_threads()
+    except ValueError as error:  # how tantivy says that the disk is full
+        raise OSError(f"cannot write in {folder}: {error}") from error
+
+
+class LexicalIndex:
+    """The lexical index of a Library at one commit; what counts words alone, the BM25 statistics, knows later ones too.
+
+    Args:
+        folder: Where it lies.
+        n_shards: How many shards the commit has: what lies beyond belongs to later ones.
+        removed: For each shard, the rising positions of chunks that are no longer part of the corpus.
+
+    Raises:
+        FileNotFoundError: If there is no index in the folder.
+    """
+
+    def __init__(self, folder: Path, n_shards: int, removed: Sequence[np.ndarray]) -> None:
+        import tantivy
+
+        for name in (CHUNKS, DOCUMENTS):
+            if not (folder / name).is_dir() or not tantivy.Index.exists(str(folder / name)):
+                raise FileNotFoundError(f"no lexical index at {folder / name}")
+        self._searcher = _open_to_read(folder / CHUNKS).searcher()
+        self._wholes = _open_to_read(folder / DOCUMENTS).searcher()
+        self._n_shards = n_shards
+        self._removed = _numbers(removed)
+
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks of this commit's shards are indexed, removed ones among them."""
+        return int(self._searcher.search(_below_shard(self._n_shards), 1).count)  # type: ignore[attr-defined]
+
+    def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
+        """Rank the chunks that share words or names with a query.
+
+        Args:
+            query: Words, names, or both.
+            k: How many chunks at most.
+            subsets: For each shard the rising positions to search among; None searches all.
+
+        Returns:
+            Scores falling; equal scores in the order of shard and position.
+        """
+        places = None if subsets is None else _numbers(subsets)
+        wanted = _query(query)
+        if places is not None and len(places) <= FEW_PLACES:
+            wanted = _all_of([wanted, _at(places)])
+        n_all = max(self._searcher.num_docs, 1)
+        limit = min(2 * k, n_all)
+        while True:
+            numbers, scores = self._best(wanted, limit)
+            seen = (numbers >> POSITION_BITS < self._n_shards) & ~np.isin(numbers, self._removed)
+            if places is not None:
+                seen &= np.isin(numbers, places)
+            if seen.sum() >= k or len(numbers) < limit or limit == n_all:
+                break
+            limit = min(4 * limit, n_all)
+        order = np.lexsort((numbers[seen], -scores[seen]))[:k]
+        return [(*_place(int(numbers[seen][i])), float(scores[seen][i])) for i in order]
+
+    def scores(self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]) -> np.ndarray:
+        """Return the BM25 score of each place for a query, 0 where they share no word."""
+        return self._scores(self._searcher, query, np.array([_number(*place) for place in places], dtype=np.int64))
+
+    def document_scores(
+        self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return for each place two facts of the document that it is of.
+
+        Returns:
+            The whole document's BM25 score, 0 where it shares no word with the query; the number of its chunks.
+        """
+        numbers = np.array([_number(*place) for place in places], dtype=np.int64)
+        hits = self._hits(self._searcher, _at(np.unique(numbers)), max(len(places), 1))
+        addresses = [address for _, address in hits]
+        found, firsts, counts = (
+            self._searcher.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
+        )
+        facts = dict(zip(found, zip(firsts, counts, strict=True), strict=True))
+        wholes, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
+        return self._scores(self._wholes, query, wholes), n_chunks
+
+    def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
+        """Return the place of the first chunk of each document that has all terms of one of some sets.
+
+        Args:
+            alternatives: Sets of terms, as `words_of` gives them.
+            most: Documents; None is returned where more have them.
+
+        Returns:
+            Places in order, documents that were removed or added by other commits among them.
+        """
+        wanted = _any_of([_all_of([_term("text", term) for term in terms]) for terms in alternatives])
+        numbers, _ = self._best(wanted, most + 1, self._wholes)
+        return None if len(numbers) > most else sorted(_place(number) for number in numbers.tolist())
+
+    def rarity(self, word: str) -> float:
+        """Return the inverse document frequency of a word among the chunks, 0 for a stop word: ln(1 + (N - n) / n).
+
+        N is the number of chunks and n that of chunks with the word, each with half a one more, as in BM25.
+        """
+        terms = lexical_words(word)
+        if not terms:
+            return 0.0
+        n_chunks = self._searcher.num_docs
+        n = min(self._searcher.doc_freq("text", term) for term in terms)
+        return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
+
+    def share_citing(self, name: str) -> float:
+        """Return the share of documents that cite something, given as a key of `reference_keys`; in [0, 1]."""
+        return float(self._wholes.doc_freq("cited", name) / max(self._wholes.num_docs, 1))
+
+    def _scores(self, searcher: "tantivy.Searcher", query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
+        """Return the scores of the entries at some places, given as numbers."""
+        wanted = _all_of([_query(query), _at(np.unique(numbers))])
+        found, scores = self._best(wanted, max(len(numbers), 1), searcher)
+        by_place = dict(zip(found.tolist(), scores.tolist(), strict=True))
+        return np.array([by_place.get(number, 0.0) for number in numbers.tolist()], dtype=np.float32)
+
+    def _best(
+        self, query: "tantivy.Query", limit: int, searcher: "tantivy.Searcher | None" = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places, as numbers, and scores of the best entries, best first."""
+        searcher = searcher or self._searcher
+        hits = self._hits(searcher, query, limit)
+        places = searcher.fast_field_values("place", [address for _, address in hits])
+        return np.array(places, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
+
+    def _hits(self, searcher: "tantivy.Searcher", query: "tantivy.Query", limit: int) -> list[Any]:
+        try:
+            return list(searcher.search(query, limit, count=False).hits)
+        except BaseException as error:  # what a damaged file makes tantivy raise is no Exception
+            if type(error).__name__ != "PanicException":
+                raise
+            raise ValueError(f"damaged index of words: {str(error).splitlines()[0]}") from None
+
+
+def lexical_words(text: str) -> list[str]:
+    """Return the terms BM25 counts: lower case, without French stop words and elided articles, stemmed, no accents."""
+    terms: list[str] = _analyzer().analyze(text)
+    return terms
+
+
+def _query(query: str | ParsedQuery) -> "tantivy.Query":
+    """Ask for what shares any word or name."""
+    query = ParsedQuery.of(query)
+    terms = [("text", word) for word in lexical_words(query.text)] + [("names", name) for name in query.keys]
+    return _any_of([_term(*one) for one in terms])
+
+
+def _term(field: str, term: str) -> "tantivy.Query":
+    import tantivy
+
+    return tantivy.Query.term_query(_schema(), field, term, "freq")
+
+
+def _any_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
+    import tantivy
+
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
+
+
+def _at(places: np.ndarray) -> "tantivy.Query":
+    """Ask for what is at one of some places, whatever its score."""
+    import tantivy
+
+    return tantivy.Query.const_score_query(tantivy.Query.term_set_query(_schema(), "place", places.tolist()), 0.0)
+
+
+def _all_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
+    import tantivy
+
+    return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
+
+
+def _from_shard(shard: int) -> "tantivy.Query":
+    import tantivy
+
+    return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _number(shard, 0), None)
+
+
+def _below_shard(shard: int) -> "tantivy.Query":
+    import tantivy
+
+    unsigned = tantivy.FieldType.Unsigned
+    return tantivy.Query.range_query(_schema(), "place", unsigned, None, _number(shard, 0), include_upper=False)
+
+
+def _entries(document: Document, chunks: Sequence[ChunkRow]) -> Iterator["tantivy.Document"]:
+    for start, end, shard, position in chunks:
+        yield _entry(document, document.content[start:end], _number(shard, position), chunks)
+
+
+def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow], cited: Iterable[str]) -> "tantivy.Document":
+    entry = _entry(document, document.content, _number(*chunks[0][2:]), chunks)
+    for name in cited:
+        entry.add_text("cited", name)
+    return entry
+
+
+def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
+    """Return what a document cites, wherever it says so, each in the form of `reference_keys`."""
+    query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
+    return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
+
+
+def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
+    """Make an entry; `document` is the place of the document's first chunk, by which the document goes."""
+    import tantivy
+
+    row = document.row()
+    header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
+    numbers = {"place": place, "document": _number(*chunks[0][2:]), "n_chunks": len(chunks)}
+    return tantivy.Document.from_dict({"text": [header, text], "names": reference_keys(text), **numbers}, _schema())
+
+
+def _chunks_of(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:
+    return connection.execute(
+        "SELECT char_start, char_end, shard, position FROM chunks WHERE document_key = ? ORDER BY chunk_index",
+        (document_key,),
+    ).fetchall()
+
+
+def _number(shard: int, position: int) -> int:
+    return (shard << POSITION_BITS) | position
+
+
+def _place(number: int) -> tuple[int, int]:
+    return number >> POSITION_BITS, number & ((1 << POSITION_BITS) - 1)
+
+
+def _numbers(positions: Sequence[np.ndarray]) -> np.ndarray:
+    """Return places as rising numbers, of the rising positions in each shard."""
+    numbers = [some.astype(np.int64) | _number(shard, 0) for shard, some in enumerate(positions)]
+    return np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+
+
+def _open(folder: Path) -> "tantivy.Index":
+    """Open the index in a folder, or begin one there."""
+    import tantivy
+
+    folder.mkdir(parents=True, exist_ok=True)
+    index = tantivy.Index(_schema(), path=str(folder))
+    index.register_tokenizer("french", _analyzer())
+    return index
+
+
+def _open_to_read(folder: Path) -> "tantivy.Index":
+    """Open the index in a folder that may be read-only: tantivy wants to write a lock beside the files."""
+    if os.access(folder, os.W_OK):
+        return _open(folder)
+    with tempfile.TemporaryDirectory(prefix="lexical-", ignore_cleanup_errors=True) as links:
+        for file in folder.iterdir():
+            (Path(links) / file.name).symlink_to(file.resolve())
+        return _open(Path(links))  # its files stay mapped when the links are gone
+
+
+@cache
+def _schema() -> "tantivy.Schema":
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text", tokenizer_name="french", index_option="freq")
+    builder.add_text_field("names", tokenizer_name="raw", index_option="freq")
+    builder.add_text_field("cited", tokenizer_name="raw", index_option="basic")  # of whole documents
+    builder.add_unsigned_field("place", indexed=True, fast=True)
+    builder.add_unsigned_field("document", fast=True)
+    builder.add_unsigned_field("n_chunks", fast=True)
+    return builder.build()
+
+
+@cache
+def _analyzer() -> "tantivy.TextAnalyzer":
+    import tantivy
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+    for one in (
+        tantivy.Filter.remove_long(LONGEST_WORD),
+        tantivy.Filter.lowercase(),
+        tantivy.Filter.stopword("french"),  # among them l, d, qu: what an apostrophe leaves
+        tantivy.Filter.stemmer("french"),
+        tantivy.Filter.ascii_fold(),  # after the stemmer, which knows accents
+    ):
+        builder = builder.filter(one)
+    return builder.build()

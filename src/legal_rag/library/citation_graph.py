@@ -1,0 +1,133 @@
+"""Citation links between the documents of a Library."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from legal_rag.corpus.references import relaxed_key, resolve_key
+from legal_rag.library.filters import distinct
+
+Place = tuple[int, int]  # shard, position
+MOST_HELD = 10  # documents that may go by one name (an article's versions) and still be cited by it
+MOST_COUNTED = 100_000  # documents citing one name: more are as many
+
+
+class Link(NamedTuple):
+    """A document cites another."""
+
+    citing: int  # key of the document
+    cited: int
+    name: str  # the term by which any text would name the document cited
+    share: float  # of all that the citing one cites, in the corpus or not; in (0, 1]
+
+
+class CitingDecision(NamedTuple):
+    """A document that cites a name, as its source describes it."""
+
+    doc_id: str
+    title: str
+    decision_date: str
+    juridiction: str
+    formation: str
+    solution: str
+
+
+class CitationLinks:
+    """The links between the documents present at one commit.
+
+    Args:
+        connect: Returns the calling thread's connection to the store.
+        present: SQL that tells the documents of the commit; see `legal_rag.library.store.present_at`.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], present: str) -> None:
+        self._connect, self._present = connect, present
+
+    def documents_at(self, places: Iterable[Place]) -> dict[Place, int]:
+        """Return the key of the document that each place is of."""
+        query = """
+            SELECT shard, position, document_key FROM json_each(?) AS place
+            JOIN chunks ON shard = json_extract(place.value, '$[0]') AND position = json_extract(place.value, '$[1]')
+        """
+        rows = self._connect().execute(query, (json.dumps(list(places)),))
+        return {(shard, position): key for shard, position, key in rows}
+
+    def links_from(self, documents: Iterable[int]) -> list[Link]:
+        """Return the links from some documents to others, each pair once, in the order of keys."""
+        query = """
+            SELECT document_key, term FROM names INDEXED BY names_by_document
+            WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0
+        """
+        cited: dict[int, list[str]] = defaultdict(list)
+        for citing, term in self._connect().execute(query, (json.dumps(sorted(documents)),)):
+            cited[citing].append(term)
+        held: dict[str, list[int]] = {}
+        links: dict[tuple[int, int], Link] = {}
+        for citing, terms in sorted(cited.items()):
+            leads = _leads(terms)
+            for term, (name, whole) in leads.items():
+                if name not in held:
+                    held[name] = self._holders(name)
+                holders = held[name] if whole or len(held[name]) == 1 else []
+                for holder in holders:
+                    share = 1 / len(leads) / len(holders)
+                    before = links.get((citing, holder))
+                    links[citing, holder] = Link(
+                        citing, holder, relaxed_key(term), share + (before.share if before else 0.0)
+                    )
+        return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
+
+    def count_citing(self, term: str) -> int:
+        """Count the documents that cite a name, of any commit; `MOST_COUNTED` stands for that many and more."""
+        query = "SELECT COUNT(*) FROM (SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT ?)"
+        return int(self._connect().execute(query, (term, MOST_COUNTED)).fetchone()[0])
+
+    def solutions(self) -> list[str]:
+        """Return the outcomes that the documents' sources give, each once; the empty one is of those that give none."""
+        return [solution for (solution,) in distinct(self._connect(), ("solution",))]
+
+    def citing(self, term: str, solutions: Iterable[str], most: int) -> list[CitingDecision]:
+        """Return the documents that cite a name and have one of some outcomes.
+
+        Args:
+            term: A key of `legal_rag.corpus.references.cited_keys`.
+            solutions: As their sources write them.
+            most: Documents citing the name that are looked at, whatever their outcome: those indexed last.
+        """
+        query = f"""
+            SELECT {", ".join(CitingDecision._fields).replace("doc_id", "id")} FROM
+            (SELECT document_key FROM names WHERE term = ? AND own = 0 ORDER BY document_key DESC LIMIT ?)
+            CROSS JOIN documents USING (document_key)
+            WHERE {self._present} AND solution IN (SELECT value FROM json_each(?))
+        """  # noqa: S608
+        rows = self._connect().execute(query, (term, most, json.dumps(list(solutions), ensure_ascii=False)))
+        return [CitingDecision(*row) for row in rows]
+
+    def _holders(self, name: str) -> list[int]:
+        """Return the documents that go by a name; none if so many do that it names no one of them."""
+        query = f"""
+            SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
+            WHERE own AND term = ? AND {self._present} LIMIT {MOST_HELD + 1}
+        """  # noqa: S608
+        holders = [key for (key,) in self._connect().execute(query, (name,))]
+        return sorted(holders) if len(holders) <= MOST_HELD else []
+
+    def places_of(self, documents: Sequence[int]) -> dict[int, list[Place]]:
+        """Return the places of each document's chunks, in order."""
+        query = """
+            SELECT document_key, shard, position FROM chunks
+            WHERE document_key IN (SELECT value FROM json_each(?)) ORDER BY document_key, chunk_index
+        """
+        places: dict[int, list[Place]] = defaultdict(list)
+        for key, shard, position in self._connect().execute(query, (json.dumps(list(documents)),)):
+            places[key].append((shard, position))
+        return places
+
+
+def _leads(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Return the name that each term leads to, and whether it is whole; what is also cited in full counts once, so."""
+    leads = {term: lead for term in terms if (lead := resolve_key(term))}
+    in_full = {relaxed_key(term) for term, (_, whole) in leads.items() if whole}
+    return {term: lead for term, lead in leads.items() if lead[1] or relaxed_key(term) not in in_full}

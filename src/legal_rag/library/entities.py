@@ -1,0 +1,75 @@
+"""A Library's entities as filters and as rare facts shared with a query."""
+
+import json
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from legal_rag.corpus.references import ParsedQuery
+from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
+from legal_rag.extraction.lookup import discriminative_documents, documents_with_entities
+from legal_rag.extraction.terms import wanted_entity
+from legal_rag.library.filters import Condition, UnsupportedFilterError
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.store import ExtractionStore
+
+logger = logging.getLogger(__name__)
+
+
+class LibraryEntities:
+    """The entities of a Library, opened when they are first asked for and there."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._store: ExtractionStore | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def store(self) -> "ExtractionStore | None":
+        """What holds them; None as long as nothing was extracted."""
+        with self._lock:
+            if self._store is None and self._file.is_file():
+                from legal_rag.extraction.store import ExtractionStore
+
+                self._store = ExtractionStore(self._file)
+            return self._store
+
+    def conditions(self, wanted: Sequence[str] | None) -> list[Condition]:
+        """Return what documents must meet to have the entities that a filter asks for; nothing if it asks for none.
+
+        Raises:
+            UnsupportedFilterError: If it asks for some, and nothing, or nothing of that class, was extracted.
+        """
+        if wanted is None:
+            return []
+        if self.store is None:
+            raise UnsupportedFilterError(f"no entities in {self._file.parent}: 'legal-rag extract' finds them")
+        entities = [wanted_entity(one) for one in wanted]
+        for name in {one.extraction_class for one in entities}.difference(KNOWN_CLASSES):
+            if not self.store.has_class(name):
+                expected = ", ".join(JURISPRUDENCE)
+                raise UnsupportedFilterError(f"no entities of class {name!r} (expected e.g. {expected})")
+        found = documents_with_entities(entities, self.store)
+        return [_held(found, self.store)]
+
+    def discriminative(self, question: str | ParsedQuery) -> Condition | None:
+        """Return the condition that a document has a discriminative (low document frequency) entity of the question.
+
+        None if none has. A damaged file counts as empty and is logged: searching can do without.
+        """
+        try:
+            found = discriminative_documents(question, self.store) if self.store else []
+            return _held(found, self.store) if found and self.store else None
+        except sqlite3.DatabaseError as error:
+            logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)
+            return None
+
+
+def _held(doc_ids: Iterable[str], store: "ExtractionStore") -> Condition:
+    held = json.dumps(list(store.held_hashes(doc_ids).items()))
+    pairs = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+    return Condition(f"(id, content_hash) IN ({pairs})", (held,))

@@ -1,0 +1,215 @@
+"""Metadata filters, and the SQL that applies them."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from legal_rag.corpus.patterns import MONTHS, find_dates
+from legal_rag.corpus.patterns.courts import words_of_value
+from legal_rag.corpus.references import (
+    ParsedQuery,
+    article_keys,
+    candidate_keys,
+    candidate_keys_of_number,
+    decision_keys,
+)
+from legal_rag.extraction.terms import wanted_entity
+
+
+class UnsupportedFilterError(ValueError):
+    """A corpus is not indexed for what a filter asks: it has no entities, or no column of that name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Conditions that all must hold; None sets none."""
+
+    juridiction: str | None = None  # court, as usually written: "Cass. soc.", "CA Lyon", "Conseil constitutionnel"
+    formation: str | None = None  # chamber
+    solution: str | None = None  # outcome
+    date_from: str | date | None = None  # of the decision, included; a year alone is its first day
+    date_to: str | date | None = None  # included; a year alone is its last day
+    number: str | None = None  # the decision's own number, or its ECLI
+    article: str | None = None  # that it cites, or is: "L. 1152-1 du code du travail"
+    doc_ids: tuple[str, ...] | None = None
+    entity: str | tuple[str, ...] | None = None  # extracted of its text: "partie=Société Lever", "montant=1 000 francs"
+
+    def __post_init__(self) -> None:
+        if self.doc_ids is not None:
+            object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is taken
+        for name in ("juridiction", "formation", "solution"):
+            value = getattr(self, name)
+            if value is not None and not words_of_value(value):
+                raise ValueError(f"{name} {value!r} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
+        for name, last in (("date_from", False), ("date_to", True)):
+            object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
+
+        if self.article is not None:
+            article_keys(self.article)
+        if self.entity is not None:
+            given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
+            object.__setattr__(self, "entity", given)
+            for condition in given:
+                wanted_entity(condition)
+
+    def __bool__(self) -> bool:
+        """Tell whether any condition is set."""
+        return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return those of some values that have all the words of the one wanted."""
+    words = words_of_value(wanted)
+    return [value for value in values if words <= words_of_value(" ".join(value))]
+
+
+def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
+    """Read a day: a date, '2023-11-08', '8 novembre 2023', '08/11/2023', or a year."""
+    if value is None or isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
+    text = value.strip()
+    if re.fullmatch(r"\d{4}", text) and int(text):
+        return date(int(text), len(MONTHS), 31) if last else date(int(text), 1, 1)
+    found = find_dates(text)
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        raise ValueError(f"{name} is no day: {value!r} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
+    return found[0].value
+
+
+IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # not 'inconnue', nor none
+MOST_NAMED = 1000  # documents that a reference may lead to; one that leads to more is a subject
+
+
+class Condition(NamedTuple):
+    """SQL that a row of `documents` must meet, and the values of its question marks."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+NONE = Condition("FALSE", ())
+
+
+def compile_filters(filters: Filters, connection: sqlite3.Connection, present: str) -> list[Condition]:
+    """Compile filters to conditions, all of which a document must meet.
+
+    Args:
+        filters: What documents must meet.
+        connection: To the store.
+        present: SQL condition for the documents of the current commit; see `legal_rag.library.store.present_at`.
+    """
+    return list(_compiled(filters, connection, present))
+
+
+def _compiled(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
+    wanted_courts = [one for one in (filters.juridiction, filters.formation) if one is not None]
+    courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
+    for wanted in wanted_courts:
+        yield _one_of(("juridiction", "formation"), fitting(wanted, courts))
+    if filters.solution is not None:
+        yield _one_of(("solution",), _outcomes(filters.solution, distinct(connection, ("solution",))))
+    if filters.date_from is not None:
+        first = str(filters.date_from).removesuffix("-01-01")  # a column may hold a year alone
+        yield Condition(f"{IS_DATE} AND decision_date >= ?", (first,))
+    if filters.date_to is not None:
+        yield Condition(f"{IS_DATE} AND decision_date <= ?", (str(filters.date_to),))
+    if filters.number is not None:
+        yield _named(_first_held(candidate_keys_of_number(filters.number), connection, present))
+    if filters.article is not None:
+        yield _named(article_keys(filters.article), own=False)
+    if filters.doc_ids is not None:
+        yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
+
+
+def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the outcomes that have all the words of the one wanted; failing that, those of its kind."""
+    from legal_rag.extraction.outcomes import of_its_kinds
+
+    return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
+
+
+def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
+    """Return the condition that the query names a document; None if it names none, or more than `MOST_NAMED`."""
+    return _few(_first_held(candidate_keys(query), connection, present), connection, present)
+
+
+def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
+    """Return the condition that a document cites a decision the query names; None as for `own_name_condition`."""
+    return _few(decision_keys(query), connection, present, own=False)
+
+
+def naming_condition(name: str) -> Condition:
+    """Return the condition that a document cites an article or a decision other than itself, without limit.
+
+    Raises:
+        ValueError: If the name is neither an article nor a decision.
+    """
+    held = "SELECT document_key FROM names WHERE own = 0 AND term IN (SELECT value FROM json_each(?))"
+    return Condition(f"document_key IN ({held})", (json.dumps(decision_keys(ParsedQuery(name)) or article_keys(name)),))
+
+
+def _first_held(candidates: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
+    """Return the first key of each list that a present document is held under; lists without one are left out."""
+    if not candidates:
+        return []
+    held = f"""
+        SELECT value FROM json_each(?) WHERE EXISTS (
+            SELECT 1 FROM names INDEXED BY names_own JOIN documents USING (document_key)
+            WHERE term = value AND own AND {present}
+        )
+    """  # noqa: S608
+    keys = json.dumps([key for keys in candidates for key in keys])
+    known = {key for (key,) in connection.execute(held, (keys,))}
+    return [next(key for key in keys if key in known) for keys in candidates if not known.isdisjoint(keys)]
+
+
+def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the distinct value combinations of some indexed columns, sorted, by one statement.
+
+    A loose index scan: one index seek for each combination, however many documents share it.
+    """
+    names, marks = ", ".join(columns), ", ".join(f"value.{name}" for name in columns)
+    query = f"""
+        WITH RECURSIVE value AS (
+            SELECT * FROM (SELECT {names} FROM documents ORDER BY {names} LIMIT 1)
+            UNION ALL
+            SELECT {", ".join(f"documents.{name}" for name in columns)} FROM value CROSS JOIN documents
+            WHERE documents.document_key = (
+                SELECT document_key FROM documents WHERE ({names}) > ({marks}) ORDER BY {names} LIMIT 1
+            )
+        )
+        SELECT * FROM value
+    """  # noqa: S608
+    return connection.execute(query).fetchall()
+
+
+def _one_of(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
+    if not rows:
+        return NONE
+    marks = ", ".join(f"({_marks(columns)})" for _ in rows)
+    return Condition(f"({', '.join(columns)}) IN (VALUES {marks})", tuple(value for row in rows for value in row))
+
+
+def _named(terms: Sequence[str], *, own: bool = True) -> Condition:
+    source = "names INDEXED BY names_own WHERE own AND" if own else "names WHERE"
+    held = f"SELECT document_key FROM {source} term IN (SELECT value FROM json_each(?))"  # noqa: S608
+    return Condition(f"document_key IN ({held})", (json.dumps(terms),))
+
+
+def _few(keys: Sequence[str], connection: sqlite3.Connection, present: str, *, own: bool = True) -> Condition | None:
+    """Return the condition on documents with one of some keys; None unless 1 to `MOST_NAMED` documents meet it."""
+    if not keys:
+        return None
+    condition = _named(keys, own=own)
+    some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MOST_NAMED + 1}"  # noqa: S608
+    query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
+    (n,) = connection.execute(query, condition.values).fetchone()
+    return condition if 0 < n <= MOST_NAMED else None
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))

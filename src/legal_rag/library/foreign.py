@@ -1,0 +1,335 @@
+"""Indexes that this project did not build: bare fast-plaid folders with their document mapping."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
+from legal_rag.corpus.cleaning import clean_text
+from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document, document_of_row, nearest_among
+from legal_rag.corpus.references import ParsedQuery
+from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.library.filters import Filters, UnsupportedFilterError
+from legal_rag.library.library import MAPPING, STORE, IdentifierMatches, StoredChunk, is_library
+from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
+
+DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
+
+
+class _Mapping(NamedTuple):
+    """What a `doc_mapping.json` says, or what its absence means."""
+
+    file: Path
+    dataset: str = ""
+    config: str = ""
+    split: str = DEFAULT_SPLIT
+    entries: Mapping[str, Any] | None = None  # None: positions are row numbers
+
+
+def is_foreign(path: Path) -> bool:
+    """Tell a bare fast-plaid index from a Library, whole or not."""
+    return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / METADATA).is_file()
+
+
+class ForeignIndex:
+    """A bare fast-plaid index with its dataset; nothing is ever written into its folder.
+
+    Such an index does not say where in its document a passage begins and ends. A hit therefore stands for the whole
+    document (`char_start` 0, `char_end` the text's length); `chunk_index` is the running number of the document's
+    passages, or the number in the chunk id where the mapping names chunks.
+    """
+
+    read_only = True  # fast-plaid would write merged arrays into the folder: see `legal_rag.retriever.Retriever`
+
+    def __init__(
+        self,
+        path: str | Path,
+        dataset: Any = None,
+        *,
+        encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path,
+    ) -> None:
+        """Open a bare fast-plaid index.
+
+        Args:
+            path: The folder that holds `fast_plaid_index`.
+            dataset: A Hugging Face dataset, or a mapping from id to row, in the dataset's order; None loads the
+                dataset that `doc_mapping.json` names.
+            encoder: What the index was made with; a name, folder or config is loaded to learn its identity.
+
+        Raises:
+            FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
+            ValueError: If index, mapping and dataset contradict one another, or the encoder does not fit.
+            TypeError: If the dataset is neither of the two.
+        """
+        self.path = Path(path).expanduser().absolute()
+        self._plaid_folder = plaid_folder_of(self.path)
+        files = open_files(self._plaid_folder)
+        identity = _identity_of(encoder)
+        if (dim := int(files.centroids.shape[1])) != identity.dim:
+            raise ValueError(
+                f"wrong encoder for this index: {identity.name!r} has dim {identity.dim}, {self.path} has {dim}"
+            )
+        mapping = _read_mapping(self.path)
+        self._dataset = _load_dataset(mapping, self.path) if dataset is None else dataset
+        self._keys, self._ids = _ids_of(self._dataset)
+        self._row_of = {doc_id: row for row, doc_id in enumerate(self._ids)}
+        self._sorted_ids = sorted(self._row_of)
+        self._rows, self._indices = _documents_of(mapping, self._ids, self._row_of, len(files.passage_tokens))
+        self._order = np.lexsort((self._indices, self._rows))  # positions by document, then in its own order
+        self._refuse_duplicates()
+        self._read = lru_cache(DOCUMENTS_KEPT)(self._read_row)
+        self.manifest: dict[str, Any] = {
+            "encoder": dataclasses.asdict(identity),
+            "source": {"name": mapping.dataset, "config": mapping.config, "split": mapping.split},
+            "counts": {"documents": len(np.unique(self._rows)), "chunks": len(self._rows)},
+            "shards": [{"path": str(self._plaid_folder.relative_to(self.path)), "chunks": len(self._rows)}],
+        }
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """Return the folder of the only shard."""
+        return [self._plaid_folder]
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document of the dataset by its id.
+
+        Raises:
+            LookupError: If there is none, or it has no text; the message names the nearest id.
+        """
+        if doc_id not in self._row_of:
+            near = self.nearest_id(doc_id)
+            raise LookupError(
+                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+            )
+        return self._read(self._row_of[doc_id])
+
+    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+        """Return the passages at (shard, position) places, in that order, each with its whole document as text.
+
+        Raises:
+            LookupError: If a place holds no passage, or its document has no text.
+        """
+        for shard, position in places:
+            if shard != 0 or not 0 <= position < len(self._rows):
+                raise LookupError(f"no chunk at shard {shard}, position {position} of {self.path}")
+        return [self._chunk(position) for _, position in places]
+
+    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
+        """Return a document's passages numbered `first` to `last` (both included), in order."""
+        positions = self._positions_of(doc_id)
+        numbers = self._indices[positions]
+        wanted = (numbers >= first) & (numbers <= (2**62 if last is None else last))
+        return [self._chunk(position) for position in positions[wanted]]
+
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for the only shard, the rising positions of the passages of the documents asked for.
+
+        Raises:
+            ValueError: If anything else is asked than documents by their ids: nothing else is indexed.
+        """
+        if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
+            raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
+        positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
+        return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
+
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
+        """Return nothing: names are not indexed."""
+        return IdentifierMatches(None, None)
+
+    def entities_of(self, doc_id: str) -> None:
+        """Return None: nothing has been extracted of its texts."""
+
+    def lexical_index(self) -> None:
+        """Return nothing: words are not indexed."""
+
+    def citation_links(self) -> None:
+        """Return None: nobody has looked for names in its texts."""
+
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return no position for the only shard: nothing is ever removed from such an index."""
+        return [np.empty(0, dtype=np.int64)]
+
+    def check_unchanged(self) -> None:
+        """Do nothing: such an index is never built anew by this toolkit."""
+
+    def nearest_id(self, doc_id: str) -> str | None:
+        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        return nearest_among(self._sorted_ids, doc_id)
+
+    def _positions_of(self, doc_id: str) -> np.ndarray:
+        row = self._row_of.get(doc_id, -1)
+        first, end = np.searchsorted(self._rows, [row, row + 1], sorter=self._order)
+        return self._order[first:end]
+
+    def _chunk(self, position: int) -> StoredChunk:
+        row = int(self._rows[position])
+        document = self._read(row)
+        return StoredChunk(
+            doc_id=self._ids[row],
+            chunk_index=int(self._indices[position]),
+            char_start=0,
+            char_end=len(document.content),
+            text=document.content,
+            title=document.title,
+            decision_date=document.decision_date,
+        )
+
+    def _read_row(self, row: int) -> Document:
+        key = self._keys[row]
+        return document_of_row({**self._dataset[key], ID_COLUMN: self._ids[row]})
+
+    def _refuse_duplicates(self) -> None:
+        rows, indices = self._rows[self._order], self._indices[self._order]
+        same = np.flatnonzero((rows[1:] == rows[:-1]) & (indices[1:] == indices[:-1]))
+        if len(same):
+            double = chunk_id(self._ids[rows[same[0]]], int(indices[same[0]]))
+            raise ValueError(f"two passages are called {double!r} in the {MAPPING} of {self.path}")
+
+
+def _identity_of(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path) -> EncoderIdentity:
+    if isinstance(encoder, EncoderIdentity):
+        return encoder
+    if isinstance(encoder, str | Path):
+        encoder = EncoderConfig(name=str(encoder))
+    return (build_encoder(encoder) if isinstance(encoder, EncoderConfig) else encoder).identity
+
+
+def _load_dataset(mapping: _Mapping, path: Path) -> Any:
+    from datasets import DatasetDict, load_dataset, load_from_disk
+    from datasets.exceptions import DatasetNotFoundError
+
+    if not mapping.dataset:
+        raise ValueError(f"{path} does not name its dataset (expected one, or 'dataset' in its {MAPPING})")
+    saved = any((Path(mapping.dataset) / name).is_file() for name in ("dataset_info.json", "dataset_dict.json"))
+    try:
+        if not saved:
+            return load_dataset(mapping.dataset, mapping.config or None, split=mapping.split)
+        loaded = load_from_disk(mapping.dataset)
+        return loaded[mapping.split] if isinstance(loaded, DatasetDict) else loaded
+    except (OSError, DatasetNotFoundError, ValueError, KeyError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        what = f"{mapping.dataset!r}, config {mapping.config!r}, split {mapping.split!r}"
+        raise FileNotFoundError(f"cannot load the dataset that {mapping.file} names: {what} ({reason})") from error
+
+
+def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
+    """Return the keys that a dataset's rows are read by, and their ids, in its order."""
+    columns = getattr(dataset, "column_names", None)
+    if isinstance(dataset, Mapping) and columns is None:
+        keys = list(dataset)
+        return keys, [_clean_id(key) for key in keys]
+    if not isinstance(columns, list) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
+        splits = f" with splits {', '.join(map(repr, dataset))}" if isinstance(dataset, Mapping) else ""
+        found = type(dataset).__name__ + splits
+        raise TypeError(f"not a dataset: {found} (expected a Hugging Face Dataset, or a mapping from id to row)")
+    for wanted in (ID_COLUMN, TEXT_COLUMN):
+        if wanted not in columns:
+            raise ValueError(f"no column {wanted!r} in the dataset (its columns: {', '.join(columns)})")
+    return range(len(dataset)), [_clean_id(doc_id) for doc_id in dataset[ID_COLUMN][:]]
+
+
+def _clean_id(value: Any) -> str:
+    """Write an id as `read_documents` does."""
+    return clean_text(str(value).strip())
+
+
+def _read_mapping(path: Path) -> _Mapping:
+    places = (path, path / PLAID_FOLDER, path.parent)
+    file = next((folder / MAPPING for folder in places if (folder / MAPPING).is_file()), path / MAPPING)
+    if not file.is_file():
+        return _Mapping(file)
+    try:
+        value = json.loads(file.read_text("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"damaged mapping: {file} ({error})") from error
+    entries = value.get("entries") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(entries, dict | None):
+        raise ValueError(f"damaged mapping: {file} (expected an object, whose 'entries' is an object too)")
+    dataset, config, split = (str(value.get(name) or "") for name in ("dataset", "config", "split"))
+    return _Mapping(file, dataset, config, split or DEFAULT_SPLIT, entries)
+
+
+def _documents_of(
+    mapping: _Mapping, ids: Sequence[str], row_of: Mapping[str, int], n_passages: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return each passage's row in the dataset and its number in its document, both of shape (n_passages,), int64."""
+    rows: Sequence[int] = range(n_passages)
+    numbers: Sequence[int] | None = None
+    if mapping.entries is not None:
+        rows, numbers = _places(_values(mapping.entries, mapping.file, n_passages), row_of, mapping.file)
+    elif n_passages != len(ids):
+        raise ValueError(
+            f"nothing says which documents the passages belong to: no entries in {mapping.file}, and "
+            f"{n_passages:,} passages cannot be the dataset's {len(ids):,} rows"
+        )
+    if wrong := [row for row in rows if not 0 <= row < len(ids)]:
+        raise ValueError(f"{mapping.file} names row {wrong[0]} of a dataset of {len(ids):,} rows")
+    # An id that occurs twice in the dataset is one document.
+    known_rows = np.array([row_of[ids[row]] for row in rows], dtype=np.int64)
+    return known_rows, _running_numbers(known_rows) if numbers is None else np.array(numbers, dtype=np.int64)
+
+
+def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
+    """Return the entries' values in the order of positions, once each position is known to have one."""
+    if other := [key for key in entries if not _is_number(key)]:
+        raise ValueError(f"{file} maps {other[0]!r} (expected positions: '0', '1', …)")
+    by_position = {int(key): value for key, value in entries.items()}
+    if len(entries) != n_passages or by_position.keys() != set(range(n_passages)):
+        raise ValueError(f"{file} maps {len(entries):,} passages, the index holds {n_passages:,}, numbered from 0")
+    return [by_position[position] for position in range(n_passages)]
+
+
+def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
+    """Read all values in one way: the rows of the documents, and the passages' numbers where chunk ids give them."""
+    for row_of_value in _ROWS:
+        rows = [row_of_value(value, row_of) for value in values]
+        if None not in rows:
+            return [row for row in rows if row is not None], None
+    chunks = [_chunk_of(value, row_of) for value in values]
+    if None not in chunks:
+        return [chunk[0] for chunk in chunks if chunk], [chunk[1] for chunk in chunks if chunk]
+    no_chunks = [position for position, chunk in enumerate(chunks) if chunk is None]
+    position = next((n for n in no_chunks if _row_of_id(values[n], row_of) is None), no_chunks[0])
+    raise ValueError(
+        f"{file} maps position {position} to {values[position]!r} "
+        "(expected only ids of the dataset's documents, only ids of their chunks, or only row numbers)"
+    )
+
+
+def _row_of_id(value: Any, row_of: Mapping[str, int]) -> int | None:
+    return row_of.get(value) if isinstance(value, str) else None
+
+
+# How a value names a row: as a number, as a document's id, or as a number written as text that is no id.
+_ROWS: tuple[Callable[[Any, Mapping[str, int]], int | None], ...] = (
+    lambda value, _: value if type(value) is int else None,
+    _row_of_id,
+    lambda value, row_of: int(value) if _is_number(value) and value not in row_of else None,
+)
+
+
+def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
+    """Take a chunk id apart into a row and a number, or return None."""
+    try:
+        doc_id, index = parse_chunk_id(str(value))
+    except ValueError:
+        return None
+    return (row_of[doc_id], index) if doc_id in row_of and index < 2**31 else None
+
+
+def _is_number(text: Any) -> bool:
+    return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def _running_numbers(rows: np.ndarray) -> np.ndarray:
+    """Number the passages of each document from 0: `[5, 7, 5]` gives `[0, 0, 1]`."""
+    order = np.argsort(rows, kind="stable")
+    _, starts, counts = np.unique(rows[order], return_index=True, return_counts=True)
+    numbers = np.empty(len(rows), dtype=np.int64)
+    numbers[order] = np.arange(len(rows)) - np.repeat(starts, counts)
+    return numbers

@@ -1,0 +1,351 @@
+"""Thread-safe, read-only snapshot of an index folder at its latest commit."""
+
+import difflib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.documents import NEAR_IDS, Document
+from legal_rag.corpus.references import ParsedQuery
+from legal_rag.extraction.entities import ENTITIES, Entity
+from legal_rag.files import beside
+from legal_rag.library.bm25 import LEXICAL_FOLDER, LexicalIndex
+from legal_rag.library.citation_graph import CitationLinks
+from legal_rag.library.entities import LibraryEntities
+from legal_rag.library.filters import (
+    Condition,
+    Filters,
+    citing_condition,
+    compile_filters,
+    naming_condition,
+    own_name_condition,
+)
+from legal_rag.library.layout import Contents
+from legal_rag.library.plaid.files import PLAID_FOLDER
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
+
+if TYPE_CHECKING:
+    from legal_rag.extraction.store import ExtractionStore
+
+
+FORMAT_VERSION = 3
+REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
+DEFAULT_FOLDER = "index"
+DEFAULT_NAME = "legal_french_index"
+INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
+RUNS = "runs"  # a user's own answers; they do too, see `legal_rag.report.saved_answers`
+CORPUS_INDEX = "corpus_index.sqlite"  # what each document is and says; see `legal_rag.corpus_index`
+MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
+
+SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
+
+
+def is_library(folder: Path) -> bool:
+    """Tell a Library from a bare index."""
+    return (folder / MANIFEST).is_file()
+
+
+class StoredChunk(NamedTuple):
+    """A chunk with its offsets, and what a list of results shows of its document."""
+
+    doc_id: str
+    chunk_index: int
+    char_start: int
+    char_end: int
+    text: str
+    title: str
+    decision_date: str
+
+
+class IdentifierMatches(NamedTuple):
+    """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
+
+    exact: list[np.ndarray] | None  # of documents that the question names
+    citing: list[np.ndarray] | None  # of documents that cite a decision it names
+    facts: list[np.ndarray] | None = None  # of documents that share rare entities with it
+
+
+class Library:
+    """Thread-safe, read-only snapshot of an index folder at its latest commit.
+
+    Later commits are not seen; `reload` opens the folder again.
+
+    Raises:
+        FileNotFoundError: If there is no complete Library in the folder.
+        ValueError: If its manifest is damaged or of a later format.
+    """
+
+    read_only = False  # a GPU's engine may write its merged arrays beside a shard's
+
+    def __init__(self, path: str | Path) -> None:
+        self._place = Path(path).expanduser().absolute()  # whatever reads later may run in another working directory
+        self.path = _recover(self._place)
+        self.manifest = _read_manifest(self.path)
+        self.commit = int(self.manifest["commit"])
+        self._present = present_at(self.commit)
+        self._connections = ThreadConnections(self.path / STORE, self._connect, answers)
+        self._extracted = LibraryEntities(self.path / ENTITIES)
+
+    @classmethod
+    def open(cls, index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME) -> "Library":
+        """Open the Library `index_name` in `index_folder`."""
+        return cls(Path(index_folder).expanduser() / index_name)
+
+    def reload(self) -> "Library":
+        """Open the folder at its latest commit; this snapshot stays as it is."""
+        return Library(self._place)
+
+    @property
+    def n_documents(self) -> int:
+        """Return how many documents the Library holds."""
+        return int(self.manifest["counts"]["documents"])
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """Return the shards' folders, in their order."""
+        _ = self._connection  # from now on texts and shards belong together, whatever is built meanwhile
+        folders = [(self.path / shard["path"]).resolve() for shard in self.manifest["shards"]]
+        for folder in folders:  # a manifest may come from anyone
+            if not folder.is_relative_to(self.path.resolve()):
+                raise ValueError(f"damaged manifest: {self.path} names a shard outside itself ({folder})")
+        return folders
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    def __contains__(self, doc_id: object) -> bool:
+        query = f"SELECT 1 FROM documents WHERE id = ? AND {self._present}"  # noqa: S608
+        return self._one(query, doc_id) is not None
+
+    def __getitem__(self, doc_id: str) -> dict[str, Any]:
+        return self.document(doc_id).row()
+
+    def __iter__(self) -> Iterator[str]:
+        query = f"SELECT id FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        return (row[0] for row in self._connection.execute(query))
+
+    def content_hashes(self) -> Iterator[tuple[str, str]]:
+        """Stream the ids of all documents, each with its `Document.content_hash`, in the order they were indexed."""
+        query = f"SELECT id, content_hash FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
+        yield from self._connection.execute(query)
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id.
+
+        Raises:
+            LookupError: If there is none; the message names the nearest id.
+        """
+        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
+        if row is None:
+            near = self.nearest_id(doc_id)
+            raise LookupError(
+                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+            )
+        return document_of_stored(row)
+
+    def documents(self) -> Iterator[Document]:
+        """Stream all documents in the order they were indexed."""
+        rows = self._connection.execute(f"{SELECT_DOCUMENTS} WHERE {self._present} ORDER BY document_key")
+        return map(document_of_stored, rows)
+
+    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
+        """Return a document's chunks numbered `first` to `last` (both included), in order."""
+        condition = f"documents.id = ? AND {self._present} AND chunk_index BETWEEN ? AND ? ORDER BY chunk_index"
+        return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
+
+    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+        """Return the chunks at (shard, position) places, in that order.
+
+        Raises:
+            LookupError: If a place holds no chunk, which only a damaged Library has.
+        """
+        found: dict[tuple[int, int], StoredChunk] = {}
+        for shard in {shard for shard, _ in places}:
+            positions = [position for one, position in places if one == shard]
+            for start in range(0, len(positions), 500):
+                some = positions[start : start + 500]
+                condition = f"shard = ? AND position IN ({','.join('?' * len(some))})"
+                for row_shard, position, chunk in self._chunk_rows(condition, (shard, *some)):
+                    found[row_shard, position] = chunk
+        if missing := [place for place in places if place not in found]:
+            raise LookupError(f"no chunk at shard {missing[0][0]}, position {missing[0][1]} of {self.path}")
+        return [found[place] for place in places]
+
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of the chunks of the documents that pass filters.
+
+        Raises:
+            ValueError: If they ask for entities, and none were extracted.
+        """
+        conditions = compile_filters(filters, self._connection, self._present)
+        return self._meeting([*conditions, *self._extracted.conditions(filters.entity)])
+
+    def ids(self, filters: Filters) -> list[str]:
+        """Return the ids of the documents that pass filters, in the order they were indexed.
+
+        Raises:
+            ValueError: If they ask for entities, and none were extracted.
+        """
+        conditions = compile_filters(filters, self._connection, self._present)
+        return self._ids([*conditions, *self._extracted.conditions(filters.entity)])
+
+    def ids_citing(self, name: str) -> list[str]:
+        """Return the ids of the documents that cite an article or a decision, in the order they were indexed.
+
+        Raises:
+            ValueError: If the name is of neither.
+        """
+        return self._ids([naming_condition(name)])
+
+    def _ids(self, conditions: Sequence[Condition]) -> list[str]:
+        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
+        values = [value for condition in conditions for value in condition.values]
+        query = f"SELECT id FROM documents WHERE {sql} ORDER BY document_key"  # noqa: S608
+        return [doc_id for (doc_id,) in self._connection.execute(query, values)]
+
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
+        """Return the positions of chunks that a question's identifiers and rare facts lead to."""
+        query, connection = ParsedQuery.of(query), self._connection
+        exact, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
+        facts = self._extracted.discriminative(query)
+        found = (self._meeting([condition]) if condition else None for condition in (exact, citing, facts))
+        return IdentifierMatches(*found)
+
+    @property
+    def entities(self) -> "ExtractionStore | None":
+        """What was extracted of the documents; None as long as nothing was."""
+        return self._extracted.store
+
+    def entities_of(self, doc_id: str) -> list[Entity] | None:
+        """Return what was extracted of a document; None if nothing was, or its text has changed since.
+
+        Raises:
+            LookupError: If there is no such document.
+        """
+        store = self.entities
+        return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
+
+    def _meeting(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
+        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
+        values = [value for condition in conditions for value in condition.values]
+        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE {sql}", values))
+
+    def lexical_index(self) -> LexicalIndex:
+        """Open the index of words.
+
+        Raises:
+            FileNotFoundError: If it is missing.
+        """
+        return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+
+    def contents(self) -> Contents:
+        """Return the texts, to be streamed."""
+        return Contents(lambda: self._connection, self._present)
+
+    def citation_links(self) -> CitationLinks:
+        """Return the links between documents that cite each other."""
+        return CitationLinks(lambda: self._connection, self._present)
+
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of chunks whose documents were removed, or replaced."""
+        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
+
+    def places_in(self, shards: Iterable[int]) -> list[tuple[int, int]]:
+        """Return shard and position of the chunks that some shards hold, in the order of documents and chunks."""
+        numbers = ", ".join(f"{shard:d}" for shard in shards)
+        condition = f"shard IN ({numbers}) AND {self._present}"
+        query = f"{SELECT_PLACES} WHERE {condition} ORDER BY document_key, chunk_index"
+        return [(shard, position) for shard, position in self._connection.execute(query)]
+
+    def _by_shard(self, places: Iterable[tuple[int, int]]) -> list[np.ndarray]:
+        positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
+        for shard, position in places:
+            positions[shard].append(position)
+        return [np.array(sorted(some), dtype=np.int64) for some in positions]
+
+    def nearest_id(self, doc_id: str) -> str | None:
+        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        near: list[str] = []
+        for operator, direction in ((">=", "ASC"), ("<", "DESC")):
+            condition = f"id {operator} ? AND {self._present} ORDER BY id {direction} LIMIT {NEAR_IDS}"
+            query = f"SELECT id FROM documents WHERE {condition}"  # noqa: S608
+            near += [row[0] for row in self._connection.execute(query, (doc_id,))]
+        return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        return self._connections.get()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect_to_read(self.path / STORE)
+        self.check_unchanged()
+        return connection
+
+    def check_unchanged(self) -> None:
+        """Check that the folder still holds this Library, perhaps at a later commit, which leaves its shards alone.
+
+        Raises:
+            ValueError: If it was built anew since it was opened, or compacted.
+        """
+        found, shards = _read_manifest(self.path), self.manifest["shards"]
+        same = found["lineage"] == self.manifest["lineage"] and found["commit"] >= self.commit
+        if not same or found["shards"][: len(shards)] != shards:
+            raise ValueError(f"{self.path} was built anew since it was opened: open it again")
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._connection.execute(query, values).fetchone()
+
+    def _chunk_rows(self, condition: str, values: Sequence[Any]) -> Iterator[tuple[int, int, StoredChunk]]:
+        # The text is cut out inside SQLite: a hit in a long decision does not bring the whole of it along.
+        query = f"""
+            SELECT shard, position, id, chunk_index, char_start, char_end,
+                   substr(content, char_start + 1, char_end - char_start), title, decision_date
+            FROM chunks JOIN documents USING (document_key) WHERE {condition}
+        """  # noqa: S608
+        for shard, position, *chunk in self._connection.execute(query, values):
+            yield shard, position, StoredChunk(*chunk)
+
+
+def _recover(path: Path) -> Path:
+    """Return the folder to read: `path`, or the Library before it if a swap was cut off half-way."""
+    previous = beside(path, "previous")
+    return previous if not path.exists() and (previous / MANIFEST).is_file() else path
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    file = path / MANIFEST
+    if not file.is_file():
+        unfinished = path.is_dir() or beside(path, "building").is_dir()
+        reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
+        if (path / PLAID_FOLDER).is_dir() and not (path / STORE).is_file():
+            reason = "but a bare fast-plaid index: legal_rag.retriever.open_corpus(path, encoder=…) opens it"
+        raise FileNotFoundError(f"no index at {path} ({reason})")
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        version = _version_of(manifest)
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"damaged manifest: {file} ({type(error).__name__}: {error})") from error
+    if version > FORMAT_VERSION:
+        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: update it")
+    if version < FORMAT_VERSION:
+        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: build it again")
+    if not (path / STORE).is_file():
+        raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
+    return manifest
+
+
+def _version_of(manifest: dict[str, Any]) -> int:
+    """Return the format's version; in a version read here, the parts every reader needs must be there too."""
+    version = int(manifest["format_version"])
+    if version == FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
+        raise KeyError(min(missing))
+    if version == FORMAT_VERSION:
+        for name in (name for shard in manifest["shards"] for name in shard.get("checksums", ())):
+            if Path(name).name != name or name == "..":  # a manifest may come from anyone
+                raise ValueError(f"a file outside its shard: {name!r}")
+    return version

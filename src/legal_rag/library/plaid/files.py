@@ -1,0 +1,157 @@
+"""fast-plaid's on-disk format: names, shapes, checks."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PLAID_FOLDER = "fast_plaid_index"
+METADATA = "metadata.json"  # there when all other files are
+
+
+class PlaidPart(NamedTuple):
+    """One part of a shard: the tokens of some consecutive passages."""
+
+    codes: np.ndarray  # (n_tokens,), the centroid of each token
+    residuals: np.ndarray  # (n_tokens, dim * bits / 8), uint8
+
+
+class PlaidFiles(NamedTuple):
+    """A shard as it lies on disk, its large arrays memory-mapped."""
+
+    centroids: np.ndarray  # (n_centroids, dim), half or single precision, unit rows
+    bucket_weights: np.ndarray  # (2^bits,), float32
+    n_bits: int
+    passage_tokens: np.ndarray  # (n_passages,), tokens of each passage
+    ivf: np.ndarray  # passages by centroid
+    ivf_starts: np.ndarray  # (n_centroids + 1,), where each centroid's passages begin in `ivf`
+    parts: tuple[PlaidPart, ...]
+    part_starts: np.ndarray  # (n_parts + 1,), the first token of each part
+    part_passages: np.ndarray  # (n_parts + 1,), the first passage of each part
+
+
+def plaid_folder_of(root: Path) -> Path:
+    """Return the folder with the PLAID files of a bare index: `fast_plaid_index`, or `root` itself."""
+    return root / PLAID_FOLDER if (root / PLAID_FOLDER).is_dir() else root
+
+
+def pack_buckets(buckets: np.ndarray, n_bits: int) -> np.ndarray:
+    """Pack bucket numbers, shape (n, dim), into bytes, shape (n, dim * n_bits / 8)."""
+    bits = (buckets[..., None] >> np.arange(n_bits, dtype=np.uint8)) & 1
+    return np.packbits(bits.reshape(len(buckets), -1).astype(np.uint8), axis=1)
+
+
+def unpacking_table(bucket_weights: np.ndarray, n_bits: int) -> np.ndarray:
+    """Return what each byte value stands for: shape (256, 8 / n_bits), the residuals of that many dimensions."""
+    every_byte = np.arange(256, dtype=np.uint8)[:, None]
+    bits = np.unpackbits(every_byte, axis=1).reshape(256, 8 // n_bits, n_bits)
+    return bucket_weights[bits @ (1 << np.arange(n_bits))].astype(np.float32)
+
+
+def open_files(folder: Path) -> PlaidFiles:
+    """Map a shard's files.
+
+    Only counts, lengths and shapes are checked. Centroids in `codes` and passages in `ivf` are not read: whoever
+    follows them checks them first.
+
+    Raises:
+        FileNotFoundError: If the folder holds no complete PLAID index.
+        ValueError: If its arrays contradict one another.
+    """
+    n_parts, n_bits = _read_counts(folder / METADATA)
+    parts = tuple(
+        PlaidPart(_map(folder / f"{part}.codes.npy", "iu", 1), _map(folder / f"{part}.residuals.npy", "u", 2))
+        for part in range(n_parts)
+    )
+    lengths = [_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)]
+    ivf_lengths = _map(folder / "ivf_lengths.npy", "iu", 1)
+    files = PlaidFiles(
+        centroids=_map(folder / "centroids.npy", "f", 2),
+        bucket_weights=_map(folder / "bucket_weights.npy", "f", 1),
+        n_bits=n_bits,
+        passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),
+        ivf=_map(folder / "ivf.npy", "iu", 1),
+        ivf_starts=_offsets(ivf_lengths),
+        parts=parts,
+        part_starts=_offsets([len(part.codes) for part in parts]),
+        part_passages=_offsets([len(part) for part in lengths]),
+    )
+    _check(files, lengths, ivf_lengths, folder)
+    return files
+
+
+def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+
+
+def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
+    """Refuse numbers that point outside the arrays: the compiled kernels of a search would follow them there."""
+    n_centroids, dim = files.centroids.shape
+    tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
+    width = dim * files.n_bits // 8
+    conditions = {
+        f"{files.n_bits} bits a dimension": files.n_bits in (1, 2, 4),
+        f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
+        == 2**files.n_bits,
+        f"{tokens} tokens announced, {coded} found": all(
+            # Each by itself first: the sum of huge numbers may come out small.
+            bool((part <= len(found.codes)).all()) and part.sum() == len(found.codes)
+            for part, found in zip(lengths, files.parts, strict=True)
+        ),
+        f"residuals not {width} bytes wide": all(
+            part.residuals.shape == (len(part.codes), width) and dim * files.n_bits % 8 == 0 for part in files.parts
+        ),
+        "no passage": bool(len(files.passage_tokens)),
+        "lists of unknown centroids": len(ivf_lengths) == n_centroids
+        and _within(ivf_lengths, len(files.ivf) + 1)
+        and files.ivf_starts[-1] == len(files.ivf),
+    }
+    if broken := [problem for problem, holds in conditions.items() if not holds]:
+        raise ValueError(f"damaged PLAID index: {folder} ({broken[0]})")
+
+
+def _within(numbers: np.ndarray, end: int) -> bool:
+    """Tell whether all are from 0 to below `end`."""
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+
+
+def _read_lengths(path: Path) -> np.ndarray:
+    """Return the tokens of each passage of a part, int64."""
+    found = _read_json(path)
+    if not isinstance(found, list) or not all(type(n) is int and 0 < n < 2**40 for n in found):
+        raise ValueError(f"damaged PLAID index: {path} (expected a list of positive whole numbers)")
+    return np.array(found, dtype=np.int64)
+
+
+def _read_counts(path: Path) -> tuple[int, int]:
+    """Return the number of parts and of bits."""
+    metadata = _read_json(path)
+    try:
+        return int(metadata["num_chunks"]), int(metadata["nbits"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"damaged PLAID index: {path} ({type(error).__name__}: {error})") from error
+
+
+def _map(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
+    """Map an array whose dtype is of one of numpy's `kinds`, in this processor's byte order."""
+    if not path.is_file():
+        raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
+    try:
+        # Not `np.load`, which would also take a zip, and with it whatever is in it.
+        array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"damaged PLAID index: {path} ({error})") from error
+    if array.dtype.kind not in kinds or array.ndim != n_dimensions or not array.dtype.isnative:
+        raise ValueError(f"damaged PLAID index: {path} (an array of {array.dtype}, shape {array.shape})")
+    return array
+
+
+def _read_json(path: Path) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"damaged PLAID index: {path} ({error})") from error

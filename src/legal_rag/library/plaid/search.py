@@ -1,0 +1,190 @@
+"""Late-interaction search over shards: candidates, then exact MaxSim of the best."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How thorough a search is."""
+
+    n_probe: int = 32  # centroids visited for each query token
+    n_estimates: int = 1024  # passages of a shard, found so, whose nearest tokens are looked at; at least those below
+    n_full_scores: int = 256  # passages decompressed and scored exactly, of all shards; more if most are wanted
+    exact_below: int = 250_000  # fewer tokens to search among, in all shards, are scored exactly throughout
+
+
+class ShardHits(NamedTuple):
+    """Some passages of one shard, with their scores for one query."""
+
+    positions: np.ndarray  # (n,), int64
+    scores: np.ndarray  # (n,), float32; each at most the query's number of tokens
+
+
+class ShardSize(NamedTuple):
+    """What a shard holds."""
+
+    n_passages: int
+    n_tokens: int
+
+
+class Shard(Protocol):
+    """One PLAID shard, whoever searches it. Queries are of shape (n_query_tokens, dim), float32."""
+
+    size: ShardSize
+    dim: int
+
+    def candidates(self, queries: Sequence[np.ndarray], n: int, subset: np.ndarray | None = None) -> list[ShardHits]:
+        """Return for each query the `n` best passages of `subset` (None: of all) by an approximate score."""
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
+        """Return each query's candidates with their MaxSim scores."""
+
+    def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
+        """Return for each query the `k` best passages of `subset` (None: of all) by MaxSim."""
+
+
+class Shards(Protocol):
+    """Shards in a fixed order, here or elsewhere: the methods of `Shard`, with one entry a shard in every list.
+
+    An implementation may ask all places at once: each method is called once a search, and gathers what they answer.
+    """
+
+    dim: int
+
+    @property
+    def sizes(self) -> Sequence[ShardSize]:
+        """Return what each shard holds."""
+
+    def candidates(
+        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Ask every shard for its candidates: answers by shard, then by query."""
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Ask every shard for the scores of its own candidates, given and answered by shard, then by query."""
+
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Ask every shard for its best passages: answers by shard, then by query."""
+
+
+def search_shards(
+    shards: Shards,
+    queries: Sequence[np.ndarray],
+    k: int,
+    settings: SearchSettings,
+    subsets: Sequence[np.ndarray | None] | None = None,
+) -> list[list[tuple[int, int, float]]]:
+    """Rank the passages of all shards for each query.
+
+    The outcome depends on the shards and their order, not on which of them lie together.
+
+    Args:
+        shards: Whom to ask.
+        queries: Each of shape (n_query_tokens, dim), rows of length 1, or as long as they are to count.
+        k: How many passages at most.
+        settings: How thorough the search is.
+        subsets: For each shard the positions to search among, each once, in rising order, or None for all.
+
+    Returns:
+        For each query (shard, position, score), scores falling; equal scores in the order of shard and position.
+
+    Raises:
+        ValueError: If a query's dim is not the shards', or there are not as many subsets as shards.
+    """
+    if shards.sizes:
+        queries = [_checked(query, shards.dim) for query in queries]
+    subsets = [None] * len(shards.sizes) if subsets is None else list(subsets)
+    if len(subsets) != len(shards.sizes):
+        raise ValueError(f"{len(subsets)} subsets do not fit {len(shards.sizes)} shards")
+    if not queries or not shards.sizes or k < 1:
+        return [[] for _ in queries]
+    n_full = max(settings.n_full_scores, k + k // 4)
+    n_passages, n_tokens = _extent(shards.sizes, subsets)
+    if n_passages <= n_full or n_tokens < settings.exact_below:
+        answers = shards.best(queries, k, subsets)
+    else:
+        answers = shards.scores(queries, _best_overall(shards.candidates(queries, n_full, subsets), n_full))
+    return [_merge([answer[query] for answer in answers], k) for query in range(len(queries))]
+
+
+def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
+    """Keep the `n` best of some passages, in rising order of position; among equals the first positions.
+
+    Args:
+        positions: Shape (n_passages,), rising.
+        scores: Shape (n_passages,).
+        n: How many.
+    """
+    if len(positions) > n:
+        scores = np.where(np.isnan(scores), -np.inf, scores)  # a damaged file may hold numbers that are none
+        threshold = np.partition(scores, len(scores) - n)[len(scores) - n]
+        chosen = scores > threshold
+        ties = np.flatnonzero(scores == threshold)
+        chosen[ties[: n - int(chosen.sum())]] = True
+        positions, scores = positions[chosen], scores[chosen]
+    return ShardHits(positions, scores)
+
+
+def live_positions(n_passages: int, excluded: np.ndarray | None) -> np.ndarray | None:
+    """Return the positions that are not excluded, rising; None if none is excluded.
+
+    Raises:
+        ValueError: If an excluded position is not one of the shard's.
+    """
+    if excluded is None or not len(excluded):
+        return None
+    excluded = np.asarray(excluded)
+    if excluded.dtype.kind not in "iu" or excluded.min() < 0 or excluded.max() >= n_passages:
+        raise ValueError(f"excluded passages {excluded} (expected positions from 0 to {n_passages - 1})")
+    live = np.ones(n_passages, dtype=bool)
+    live[excluded] = False
+    return np.flatnonzero(live)
+
+
+def in_scope(live: np.ndarray | None, subset: np.ndarray | None) -> np.ndarray | None:
+    """Return the positions to search among, rising: those of `subset` that are live; None for all of the shard."""
+    if live is None or subset is None:
+        return live if subset is None else np.asarray(subset, dtype=np.int64)
+    return np.intersect1d(subset, live, assume_unique=True)
+
+
+def _checked(query: np.ndarray, dim: int) -> np.ndarray:
+    if query.ndim != 2 or query.shape[1] != dim:
+        raise ValueError(f"query vectors of shape {query.shape} do not fit an index of dim {dim}")
+    return np.ascontiguousarray(query, dtype=np.float32)
+
+
+def _extent(sizes: Sequence[ShardSize], subsets: Sequence[np.ndarray | None]) -> tuple[int, float]:
+    """Return how many passages and tokens there are to search among, those of subsets taken as of average length."""
+    passages = [size.n_passages if one is None else len(one) for size, one in zip(sizes, subsets, strict=True)]
+    tokens = [n * size.n_tokens / max(size.n_passages, 1) for n, size in zip(passages, sizes, strict=True)]
+    return sum(passages), sum(tokens)
+
+
+def _best_overall(candidates: Sequence[Sequence[ShardHits]], n: int) -> list[list[ShardHits]]:
+    """Keep for each query the `n` best candidates of all shards, given and returned by shard, then by query."""
+    by_query = [_keep_best(one_query, n) for one_query in zip(*candidates, strict=True)]
+    return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
+
+
+def _keep_best(candidates: Sequence[ShardHits], n: int) -> list[ShardHits]:
+    scores = np.concatenate([hits.scores for hits in candidates])
+    kept = top(np.arange(len(scores)), scores, n).positions
+    bounds = np.cumsum([0] + [len(hits.scores) for hits in candidates])
+    local = [kept[(kept >= low) & (kept < high)] - low for low, high in pairwise(bounds)]
+    return [ShardHits(hits.positions[i], hits.scores[i]) for hits, i in zip(candidates, local, strict=True)]
+
+
+def _merge(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, float]]:
+    shards = np.repeat(np.arange(len(answers)), [len(hits.positions) for hits in answers])
+    positions = np.concatenate([hits.positions for hits in answers])
+    scores = np.concatenate([hits.scores for hits in answers])
+    order = np.lexsort((positions, shards, -scores))[:k]
+    return [(int(shards[i]), int(positions[i]), float(scores[i])) for i in order]

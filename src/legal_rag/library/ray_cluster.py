@@ -1,0 +1,109 @@
+"""Connect to a Ray cluster and spread tasks over it."""
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+# How a worker is spread and started again when it dies; more often than that, something is wrong with it.
+LASTING: dict[str, Any] = {"max_restarts": 10, "max_task_retries": 10, "scheduling_strategy": "SPREAD"}
+MISSING = "the engine 'ray' needs Ray: pip install 'legal-rag[ray]'"
+
+_lock = threading.Lock()
+_users = 0  # of the connection made here; the last one to leave ends it
+
+
+class WorkerShare(NamedTuple):
+    """Workers of like size, and what each has to itself."""
+
+    n_workers: int
+    n_cpus: int
+    n_gpus: int  # 0 or 1
+
+
+@contextmanager
+def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterator[None]:
+    """Be connected to a cluster; what the process was connected to before stays, and stays connected.
+
+    Args:
+        address: As for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine.
+        n_cpus: Processors of a cluster started here; None takes those of the machine.
+
+    Raises:
+        ValueError: If Ray is not installed.
+        ConnectionError: If no cluster answers at the address.
+    """
+    ours = _connect(address or os.environ.get("RAY_ADDRESS") or "local", n_cpus)
+    try:
+        yield
+    finally:
+        if ours:
+            _leave()
+
+
+@contextmanager
+def ray_errors() -> Iterator[None]:
+    """Let what went wrong on a worker go wrong here, as the worker found it; a cluster that is lost is an OSError."""
+    from ray.exceptions import RayError, RayTaskError
+
+    try:
+        yield
+    except RayTaskError as error:
+        if isinstance(error.cause, ValueError | OSError):
+            raise error.cause from None
+        raise
+    except RayError as error:
+        raise OSError(f"the Ray cluster is lost ({type(error).__name__}: {str(error).splitlines()[0]})") from error
+
+
+def share_out(n_workers: int | None) -> WorkerShare:
+    """Divide the cluster that this process is connected to among workers, as many as are asked for.
+
+    Args:
+        n_workers: None makes one for each GPU, or, where there is none, for each machine.
+
+    Raises:
+        ValueError: If the cluster has fewer processors than workers are asked for.
+    """
+    import ray
+
+    machines = [node["Resources"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    cpus = [int(machine["CPU"]) for machine in machines]
+    gpus = sum(int(machine.get("GPU", 0)) for machine in machines)
+    n_workers = gpus or len(cpus) if n_workers is None else n_workers
+    if not 1 <= n_workers <= sum(cpus):
+        raise ValueError(f"workers must be 1 to {sum(cpus)}, the cluster's processors; got {n_workers}")
+    share = max(size for size in range(1, max(cpus) + 1) if sum(one // size for one in cpus) >= n_workers)
+    return WorkerShare(n_workers, share, int(gpus >= n_workers))
+
+
+def _connect(address: str, n_cpus: int | None) -> bool:
+    global _users
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError(MISSING) from error
+
+    with _lock:
+        if ray.is_initialized() and not _users:
+            return False
+        if not _users:
+            settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+            if address == "local":
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of this process tells nobody of it
+                settings |= {"num_cpus": n_cpus, "include_dashboard": False}
+            ray.init(address, **settings)
+        _users += 1
+        return True
+
+
+def _leave() -> None:
+    global _users
+    import ray
+
+    with _lock:
+        _users -= 1
+        if not _users:
+            ray.shutdown()

@@ -1,0 +1,239 @@
+"""`corpus.sqlite`: documents, chunks and reference keys, with the commit in which each row came and went."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from legal_rag.corpus.chunking import Chunk
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.references import cited_keys, own_keys
+from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
+
+SCHEMA = """
+CREATE TABLE documents (
+    document_key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    content_hash TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
+    title TEXT NOT NULL, decision_date TEXT NOT NULL, juridiction TEXT NOT NULL, formation TEXT NOT NULL,
+    solution TEXT NOT NULL, applied_laws TEXT NOT NULL, config TEXT NOT NULL,
+    -- The long ones last: SQLite walks through what stands before the column it is asked for.
+    summary TEXT NOT NULL, extra TEXT NOT NULL, content TEXT NOT NULL
+);
+CREATE INDEX documents_by_id ON documents (id);
+CREATE UNIQUE INDEX documents_present ON documents (id) WHERE removed IS NULL;
+CREATE INDEX documents_by_court ON documents (juridiction, formation);
+CREATE INDEX documents_by_solution ON documents (solution);
+CREATE INDEX documents_by_date ON documents (decision_date);
+CREATE INDEX documents_removed ON documents (removed) WHERE removed IS NOT NULL;
+CREATE TABLE chunks (
+    document_key INTEGER NOT NULL REFERENCES documents, chunk_index INTEGER NOT NULL,
+    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL,
+    shard INTEGER NOT NULL, position INTEGER NOT NULL,
+    PRIMARY KEY (document_key, chunk_index)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX chunks_by_position ON chunks (shard, position);
+-- Reference keys: what identifies a document (own = 1) and what it cites; see legal_rag.corpus.references. Queries say
+-- INDEXED BY names_own: by the primary key SQLite would read every document that cites a key to find the one it names.
+CREATE TABLE names (
+    term TEXT NOT NULL, document_key INTEGER NOT NULL REFERENCES documents, own INTEGER NOT NULL,
+    PRIMARY KEY (term, document_key)
+) WITHOUT ROWID;
+CREATE INDEX names_by_document ON names (document_key, own);
+CREATE INDEX names_own ON names (term) WHERE own;
+"""
+KEYED_TABLES = ("names", "chunks", "documents")  # those with a document's key, the ones that refer to others first
+DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
+STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
+SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
+JSON_COLUMNS = ("applied_laws", "extra")
+
+
+def present_at(commit: int, alias: str = "") -> str:
+    """Return the SQL condition that a document was in the corpus at a commit.
+
+    Args:
+        commit: The commit.
+        alias: What the query calls the table of documents, where others have such columns too.
+    """
+    table = f"{alias}." if alias else ""
+    return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
+
+
+def document_of_stored(row: Sequence[Any]) -> Document:
+    """Make a document of a row of `SELECT_DOCUMENTS`."""
+    values = dict(zip(DOCUMENT_COLUMNS, row, strict=True))
+    values["applied_laws"] = tuple(json.loads(values["applied_laws"]))
+    values["extra"] = json.loads(values["extra"])
+    return Document(**values)
+
+
+def holds_documents(path: Path) -> bool:
+    """Tell whether a store is there and any document is in it."""
+    if not path.is_file():
+        return False
+    try:
+        with closing(connect_to_read(path)) as connection:
+            return connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is not None
+    except sqlite3.DatabaseError:
+        return False
+
+
+class StoreWriter:
+    """A store being filled, which may have been begun by a process that was killed.
+
+    Chunks are numbered as they come and fill shards of `shard_chunks` each, whatever document they belong to. Where the
+    store was begun before, its documents count from when `holds_next` found them in the source again.
+
+    Args:
+        path: The store's file; created if it is not there.
+        shard_chunks: Chunks in a shard.
+        first_shard: The number of the first shard.
+        on_forget: Called with a shard's number when what it, and every later one, held before is no longer of use.
+    """
+
+    def __init__(
+        self, path: Path, *, shard_chunks: int, first_shard: int = 0, on_forget: Callable[[int], None] = lambda _: None
+    ) -> None:
+        self.path, self.shard_chunks, self.first_shard = path, shard_chunks, first_shard
+        self._on_forget = on_forget
+        self.n_documents = self.n_chunks = 0
+        # Filled by one thread, finished by another, never by two at once.
+        self._connection = connect_to_write(path)
+        try:
+            self._begin()
+        except BaseException:  # an interruption, too, must not leave the file open
+            self.close()
+            raise
+        self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
+
+    def _begin(self) -> None:
+        # With a journal of its own a store outlives a kill, and can be read while more is being added.
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._on_forget(self.first_shard)  # before there is a store that says that it was done
+            self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+
+    @property
+    def n_shards(self) -> int:
+        """How many shards the chunks fill, the last one perhaps in part."""
+        return -(-self.n_chunks // self.shard_chunks)
+
+    def holds_next(self, document: Document) -> bool:
+        """Tell whether the next document in a store begun before is this one, unchanged.
+
+        Where it is another one, that one and all that follow are forgotten: the source has changed since.
+        """
+        if self._begun is None:
+            return False
+        key, content_hash, n_chunks = next(self._begun, (0, "", 0))
+        if content_hash != document.content_hash:
+            self._forget_from(key)
+            return False
+        self.n_documents += 1
+        self.n_chunks += n_chunks
+        return True
+
+    def end_of_source(self) -> None:
+        """Forget what a store begun before holds beyond the source's end."""
+        if self._begun is not None:
+            self._forget_from(next(self._begun, (0,))[0])
+
+    def add(self, document: Document, chunks: Sequence[Chunk]) -> None:
+        """Store a document and its chunks; they last from the next `commit` on."""
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN")
+        self.n_documents += 1
+        marks = ", ".join("?" * (len(STORED_COLUMNS) + 2))
+        columns = ", ".join(("document_key", *STORED_COLUMNS, "added"))
+        self._connection.execute(
+            f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
+            (self.n_documents, *_values(document), document.content_hash, 1),
+        )
+        rows = []
+        for chunk in chunks:
+            shard, position = divmod(self.n_chunks, self.shard_chunks)
+            place = (self.first_shard + shard, position)
+            rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
+            self.n_chunks += 1
+        self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
+        names = dict.fromkeys(cited_keys(document), 0) | dict.fromkeys(own_keys(document), 1)
+        named = [(term, self.n_documents, own) for term, own in names.items()]
+        self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
+
+    def commit(self) -> None:
+        """Make sure that what was added lasts, and let others read it."""
+        if self._connection.in_transaction:
+            self._connection.execute("COMMIT")
+
+    def finish(self) -> None:
+        """Commit, and leave one file that needs no journal."""
+        self.commit()
+        self._connection.execute("PRAGMA journal_mode=DELETE")
+        self._connection.close()
+
+    def close(self) -> None:
+        """Close the store as it was at the last commit."""
+        self._connection.close()
+
+    def _begun_documents(self) -> Iterator[tuple[int, str, int]]:
+        yield from self._connection.execute(
+            "SELECT document_key, content_hash, (SELECT COUNT(*) FROM chunks WHERE document_key = d.document_key)"
+            " FROM documents AS d ORDER BY document_key"
+        )
+
+    def _forget_from(self, document_key: int) -> None:
+        """Delete the documents from a key on, unless it is 0: then there are none."""
+        self._begun = None
+        if not document_key:
+            return
+        # First the shards: after a kill in between, the documents are still there to be forgotten again.
+        self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
+        with transaction(self._connection):
+            for table in KEYED_TABLES:
+                self._connection.execute(f"DELETE FROM {table} WHERE document_key >= ?", (document_key,))  # noqa: S608
+
+
+def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:
+    """Write a store of the documents present at a commit, whose chunks move to other places.
+
+    Args:
+        source: The store to read.
+        target: A new file.
+        commit: Documents that were removed by then are left out.
+        moves: Shard and position before, shard and position after, of every chunk that stays.
+    """
+    with closing(connect_to_write(target)) as connection:
+        connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA}")
+        connection.execute("ATTACH ? AS source", (str(source),))
+        connection.execute("BEGIN")
+        connection.execute(
+            "CREATE TEMP TABLE moves (shard, position, new_shard, new_position, PRIMARY KEY (shard, position))"
+        )
+        connection.executemany("INSERT INTO moves VALUES (?, ?, ?, ?)", moves)
+        columns = ", ".join(("document_key", *STORED_COLUMNS, "added"))
+        connection.execute(
+            f"INSERT INTO documents ({columns}) SELECT {columns} FROM source.documents"  # noqa: S608
+            f" WHERE {present_at(commit)} ORDER BY document_key"
+        )
+        connection.execute(
+            "INSERT INTO chunks SELECT document_key, chunk_index, char_start, char_end, new_shard, new_position"
+            " FROM source.chunks JOIN moves USING (shard, position) ORDER BY document_key, chunk_index"
+        )
+        connection.execute(
+            "INSERT INTO names SELECT term, document_key, own FROM source.names"
+            " WHERE document_key IN (SELECT document_key FROM main.documents) ORDER BY term, document_key"
+        )
+        connection.execute("COMMIT")
+
+
+def _values(document: Document) -> list[Any]:
+    """Return a document's values as they are stored, in the order of `DOCUMENT_COLUMNS`."""
+    return [
+        json.dumps(getattr(document, name), ensure_ascii=False) if name in JSON_COLUMNS else getattr(document, name)
+        for name in DOCUMENT_COLUMNS
+    ]

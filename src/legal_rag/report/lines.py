@@ -1,0 +1,95 @@
+"""Events and citations as lines of text for a terminal."""
+
+import unicodedata
+from collections.abc import Callable, Mapping
+
+from legal_rag.agent.prediction import Event
+
+MOST_CHARS = 160  # of a thought or a question in a line
+STATUS_WORDS: Mapping[str, str] = {  # what is said of a citation
+    "verified": "vérifiée",
+    "supported": "étayée",
+    "relocated": "replacée",
+    "unverified": "non vérifiée",
+}
+
+
+def event_line(event: Event) -> str:
+    """Return what happened: « cherche : délai de recours → 5 passages (0,3 s) »."""
+    return f"{LINES[event.type](event)} ({french_seconds(event.seconds)})"
+
+
+def citations_in_french(counts: Mapping[str, int]) -> str:
+    """Return how many citations have each status: « 3 citations vérifiées, 1 replacée », or nothing if there are none.
+
+    Args:
+        counts: By status; other keys are passed over.
+    """
+    parts: list[str] = []
+    for status, word in STATUS_WORDS.items():
+        if n := counts.get(status, 0):
+            number = f"{n}" if parts else _counted(n, "citation")
+            parts.append(f"{number} {word}{'s' if n > 1 else ''}")
+    return ", ".join(parts)
+
+
+def french_seconds(seconds: float) -> str:
+    """Write a duration: « 0,3 s »."""
+    return f"{seconds:.1f} s".replace(".", ",")
+
+
+def printable(text: str) -> str:
+    """Return text without what steers a terminal: control characters other than line breaks, and what turns letters."""
+    return "".join(one for one in text if one.isprintable() or one == "\n" or unicodedata.category(one) == "Zs")
+
+
+def in_one_line(text: str, most_chars: int = MOST_CHARS) -> str:
+    """Return text in one line of so many characters at most."""
+    line = " ".join(printable(" ".join(text.split())).split())
+    return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"
+
+
+def _search_line(event: Event) -> str:
+    query, rest = in_one_line(str(event.input.get("query", ""))), _filters(event)
+    asked = f"{query} [{', '.join(rest)}]" if query and rest else query or ", ".join(rest)
+    return f"cherche : {asked} → {_counted(len(event.output_ids), 'passage')}"
+
+
+def _filters(event: Event) -> list[str]:
+    asked = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
+    return [in_one_line(f"{name} : {value}") for name, value in asked.items()]
+
+
+def _read_line(event: Event) -> str:
+    asked = in_one_line(str(next(iter(event.input.values()), "")))
+    return f"lit : {asked}" if event.output_ids else f"lit : {asked} → introuvable"
+
+
+def _think_line(event: Event) -> str:
+    if error := event.input.get("error"):
+        return f"échoue : {in_one_line(str(error))}"
+    thought = in_one_line(str(event.input.get("thought") or ""))
+    return f"réfléchit : {thought} → {in_one_line(event.tool)}" if thought else f"réfléchit → {in_one_line(event.tool)}"
+
+
+def _cite_line(event: Event) -> str:
+    found = citations_in_french(event.input) or "aucune citation"
+    removed = event.input.get("removed") or 0
+    return f"vérifie : {found}" + (f", {removed} retirée{'s' if removed > 1 else ''}" if removed else "")
+
+
+def _answer_line(event: Event) -> str:
+    return f"répond, {_counted(event.usage.tokens, 'jeton')}" if event.usage else "répond"
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' if n > 1 else ''}"
+
+
+LINES: dict[str, Callable[[Event], str]] = {
+    "search": _search_line,
+    "read": _read_line,
+    "think": _think_line,
+    "cite": _cite_line,
+    "answer": _answer_line,
+}

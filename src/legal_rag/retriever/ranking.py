@@ -1,0 +1,444 @@
+"""Fuse MaxSim and BM25, boost named documents, propagate scores along citations, re-rank on the fly."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import islice
+from typing import Literal, NamedTuple, NoReturn, get_args
+
+import numpy as np
+
+from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_header, has_header
+from legal_rag.corpus.references import ParsedQuery
+from legal_rag.encoder.encoder import Encoder
+from legal_rag.library.bm25 import LexicalIndex, Ranked
+from legal_rag.library.citation_graph import CitationLinks, Link, Place
+from legal_rag.library.library import Library
+from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, search_shards
+
+Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+LATE_WEIGHT, CHUNK_WEIGHT, DOCUMENT_WEIGHT = 0.5, 0.1, 0.4  # of MaxSim; of BM25 of the chunk; of its document
+FUSED_CHUNKS = 128  # that each part brings into a hybrid ranking, at least
+LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of the chances that its chunk count gives a document
+LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
+CITING_DOCUMENTS = 200  # best documents that propagate their scores to what they cite
+CITED_WEIGHT = 1.0  # of what a document gets from those that cite it
+
+
+def fuse(
+    late: np.ndarray, words: np.ndarray, wholes: np.ndarray, n_chunks: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """Fuse scores: a weighted sum of z-scores, less a length prior.
+
+    Mean and deviation are taken over the best `FUSED_CHUNKS` among `first`, so that a score does not depend on how many
+    chunks are asked for. Documents of many chunks have many chances of a high score: a penalty in proportion to the
+    logarithm of these chances makes every document equally likely to come first, as before a question is asked.
+
+    Args:
+        late: MaxSim, shape (n,).
+        words: BM25, shape (n,).
+        wholes: BM25 of the documents that the chunks are of, shape (n,).
+        n_chunks: How many chunks these documents have, shape (n,).
+        first: Which chunks are among the `FUSED_CHUNKS` best by MaxSim or by BM25, shape (n,), bool.
+
+    Returns:
+        Shape (n,), float64; higher is more relevant, comparable within one query only.
+    """
+    parts = ((LATE_WEIGHT, late), (CHUNK_WEIGHT, words), (DOCUMENT_WEIGHT, wholes))
+    fused = np.sum([weight * _standard(scores, first) for weight, scores in parts], axis=0)
+    chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
+    return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
+
+
+def propagate_citations(
+    scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]
+) -> dict[int, float]:
+    """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
+
+    Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
+    The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
+
+    Args:
+        scores: Of documents, by their keys.
+        links: From them.
+        shares: Of all documents, the part that names what each link's name stands for; in [0, 1].
+
+    Returns:
+        By key, only what is above 0; in the unit of the scores.
+    """
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:CITING_DOCUMENTS]
+    surplus = {key: scores[key] - scores[best[-1]] for key in best}
+    gained: dict[int, float] = defaultdict(float)
+    expected: dict[int, float] = {}
+    for link in links:
+        gained[link.cited] += surplus.get(link.citing, 0.0) * link.share
+        expected[link.cited] = max(expected.get(link.cited, 0.0), shares[link.name])
+    total = sum(gained.values())
+    return {key: gain for key, sum_ in gained.items() if (gain := sum_ - expected[key] * total) > 0}
+
+
+def _standard(scores: np.ndarray, first: np.ndarray) -> np.ndarray:
+    best = np.sort(scores[first].astype(np.float64))[-FUSED_CHUNKS:]
+    spread = best.std() if len(best) else 0.0
+    return (scores - best.mean()) / spread if spread else np.zeros(len(scores))
+
+
+WORD = re.compile(r"\w+")
+
+
+def idf_weighted_query(
+    question: str, vectors: np.ndarray, offsets: np.ndarray, rarity: Callable[[str], float]
+) -> np.ndarray:
+    """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
+
+    A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows beyond the
+    question's own tokens, by which an encoder expands it, weigh 1.
+
+    Args:
+        question: The question.
+        vectors: Shape (n_rows, dim), unit rows.
+        offsets: Shape (n_tokens, 2): the characters that the first rows stand for.
+        rarity: The inverse document frequency of a word, 0 for one that does not count.
+
+    Returns:
+        Shape (n_weighed, dim), at most n_rows; all of `vectors` as they are where no word counts.
+    """
+    weights = np.zeros(len(vectors), dtype=np.float32)
+    for word in WORD.finditer(question):
+        inside = (offsets[:, 0] < word.end()) & (offsets[:, 1] > word.start())
+        weights[: len(offsets)][inside[: len(weights)]] = np.sqrt(rarity(word.group()))
+    counting = weights > 0
+    if not counting.any():
+        return vectors
+    weights /= weights[counting].mean()
+    weights[len(offsets) :] = 1.0
+    kept = weights > 0
+    return np.asarray(vectors[kept] * weights[kept, None], dtype=np.float32)
+
+
+NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
+
+
+class OnTheFlyReranker:
+    """`Shards` of a Library without PLAID files: scores candidates, cannot search."""
+
+    def __init__(self, library: Library, encoder: Encoder) -> None:
+        self.dim = encoder.identity.dim
+        self.sizes = [ShardSize(int(shard["chunks"]), 0) for shard in library.manifest["shards"]]
+        self._library, self._encoder = library, encoder
+        settings, limit = chunks_recorded(library.manifest), encoder.identity.document_length
+        self._chunker = build_chunker(settings, encoder.count_tokens, limit)
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Encode all candidates, each once, and return their MaxSim scores."""
+        places = sorted(
+            {(shard, int(one)) for shard, own in enumerate(candidates) for hits in own for one in hits.positions}
+        )
+        vectors = dict(zip(places, self._encoder.encode_documents(self._texts(places)), strict=True))
+        return [
+            [
+                ShardHits(
+                    hits.positions,
+                    np.array([_max_sim(query, vectors[shard, int(one)]) for one in hits.positions], dtype=np.float32),
+                )
+                for query, hits in zip(queries, own, strict=True)
+            ]
+            for shard, own in enumerate(candidates)
+        ]
+
+    def candidates(
+        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Raise ValueError: there is nothing to search."""
+        _refuse()
+
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Raise ValueError: there is nothing to search."""
+        _refuse()
+
+    def _texts(self, places: Sequence[tuple[int, int]]) -> list[str]:
+        """Return what the encoder is given of chunks: their text, with the document's header where the index has it."""
+        texts = []
+        for chunk in self._library.chunks_at(places):
+            header = ""
+            if has_header(self._chunker.config, chunk.chunk_index):
+                header = document_header(self._chunker, self._library.document(chunk.doc_id).row())
+            texts.append(header + chunk.text)
+        return texts
+
+
+def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
+    return float((query @ document.T).max(axis=1).sum())
+
+
+def _refuse() -> NoReturn:
+    raise ValueError(NOT_SEARCHABLE)
+
+
+RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
+
+LIFTED_CHUNKS = 2  # boosted of each document that shares rare entities with the query
+
+Subsets = Sequence[np.ndarray]  # for each shard, rising positions
+
+
+class QueryFeatures(NamedTuple):
+    """What ranking uses of one query."""
+
+    query: ParsedQuery
+    vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
+    tiers: Sequence[Subsets] = ()  # chunks boosted above all others: exact matches, then chunks citing them
+    facts: Subsets | None = None  # chunks of documents sharing rare entities: the best of each come next
+
+
+class PartialScores(NamedTuple):
+    """Scores computed so far for one query, by place."""
+
+    maxsim: dict[Place, float]
+    bm25: dict[Place, float]
+    document_bm25: dict[Place, tuple[float, int]]  # of the whole document; the number of its chunks
+
+
+class Ranker:
+    """The two indexes of one corpus, searched as one.
+
+    Args:
+        open_shards: Returns the shards for late interaction; called only by the modes that need them.
+        searchable: Whether those shards can be searched, not only asked for the scores of places.
+        settings: How thorough late interaction is.
+        lexical: For BM25; None where the corpus has no such index.
+        links: Which documents cite which; None where that is not known.
+    """
+
+    def __init__(
+        self,
+        open_shards: Callable[[], Shards],
+        settings: SearchSettings,
+        lexical: LexicalIndex | None,
+        links: CitationLinks | None = None,
+        *,
+        searchable: bool = True,
+    ) -> None:
+        self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
+        self._only_scores = not searchable
+
+    @property
+    def _shards(self) -> Shards:
+        return self._open_shards()
+
+    def checked(self, mode: str | None) -> Mode:
+        """Return a mode that the corpus is indexed for; None takes the best available.
+
+        Raises:
+            ValueError: If there is no such mode, or it needs an index that the corpus does not have.
+        """
+        if mode is None:
+            mode = "bm25+rerank" if self._only_scores else "hybrid" if self._lexical else "colbert"
+        if mode not in MODES:
+            raise ValueError(f"no such mode: {mode!r} (expected one of {', '.join(MODES)})")
+        if mode != "colbert" and self._lexical is None:
+            raise ValueError(f"mode {mode!r} needs an index of words, which this corpus does not have")
+        if mode in ("colbert", "hybrid") and self._only_scores:
+            raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
+        return mode
+
+    def rank(
+        self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None = None
+    ) -> list[Ranked]:
+        """Rank at most `k` places for each question, among `subsets` where they are given."""
+        answers = self._by_mode(questions, k, mode, subsets)
+        return [
+            self._boost_known_items(question, answer, k, mode, subsets)
+            if question.tiers or question.facts is not None
+            else answer
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+
+    def _boost_known_items(
+        self, question: QueryFeatures, answer: Ranked, k: int, mode: Mode, subsets: Subsets | None
+    ) -> Ranked:
+        tiers = [self._rank_all(question, k, mode, _intersection(tier, subsets)) for tier in question.tiers]
+        if question.facts is not None:
+            facts = _intersection(question.facts, subsets)
+            tiers.append(self._best_of_each(self._rank_all(question, max(k, FUSED_CHUNKS), mode, facts)))
+        return tiered_merge([*tiers, answer])[:k]
+
+    def _best_of_each(self, ranked: Ranked) -> Ranked:
+        """Keep `LIFTED_CHUNKS` of each document: rare entities may mislead, so others must stay in reach."""
+        if self._links is None:
+            return ranked
+        documents = self._links.documents_at({one[:2] for one in ranked})
+        seen: Counter[int] = Counter()
+        kept: Ranked = []
+        for one in ranked:
+            seen[documents[one[:2]]] += 1
+            if seen[documents[one[:2]]] <= LIFTED_CHUNKS:
+                kept.append(one)
+        return kept
+
+    def _rank_all(self, question: QueryFeatures, k: int, mode: Mode, named: Subsets) -> Ranked:
+        """Rank all given places; those that share no word with the query come last, with score 0."""
+        (ranked,) = self._by_mode([question], k, mode, named)
+        found = {one[:2] for one in ranked}
+        places = ((shard, int(position)) for shard, some in enumerate(named) for position in some)
+        rest = (place for place in places if place not in found)
+        return tiered_merge([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
+
+    def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
+        if mode == "colbert":
+            return self._late(questions, k, subsets)
+        if mode == "bm25":
+            return self._words(questions, k, subsets)
+        if mode == "bm25+rerank":
+            found = self._words(questions, max(k, RERANKED_CHUNKS), subsets)
+            return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
+        late = self._late_of_hybrid(questions, k, subsets)
+        words = self._words(questions, max(k, FUSED_CHUNKS), subsets)
+        return [self._fused(*one, subsets)[:k] for one in zip(questions, late, words, strict=True)]
+
+    def _late(
+        self,
+        questions: Sequence[QueryFeatures],
+        k: int,
+        subsets: Subsets | None,
+        settings: SearchSettings | None = None,
+    ) -> list[Ranked]:
+        vectors = [_vectors(one) for one in questions]
+        return search_shards(self._shards, vectors, k, settings or self._settings, subsets)
+
+    def _late_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
+        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
+        first = self._late(questions, FUSED_CHUNKS, subsets, fewer)
+        if k <= FUSED_CHUNKS:
+            return first
+        more = self._late(questions, k, subsets)
+        return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
+
+    def _words(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        return [self._lexicon.search(one.query, k, subsets) for one in questions]
+
+    @property
+    def _lexicon(self) -> LexicalIndex:
+        assert self._lexical is not None  # noqa: S101 - `checked` lets no mode through that would need it
+        return self._lexical
+
+    def _reranked(self, question: QueryFeatures, found: Ranked) -> Ranked:
+        """Re-rank the top `RERANKED_CHUNKS` of BM25 by MaxSim; the rest keep their order below."""
+        places = [one[:2] for one in found[:RERANKED_CHUNKS]]
+        return tiered_merge([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
+
+    def _fused(self, question: QueryFeatures, late: Ranked, words: Ranked, subsets: Subsets | None) -> Ranked:
+        """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
+        first = {one[:2] for part in (late, words) for one in part[:FUSED_CHUNKS]}
+        known = PartialScores({one[:2]: one[2] for one in late}, {one[:2]: one[2] for one in words}, {})
+        places = sorted(known.maxsim.keys() | known.bm25.keys())
+        scores = self._by_all_parts(question, places, known, first)
+        if self._links is None or not places:
+            return _ordered(places, scores)
+        gains = self._citation_gains(self._links, dict(zip(places, scores, strict=True)), first)
+        cited = (place for place in gains if _is_among(place, subsets))
+        places = sorted({*places, *islice(cited, FUSED_CHUNKS)})
+        scores = self._by_all_parts(question, places, known, first)
+        return _ordered(places, scores + [CITED_WEIGHT * gains.get(place, 0.0) for place in places])
+
+    def _by_all_parts(
+        self,
+        question: QueryFeatures,
+        places: Sequence[Place],
+        known: PartialScores,
+        first: Set[Place],
+    ) -> np.ndarray:
+        """Return the fused scores of places, completing the partial scores where they are missing."""
+        without_late, without_words, unknown = ([place for place in places if place not in some] for some in known)
+        known.maxsim.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
+        words_too = self._lexicon.scores(question.query, without_words)
+        known.bm25.update(zip(without_words, words_too.tolist(), strict=True))
+        wholes, n_chunks = self._lexicon.document_scores(question.query, unknown)
+        known.document_bm25.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
+        late, words = (np.array([scores[place] for place in places]) for scores in known[:2])
+        wholes, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
+        return fuse(late, words, wholes, n_chunks, np.array([place in first for place in places], dtype=bool))
+
+    def _citation_gains(
+        self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]
+    ) -> dict[Place, float]:
+        """Return the citation gains of the chunks of documents that the best ones cite, largest first."""
+        documents = links.documents_at(first)
+        best: dict[int, float] = {}
+        for place, document in documents.items():
+            best[document] = max(best.get(document, -math.inf), scores[place])
+        found = links.links_from(best)
+        shares = {name: self._lexicon.share_citing(name) for name in {link.name for link in found}}
+        gained = propagate_citations(best, found, shares)
+        places = links.places_of(list(gained))
+        most = sorted(gained, key=lambda document: (-gained[document], document))
+        return {place: gained[document] for document in most for place in places[document]}
+
+    def _max_sim(self, question: QueryFeatures, places: Sequence[Place]) -> np.ndarray:
+        """Score places by MaxSim, shape (n_places,)."""
+        if not places:
+            return np.empty(0, dtype=np.float32)  # shards may be on other machines: no empty calls
+        shards = self._shards
+        positions: list[list[int]] = [[] for _ in shards.sizes]
+        for shard, position in sorted(places):
+            positions[shard].append(position)
+        candidates = [
+            [ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in positions
+        ]
+        answers = shards.scores([_vectors(question)], candidates)
+        scores = {
+            (shard, int(position)): float(score)
+            for shard, (hits,) in enumerate(answers)
+            for position, score in zip(hits.positions, hits.scores, strict=True)
+        }
+        return np.array([scores[place] for place in places], dtype=np.float32)
+
+
+def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:
+    """Merge rankings by priority: each place in its first tier, higher tiers' scores lifted above lower ones."""
+    above: set[Place] = set()
+    distinct: list[Ranked] = []
+    for tier in tiers:
+        distinct.append([one for one in tier if one[:2] not in above])
+        above |= {one[:2] for one in tier}
+    result: Ranked = []
+    for tier in reversed([tier for tier in distinct if tier]):
+        lift = max(result[0][2] - tier[-1][2] + 1.0, 0.0) if result else 0.0
+        result = [(shard, position, score + lift) for shard, position, score in tier] + result
+    return result
+
+
+def _append_new(first: Ranked, more: Ranked) -> Ranked:
+    """Append to a ranking the places that only another has; scores stay as they are."""
+    there = {one[:2] for one in first}
+    return [*first, *(one for one in more if one[:2] not in there)]
+
+
+def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:
+    ranked = [(*place, float(score)) for place, score in zip(places, scores, strict=True)]
+    return sorted(ranked, key=lambda one: (-one[2], one[:2]))
+
+
+def _intersection(some: Subsets, others: Subsets | None) -> Subsets:
+    if others is None:
+        return some
+    return [np.intersect1d(one, other, assume_unique=True) for one, other in zip(some, others, strict=True)]
+
+
+def _is_among(place: Place, subsets: Subsets | None) -> bool:
+    if subsets is None:
+        return True
+    shard, position = place
+    i = np.searchsorted(subsets[shard], position)
+    return bool(i < len(subsets[shard]) and subsets[shard][i] == position)
+
+
+def _vectors(question: QueryFeatures) -> np.ndarray:
+    assert question.vectors is not None  # noqa: S101 - the mode says whether questions are encoded
+    return question.vectors

@@ -1,0 +1,212 @@
+"""Search shards held by Ray actors on many machines."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legal_rag.encoder.encoder import Encoder
+from legal_rag.library.library import Library
+from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
+from legal_rag.library.plaid.shards import PlaidShards
+from legal_rag.library.ray_cluster import LASTING, ray_cluster, ray_errors
+from legal_rag.retriever.retriever import Corpus, Retriever, open_with_encoder
+
+
+class RayRetriever(Retriever):
+    """Late-interaction search over one corpus whose shards are spread over actors, by their tokens.
+
+    Questions are encoded, and texts read, by this process. Close it, or use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus | str | Path,
+        encoder: Encoder | None = None,
+        *,
+        n_actors: int = 2,
+        address: str | None = None,
+        settings: SearchSettings | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Start the actors.
+
+        Args:
+            corpus: What `open_corpus` opened, or the folder to open so.
+            encoder: One already loaded; None loads the one that the manifest names.
+            n_actors: How many hold the shards; at most one a shard is started.
+            address: The cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
+            settings: How thorough searches are.
+            trust_remote_code: Run code that comes with the encoder.
+
+        Raises:
+            FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
+            ValueError: If the encoder is not the index's, a shard is damaged, or Ray is not installed.
+        """
+        opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
+        self._n_actors, self._address = n_actors, address
+        self._remote = RayShards(opened, n_actors, address=address, settings=settings)
+        super().__init__(opened, encoder, settings, shards=self._remote)
+
+    def __enter__(self) -> "RayRetriever":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the actors, and the cluster if it was started for them."""
+        self._remote.close()
+
+    def reload(self) -> "RayRetriever":
+        """Return a retriever for the last commit of the same Library, with actors of its own; close this one then."""
+        return RayRetriever(
+            self._last_commit(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
+        )
+
+
+class RayShards:
+    """Shards held by actors; see `legal_rag.library.plaid.search.Shards`."""
+
+    def __init__(
+        self, corpus: Corpus, n_actors: int, *, address: str | None = None, settings: SearchSettings | None = None
+    ) -> None:
+        """Start actors, and let each open its shards.
+
+        Args:
+            corpus: Whose shards they are.
+            n_actors: How many; at most one a shard.
+            address: The cluster's; see `ray_cluster`.
+            settings: How thorough searches are.
+
+        Raises:
+            FileNotFoundError: If an actor's machine does not see the shards.
+            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
+        """
+        if n_actors < 1:
+            raise ValueError(f"n_actors must be at least 1, got {n_actors}")
+        shards = corpus.manifest["shards"]
+        # An index of the old form does not say how many tokens its shard has.
+        self._groups = spread([shard.get("tokens", shard["chunks"]) for shard in shards], n_actors)
+        self._stack = ExitStack()
+        try:
+            self._stack.enter_context(ray_cluster(address))
+            self._actors = [self._start_actor(corpus, settings, group) for group in self._groups]
+            dims = self._ask("dim", [() for _ in self._groups])
+            if len(set(dims)) > 1:
+                raise ValueError(f"shards of different dims: {sorted(set(dims))} (expected one)")
+            self.dim: int = dims[0] if dims else 0
+            self.sizes: list[ShardSize] = self._by_shard("sizes")
+        except BaseException:  # an interruption, too, must not leave actors behind
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the actors, and the cluster if it was started for them."""
+        self._stack.close()
+
+    def candidates(
+        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Ask every shard for its candidates; see `Shards`."""
+        return self._by_shard("candidates", list(queries), n, own=subsets)
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Ask every shard for the scores of its candidates; see `Shards`."""
+        return self._by_shard("scores", list(queries), own=candidates)
+
+    def best(
+        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
+    ) -> list[list[ShardHits]]:
+        """Ask every shard for its best passages; see `Shards`."""
+        return self._by_shard("best", list(queries), k, own=subsets)
+
+    def _start_actor(self, corpus: Corpus, settings: SearchSettings | None, group: Sequence[int]) -> Any:
+        import ray
+
+        folders, excluded = corpus.shard_folders, corpus.removed_positions()
+        # No processor to itself: it has work only while a search lasts. It outlives its process.
+        remote = ray.remote(num_cpus=0, **LASTING)(ShardHolder)
+        actor = remote.remote(
+            corpus.path.absolute(),
+            corpus.manifest.get("lineage"),
+            [folders[shard].absolute() for shard in group],
+            [excluded[shard] for shard in group],
+            settings,
+        )
+        self._stack.callback(ray.kill, actor)
+        return actor
+
+    def _by_shard(self, question: str, *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
+        """Ask all actors something that each answers shard by shard, giving each what belongs to its own shards."""
+        asked = [(*shared, [own[shard] for shard in group]) if own is not None else shared for group in self._groups]
+        answers: dict[int, Any] = {}
+        for group, answer in zip(self._groups, self._ask(question, asked), strict=True):
+            answers.update(zip(group, answer, strict=True))
+        return [answers[shard] for shard in range(len(answers))]
+
+    def _ask(self, question: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
+        import ray
+
+        calls = [actor.ask.remote(question, *values) for actor, values in zip(self._actors, arguments, strict=True)]
+        with ray_errors():
+            return ray.get(calls)
+
+
+class ShardHolder:
+    """An actor: some shards of a Library, opened when it is first asked, so that what is wrong is told then."""
+
+    def __init__(
+        self,
+        library: Path,
+        lineage: str | None,
+        folders: Sequence[Path],
+        excluded: Sequence[np.ndarray],
+        settings: SearchSettings | None,
+    ) -> None:
+        self._library, self._lineage = library, lineage
+        self._folders, self._excluded, self._settings = folders, excluded, settings
+
+    def ask(self, question: str, *values: Any) -> Any:
+        """Return an attribute of the shards, or what their method answers to `values`."""
+        answer = getattr(self._shards, question)
+        return answer(*values) if values else answer
+
+    def process(self) -> int:
+        """Return the number of the process it lives in."""
+        return os.getpid()
+
+    @cached_property
+    def _shards(self) -> PlaidShards:
+        self._check()  # an actor started again may find another index where its own was; or it comes meanwhile
+        shards = PlaidShards(self._folders, self._settings, "cpu", self._excluded)
+        self._check()
+        return shards
+
+    def _check(self) -> None:
+        if self._lineage is not None and Library(self._library).manifest["lineage"] != self._lineage:
+            raise ValueError(f"{self._library} was built anew since it was opened: open it again")
+
+
+def spread(tokens: Sequence[int], n_groups: int) -> list[list[int]]:
+    """Divide shards into at most `n_groups` groups of about as many tokens each.
+
+    Args:
+        tokens: How many each shard has.
+        n_groups: How many groups at most; none is empty.
+
+    Returns:
+        The numbers of each group's shards, rising. The largest shards are placed first, each where there is least
+        (Graham, 1969: at most a third more in a group than the best division has).
+    """
+    groups: list[list[int]] = [[] for _ in range(min(n_groups, len(tokens)))]
+    load = [0] * len(groups)
+    for shard in sorted(range(len(tokens)), key=lambda shard: -tokens[shard]):
+        lightest = load.index(min(load))
+        groups[lightest].append(shard)
+        load[lightest] += tokens[shard]
+    return [sorted(group) for group in groups]

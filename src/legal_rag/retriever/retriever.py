@@ -1,0 +1,391 @@
+"""From a question to ranked chunks: search modes, filters, near-duplicates."""
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from legal_rag.corpus.chunking import chunk_id
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.references import ParsedQuery
+from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text
+from legal_rag.encoder.loading import load_encoder
+from legal_rag.extraction.entities import Entity
+from legal_rag.library.bm25 import LexicalIndex, Ranked
+from legal_rag.library.citation_graph import CitationLinks
+from legal_rag.library.filters import Filters
+from legal_rag.library.foreign import ForeignIndex, is_foreign
+from legal_rag.library.library import IdentifierMatches, Library, StoredChunk
+from legal_rag.library.plaid.search import SearchSettings, Shards
+from legal_rag.library.plaid.shards import PlaidShards
+from legal_rag.retriever.ranking import Mode, OnTheFlyReranker, QueryFeatures, Ranker, idf_weighted_query
+
+SHINGLE_WORDS = 5
+NEAR = 0.6  # Jaccard similarity of shingles from which one text repeats the other
+
+
+def deduplicate_near_duplicates(texts: Sequence[str]) -> list[int]:
+    """Return the indices of the texts that are no near-duplicate of an earlier one kept, rising."""
+    kept: list[tuple[int, set[str]]] = []
+    for number, text in enumerate(texts):
+        shingles = _shingles(text)
+        if not any(jaccard(shingles, others) >= NEAR for _, others in kept):
+            kept.append((number, shingles))
+    return [number for number, _ in kept]
+
+
+def _shingles(text: str) -> set[str]:
+    words = re.findall(r"\w+", text.lower())
+    return {" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(len(words) - SHINGLE_WORDS + 1, 1))}
+
+
+def jaccard(some: set[str], others: set[str]) -> float:
+    """Return the Jaccard similarity of two sets, 0 to 1; 0 for two empty sets."""
+    return len(some & others) / (len(some | others) or 1)
+
+
+class SearchHit(NamedTuple):
+    """A ranked chunk, with what a list of results shows."""
+
+    rank: int  # from 1
+    chunk_id: str
+    doc_id: str
+    score: float  # falls with the rank; see `legal_rag.retriever.ranking`
+    title: str
+    decision_date: str
+    char_start: int
+    char_end: int
+    text: str  # content[char_start:char_end]
+
+
+class Corpus(Protocol):
+    """What a retriever needs of an index: a `Library`, or a bare fast-plaid index."""
+
+    path: Path
+    manifest: dict[str, Any]
+    read_only: bool  # whether nothing may be written into its folder
+
+    @property
+    def shard_folders(self) -> list[Path]:
+        """Return the shards' folders, in their order."""
+
+    def document(self, doc_id: str) -> Document:
+        """Return a document by its id, or raise LookupError."""
+
+    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+        """Return the chunks at (shard, position) places, in that order."""
+
+    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
+        """Return a document's chunks numbered `first` to `last`, in order."""
+
+    def positions(self, filters: Filters) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
+
+    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
+        """Return the positions of chunks that a question's identifiers and rare facts lead to."""
+
+    def entities_of(self, doc_id: str) -> list[Entity] | None:
+        """Return what was extracted of a document; None if nothing has been."""
+
+    def lexical_index(self) -> LexicalIndex | None:
+        """Open the index of words, if there is one."""
+
+    def citation_links(self) -> CitationLinks | None:
+        """Return the links between documents that cite each other, if they are known."""
+
+    def removed_positions(self) -> list[np.ndarray]:
+        """Return, for each shard, the rising positions of chunks that are no longer part of the corpus."""
+
+    def nearest_id(self, doc_id: str) -> str | None:
+        """Return the document id most like the given one, or None."""
+
+    def check_unchanged(self) -> None:
+        """Raise ValueError if what was opened is no longer what lies there."""
+
+
+@dataclass(frozen=True)
+class EncodedQuery(ParsedQuery):
+    """A question that an encoder reads whole, made by `Retriever.query`: checked and parsed once, encoded once."""
+
+    encoder: Encoder = field(repr=False, compare=False)
+
+    @cached_property
+    def tokens(self) -> TokenVectors:
+        """Its token vectors; encoded when first asked for."""
+        return TokenVectors(*self.encoder.encode_with_offsets(self.text, as_query=True))
+
+
+class Retriever:
+    """Search over one corpus: late interaction and BM25, each alone or both as one.
+
+    Attributes:
+        corpus: Whose chunks are searched.
+        encoder: The one its index was made with, loaded when first needed unless it was given; BM25 needs none.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        encoder: Encoder | None = None,
+        settings: SearchSettings | None = None,
+        device: str | None = None,
+        shards: Shards | None = None,
+        *,
+        trust_remote_code: bool = False,
+    ) -> None:
+        """Open a corpus for searching: with an encoder at once, without one as far as each search needs.
+
+        Args:
+            corpus: Whose chunks are searched.
+            encoder: The one its index was made with; None loads the one that the manifest names, when first needed.
+            settings: How thorough searches are.
+            device: 'cpu' or 'cuda'; None takes the GPU where there is one.
+            shards: The corpus's, if they are open already, here or elsewhere.
+            trust_remote_code: Run code that comes with the encoder loaded; an index cannot allow it by itself.
+        """
+        self.corpus, self._encoder, self._shards = corpus, encoder, shards
+        self._settings, self._device = settings or SearchSettings(), device
+        self._trust_remote_code = trust_remote_code
+        self._lock = threading.RLock()  # threads share a retriever: each part of it is loaded once
+        if encoder is not None:
+            self._open_shards()
+            _ = self._ranker
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder; loaded here if it was not given.
+
+        Raises:
+            FileNotFoundError: If it is not to be had.
+            ValueError: If the manifest does not say which it is.
+        """
+        with self._lock:
+            if self._encoder is None:
+                manifest, path = self.corpus.manifest, self.corpus.path
+                self._encoder = load_encoder(manifest, path, trust_remote_code=self._trust_remote_code)
+            return self._encoder
+
+    @cached_property
+    def _lexical(self) -> LexicalIndex | None:
+        return self.corpus.lexical_index()
+
+    @cached_property
+    def _ranker(self) -> Ranker:
+        lexical, links = self._lexical, self.corpus.citation_links()
+        self.corpus.check_unchanged()  # after all is open, so that all is of one Library
+        searchable = self._library_without_plaid is None
+        return Ranker(self._open_shards, self._settings, lexical, links, searchable=searchable)
+
+    @property
+    def _library_without_plaid(self) -> Library | None:
+        corpus = self.corpus
+        return corpus if isinstance(corpus, Library) and not corpus.manifest["plaid"]["n_bits"] else None
+
+    def _open_shards(self) -> Shards:
+        with self._lock:
+            if self._shards is None:
+                library = self._library_without_plaid
+                self._shards = self._plaid_shards() if library is None else OnTheFlyReranker(library, self.encoder)
+                self.corpus.check_unchanged()
+            return self._shards
+
+    def _plaid_shards(self) -> PlaidShards:
+        corpus = self.corpus
+        device = "cpu" if corpus.read_only else self._device  # on a GPU, fast-plaid would write into the index's folder
+        return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
+
+    def reload(self) -> "Retriever":
+        """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
+        trust = self._trust_remote_code
+        return Retriever(self._last_commit(), self._encoder, self._settings, self._device, trust_remote_code=trust)
+
+    def _last_commit(self) -> Corpus:
+        return self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
+
+    def query(self, text: str | EncodedQuery) -> EncodedQuery:
+        """Check a question, to be searched for and read without being checked, parsed or encoded again.
+
+        Raises:
+            ValueError: If it is empty, longer than the encoder reads, or not text.
+        """
+        if isinstance(text, EncodedQuery):
+            return text
+        query = EncodedQuery(text, self.encoder)
+        self.encoder.check_query(query.text)
+        return query
+
+    def search(
+        self,
+        query: str | EncodedQuery,
+        k: int = 5,
+        *,
+        mode: Mode | None = None,
+        filters: Filters | None = None,
+        by_document: bool = False,
+        diverse: bool = False,
+    ) -> list[SearchHit]:
+        """Rank the chunks that answer a question.
+
+        Exact identifier matches rank first, then documents citing that identifier, then the best chunks of documents
+        that share rare entities with the question.
+
+        Args:
+            query: The question.
+            k: How many hits at most.
+            mode: 'hybrid', 'colbert', 'bm25' or 'bm25+rerank'; None takes the first that the corpus is indexed for.
+            filters: Restrict the search to documents that pass them.
+            by_document: Count documents: each appears once, by its best chunk.
+            diverse: Leave out near-duplicates of a chunk ranked above.
+
+        Raises:
+            ValueError: If the question is empty or, unless BM25 alone ranks, longer than the encoder reads, k is below
+                1, or the corpus is not indexed for the mode.
+        """
+        return self.search_batch([query], k, mode=mode, filters=filters, by_document=by_document, diverse=diverse)[0]
+
+    def search_batch(
+        self,
+        queries: Sequence[str | EncodedQuery],
+        k: int = 5,
+        *,
+        mode: Mode | None = None,
+        filters: Filters | None = None,
+        by_document: bool = False,
+        diverse: bool = False,
+    ) -> list[list[SearchHit]]:
+        """Rank the chunks for several questions, encoded and searched in one batch; see `search`."""
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        mode = self._ranker.checked(mode)
+        questions = self._questions(queries, mode)
+        subsets = self.corpus.positions(filters) if filters else None
+        wanted = k * 4 if by_document or diverse else k
+        answers = []
+        for question, ranked in zip(questions, self._ranker.rank(questions, wanted, mode, subsets), strict=True):
+            n, hits = wanted, self._hits(ranked, by_document=by_document, diverse=diverse)
+            while len(hits) < k and len(ranked) == n:
+                n *= 4
+                (ranked,) = self._ranker.rank([question], n, mode, subsets)
+                hits = self._hits(ranked, by_document=by_document, diverse=diverse)
+            answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
+        return answers
+
+    def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
+        parsed = [ParsedQuery.of(query) for query in queries]
+        if mode == "bm25":  # reads questions of any length
+            for query in parsed:
+                check_text(query.text)
+        vectors = [None] * len(parsed) if mode == "bm25" else self._query_vectors(parsed)
+        questions = []
+        for query, some in zip(parsed, vectors, strict=True):
+            matches = self.corpus.positions_named(query)
+            tiers = [tier for tier in (matches.exact, matches.citing) if tier is not None]
+            questions.append(QueryFeatures(query, some, tiers, matches.facts))
+        return questions
+
+    def _query_vectors(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
+        """Encode questions; where the corpus has a lexical index, weigh their tokens by IDF."""
+        lexical, found = self._lexical, self._encoded(queries)
+        if lexical is None:
+            return found
+        # Not the offsets of `EncodedQuery.tokens`: those have rows for the encoder's expansion too, which weigh 1.
+        return [
+            idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
+            for query, vectors in zip(queries, found, strict=True)
+        ]
+
+    def _encoded(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
+        """Return the token vectors of questions; those encoded only now are checked, and encoded together."""
+        new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
+        encoded = iter(self.encoder.encode_queries(new) if new else [])
+        return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
+
+    def _hits(self, ranked: Ranked, *, by_document: bool, diverse: bool) -> list[SearchHit]:
+        chunks = self.corpus.chunks_at([(shard, position) for shard, position, _ in ranked])
+        hits = [
+            SearchHit(
+                rank=rank,
+                chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index),
+                doc_id=chunk.doc_id,
+                score=score,
+                title=chunk.title,
+                decision_date=chunk.decision_date,
+                char_start=chunk.char_start,
+                char_end=chunk.char_end,
+                text=chunk.text,
+            )
+            for rank, ((_, _, score), chunk) in enumerate(zip(ranked, chunks, strict=True), start=1)
+        ]
+        if by_document:
+            hits = _best_of_each_document(hits)
+        return [hits[i] for i in deduplicate_near_duplicates([hit.text for hit in hits])] if diverse else hits
+
+
+def open_corpus(
+    path: str | Path,
+    dataset: Any = None,
+    *,
+    encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path | None = None,
+) -> Corpus:
+    """Open the index in a folder: a Library, or a bare `fast_plaid_index` with its dataset.
+
+    Args:
+        path: The Library's folder, or the folder that holds `fast_plaid_index`.
+        dataset: For a bare index: see `ForeignIndex`. A Library holds its own texts.
+        encoder: For a bare index, which does not record it: the encoder it was made with.
+
+    Raises:
+        FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
+        ValueError: If the index is damaged or does not fit dataset or encoder, or no encoder is given for a bare one.
+    """
+    folder = Path(path).expanduser()
+    if not is_foreign(folder):
+        return Library(folder)
+    if encoder is None:
+        raise ValueError(f"{folder} does not say with which encoder it was made (expected one to be given)")
+    return ForeignIndex(folder, dataset, encoder=encoder)
+
+
+def build_retriever(
+    corpus: Corpus | str | Path,
+    encoder: Encoder | None = None,
+    *,
+    settings: SearchSettings | None = None,
+    device: str | None = None,
+    trust_remote_code: bool = False,
+) -> Retriever:
+    """Make a corpus searchable with the encoder that its index was made with.
+
+    Args:
+        corpus: What `open_corpus` opened, or the folder to open so.
+        encoder: One already loaded; None loads the one that the manifest names.
+        settings: How thorough searches are.
+        device: 'cpu' or 'cuda'; None takes the GPU where there is one.
+        trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
+
+    Raises:
+        FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
+        ValueError: If the encoder is not the one that the index was made with.
+    """
+    opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
+    return Retriever(opened, encoder, settings, device)
+
+
+def open_with_encoder(
+    corpus: Corpus | str | Path, encoder: Encoder | None = None, *, trust_remote_code: bool = False
+) -> tuple[Corpus, Encoder]:
+    """Open a corpus and load the encoder that its index was made with; see `build_retriever`."""
+    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
+    return opened, load_encoder(opened.manifest, opened.path, encoder, trust_remote_code=trust_remote_code)
+
+
+def _best_of_each_document(hits: Sequence[SearchHit]) -> list[SearchHit]:
+    best: dict[str, SearchHit] = {}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return list(best.values())

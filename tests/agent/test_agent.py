@@ -1,0 +1,353 @@
+"""The agent, against a scripted model behind a real server."""
+
+import json
+
+import dspy
+import pytest
+from support.agent_scripts import QUESTION, SEARCHED, diligent, first_passage, quotation, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, fields, step
+
+from legal_rag.agent import (
+    EvidenceAgent,
+    LegalReActAgent,
+    build_agent,
+    build_language_model,
+    default_instructions,
+    instructions_of,
+)
+from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.report import render_answer
+
+
+def calls_of(prediction, *types):
+    """Return the run's events of some types."""
+    return [event for event in prediction.events if event.type in types]
+
+
+@pytest.fixture
+def ask(tiny_library, tiny_encoder):
+    """Ask the question of a model that follows a script."""
+
+    def asking(script, **settings):
+        settings = {"timeout": 30, "num_retries": 0, "cache": False} | settings
+        with ScriptedServer(script) as server:
+            agent = build_agent(
+                tiny_library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings
+            )
+            return agent(QUESTION), server
+
+    return asking
+
+
+def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
+    prediction, _ = ask(diligent)
+    assert (prediction.mode, prediction.status, prediction.notice) == ("agent", "answered", None)
+    (citation,) = prediction.citations
+    content = tiny_library.document(citation.doc_id).content
+    assert citation.status == "verified"
+    assert citation.quote == content[citation.char_start : citation.char_end]
+    assert [(event.type, event.tool) for event in prediction.events] == [
+        ("think", "search_legal_docs"),
+        ("search", "search_legal_docs"),
+        ("think", "lookup_chunk"),
+        ("read", "lookup_chunk"),
+        ("think", "finish"),
+        ("cite", "citations"),
+        ("answer", "react"),
+    ]
+    thought, search = prediction.events[:2]
+    assert thought.input == {"thought": "J'appelle search_legal_docs.", "arguments": {"query": SEARCHED, "k": 3}}
+    assert search.input == {"query": SEARCHED, "k": 3}
+    assert len(search.output_ids) == 3
+    assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
+    assert citation.doc_id in {document.doc_id for document in prediction.documents}
+    assert all(passage.matches for passage in prediction.evidence if passage.score is not None)
+
+
+@pytest.mark.parametrize("script", [diligent, lambda prompt, attempt: Reply(status=500, raw_body="{}")])
+def test_words_are_matched_only_where_they_are_asked_for(ask, script):
+    prediction, _ = ask(script, match_words=False)
+    assert prediction.evidence
+    assert all(passage.matches == () and passage.before + passage.after for passage in prediction.evidence)
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        (lambda prompt, attempt: Reply("n'importe quoi"), "réponse illisible"),
+        (lambda prompt, attempt: Reply(raw_body="<html>panne</html>"), "erreur du serveur"),
+        (lambda prompt, attempt: Reply(status=500, raw_body="{}"), "erreur du serveur"),
+        (lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad key"}}'), "clé refusée"),
+        (lambda prompt, attempt: Reply(hangs=True), "délai dépassé"),
+        (lambda prompt, attempt: Reply(""), "réponse"),
+    ],
+    ids=["garbage", "html", "500", "401", "silence", "empty"],
+)
+def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, script, reason):
+    prediction, _ = ask(script, timeout=1)
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (")
+    assert reason in prediction.notice
+    assert {citation.status for citation in prediction.citations} == {"verified"}
+    assert "[Source: " in prediction.answer
+
+
+def test_no_server_at_all_leaves_an_evidence_answer(tiny_library, tiny_encoder):
+    agent = build_agent(
+        tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder, timeout=5, num_retries=0, cache=False
+    )
+    prediction = agent(QUESTION)
+    assert prediction.mode == "fallback"
+    assert "serveur" in prediction.notice
+
+
+def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
+    def script(prompt, attempt):
+        return (
+            Reply(status=500, raw_body="{}") if "observation_0" in prompt else step("search_legal_docs", query="bail")
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "fallback"
+    assert [event.input["query"] for event in calls_of(prediction, "search")] == ["bail", QUESTION]
+
+    failed = prediction.events[2]
+    assert (failed.type, failed.tool, failed.output_ids) == ("think", "", [])
+    assert failed.input == {"error": "Le modèle de langage n'a pas pu répondre (erreur du serveur)"}
+    assert (failed.usage.calls, prediction.usage.calls) == (1, 2)
+    assert failed.seconds > 0
+    assert [event.type for event in prediction.events[3:]] == ["search", "cite", "answer"]
+
+
+def test_an_invented_citation_never_reaches_the_answer(ask):
+    def script(prompt, attempt):
+        reply = diligent(prompt, attempt)
+        return reply._replace(
+            content=reply.content.replace(
+                "].", "]. La loi « l'exige absolument » [Source: JURITEXT000000000001, chars 5-90]."
+            )
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "agent"
+    assert "JURITEXT000000000001" not in prediction.answer
+    assert prediction.notice == "Une citation a été retirée"
+
+
+def test_an_answer_without_any_valid_citation_is_replaced_by_passages(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt:
+            return step("finish")
+        return fields(reasoning="Sûr.", answer="Le délai est de deux mois [Source: INVENTE, chars 1-9].")
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "fallback"
+    assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable")
+    assert "INVENTE" not in prediction.answer
+
+
+def test_what_a_model_says_beside_its_abstention_is_not_shown(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt:
+            return step("finish")
+        return fields(
+            reasoning="?", answer="Aucun passage pertinent, mais le voisin doit payer [Source: FAUX, chars 0-9]."
+        )
+
+    prediction, _ = ask(script)
+    assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
+    assert prediction.notice == "Une citation a été retirée"
+
+
+def test_half_characters_from_a_model_never_reach_the_answer(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt and "observation_0" not in prompt:
+            return step("search_legal_docs", query="bail \ud800")
+        reply = diligent(prompt.replace("observation_0", "observation_0 observation_1"), attempt)
+        return reply._replace(content=reply.content.replace("Le texte dit", "Le texte \ud83d dit"))
+
+    prediction, _ = ask(script)
+    written = json.dumps(prediction.to_json(), ensure_ascii=False).encode("utf-8")
+    assert "bail \ufffd".encode() in written
+
+
+def test_a_question_too_long_for_the_fallback_is_refused_before_the_model_is_asked(tiny_library, tiny_encoder):
+    with ScriptedServer(diligent) as server:
+        agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder)
+        with pytest.raises(ValueError, match="the question is too long"):
+            agent("compte " * 500)
+    assert server.prompts == []
+
+
+def test_a_model_may_abstain(ask):
+    def script(prompt, attempt):
+        return (
+            step("finish")
+            if "next_tool_name" in prompt
+            else fields(reasoning="Rien.", answer="Aucun passage pertinent.")
+        )
+
+    prediction, _ = ask(script)
+    assert (prediction.mode, prediction.status, prediction.citations) == ("agent", "abstained", [])
+
+
+def test_a_wrong_id_is_answered_in_french_and_the_run_goes_on(ask):
+    def script(prompt, attempt):
+        if "next_tool_name" in prompt and "observation_0" not in prompt:
+            return step("lookup_legal_doc", chunk_id="FICTIF0102")
+        if "next_tool_name" in prompt and "observation_1" not in prompt:
+            return step("lookup_legal_doc", chunk_id="FICTIF9999-0")
+        if "next_tool_name" in prompt and "observation_2" not in prompt:
+            assert "Aucune décision pour « FICTIF9999-0 »" in prompt
+            return step("search_legal_docs", query="compte de campagne")
+        return diligent(
+            prompt.replace("observation_0", "").replace("observation_2", "observation_0 observation_1"), attempt
+        )
+
+    prediction, _ = ask(script)
+    assert prediction.mode == "agent"
+    assert [event.output_ids for event in calls_of(prediction, "read")] == [["FICTIF0102"], []]
+
+
+def test_the_instructions_in_an_index_replace_the_default_ones(ask, tiny_library, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.instructions.INSTRUCTIONS", "manifest.json")  # any text that lies in the index
+    assert instructions_of(tiny_library).startswith("{")
+    _, server = ask(diligent)
+    assert '"format_version": ' in server.prompts[0]
+
+
+def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
+    for name in ("jurisprudence", "constitutionnel"):
+        assert "[Source: identifiant, chars début-fin]" in default_instructions(name)
+    with pytest.raises(LookupError, match="no instructions named 'martien' .there are: code_du_travail"):
+        default_instructions("martien")
+
+
+def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert isinstance(build_agent(tiny_library, model="any", encoder=tiny_encoder), EvidenceAgent)
+    monkeypatch.setenv("GENERATOR_API_BASE", "http://127.0.0.1:9/v1")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
+
+
+def test_a_bare_hugging_face_token_turns_no_local_run_into_a_remote_one(tiny_library, tiny_encoder, monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), EvidenceAgent)
+    assert isinstance(build_agent(tiny_library, model="Qwen/Qwen3-4B", encoder=tiny_encoder), LegalReActAgent)
+    monkeypatch.setenv("GENERATOR_MODEL_ID", "Qwen/Qwen3-4B")
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
+
+
+def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    assert build_language_model(api_key="k").model == "huggingface/mistralai/Magistral-Small-2509"
+    assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
+    lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
+    assert (lm.model, lm.kwargs["max_tokens"], lm.kwargs["temperature"]) == ("openai/x", 123, 0.5)
+
+
+def test_an_empty_question_is_refused(tiny_library, tiny_encoder):
+    agent = build_agent(tiny_library, api_base="http://127.0.0.1:9/v1", encoder=tiny_encoder)
+    with pytest.raises(ValueError, match="the question is empty"):
+        agent("  ")
+
+
+def test_an_answer_in_another_language_is_asked_for_again_in_french(ask):
+    english = "The text says so, and the candidate must comply with it within the time allowed by law."
+
+    def script(prompt, attempt):
+        if wants_step(prompt) or "Récrivez-la entièrement en français" in prompt:
+            return diligent(prompt, attempt)
+        return fields(reasoning="Read.", answer=english)
+
+    prediction, server = ask(script)
+    assert (prediction.status, prediction.answer) == ("answered", quotation(server.prompts[-1]))
+    assert prediction.events[-1].usage.calls == 2
+    prediction, _ = ask(lambda prompt, attempt: sound(prompt) if wants_step(prompt) else Reply(english))
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("La réponse du modèle n'était pas en français. Voici, à la place, ")
+    (failed,) = [event for event in prediction.events if "error" in event.input]
+    assert (failed.input["error"], failed.usage.calls) == ("La réponse du modèle n'était pas en français", 2)
+
+
+def test_an_empty_answer_is_asked_for_again(ask):
+    def script(prompt, attempt):
+        return sound(prompt) if wants_step(prompt) or "Votre réponse était vide" in prompt else Reply("")
+
+    assert ask(script)[0].status == "answered"
+
+
+def test_an_unverified_citation_stays_and_is_counted_in_the_notice(ask):
+    def script(prompt, attempt):
+        reply = sound(prompt)
+        if wants_step(prompt):
+            return reply
+        doc_id, start, end, _ = first_passage(prompt)
+        wrong = f"]. La loi « l'exige absolument toujours » [Source: {doc_id}, chars {start}-{end}]."
+        return reply._replace(content=reply.content.replace("].", wrong))
+
+    prediction, _ = ask(script)
+    assert (prediction.status, prediction.mode) == ("answered", "agent")
+    assert prediction.notice == "Une citation n'a pas pu être vérifiée"
+    assert prediction.citation_counts == {"verified": 1, "unverified": 1}
+    assert "[Source non vérifiée: " in prediction.answer
+    assert ["exige absolument" in claim for claim in prediction.ungrounded_claims] == [True]
+    assert 0 < prediction.grounding_rate < 1
+    (cited,) = calls_of(prediction, "cite")
+    assert (cited.tool, cited.input) == ("citations", {"verified": 1, "unverified": 1, "removed": 0})
+    assert cited.output_ids == list(dict.fromkeys(citation.doc_id for citation in prediction.citations))
+
+
+def test_a_cut_off_answer_is_said_to_be(ask):
+    def script(prompt, attempt):
+        return sound(prompt) if wants_step(prompt) else sound(prompt)._replace(finish_reason="length")
+
+    assert ask(script)[0].notice == "La réponse du modèle a été coupée avant la fin"
+
+
+# --- bugs of our own --------------------------------------------------------------------------------------------------
+
+
+def test_a_bug_of_ours_is_not_blamed_on_the_model(ask, monkeypatch, caplog):
+    def broken(*arguments):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("legal_rag.agent.react.read_step", broken)
+    prediction, _ = ask(diligent)
+    assert (prediction.mode, prediction.status) == ("fallback", "internal_error")
+    assert prediction.notice.startswith("Une erreur interne de legal_rag (TypeError) a interrompu l'agent")
+    assert prediction.citations
+    assert [(one.levelname, one.exc_info[0]) for one in caplog.records if one.name == "legal_rag.agent.agent"] == [
+        ("ERROR", TypeError)
+    ]
+
+
+def test_a_tool_that_breaks_is_logged_with_its_traceback_and_the_run_goes_on(ask, monkeypatch, caplog):
+    def broken(*arguments):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("legal_rag.agent.tools.hit_text", broken)
+    _, server = ask(diligent)
+    assert any("L'outil search_legal_docs n'a pas pu répondre (TypeError)" in prompt for prompt in server.prompts)
+    assert [one.exc_info[0] for one in caplog.records if one.levelname == "ERROR"][:1] == [TypeError]
+
+
+def test_a_client_s_own_error_is_the_model_s_failure(tiny_library, tiny_encoder):
+    class Broken(dspy.BaseLM):
+        def forward(self, prompt=None, messages=None, **settings):
+            raise TypeError("a client's bug")
+
+    prediction = build_agent(tiny_library, lm=Broken("broken"), encoder=tiny_encoder)(QUESTION)
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (erreur TypeError)")
+
+
+def test_the_report_shows_an_internal_error(ask, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.react.read_step", lambda *arguments: 1 / 0)
+    prediction, _ = ask(diligent)
+    assert prediction.status == "internal_error"
+    assert "Erreur interne" in render_answer(prediction)

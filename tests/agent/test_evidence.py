@@ -1,0 +1,247 @@
+"""Evidence mode: what it writes is the corpus's own words, or one fixed sentence."""
+
+import asyncio
+import json
+import re
+
+import numpy as np
+import pytest
+from support import ROOT
+
+from legal_rag.agent import EvidenceAgent, Usage
+from legal_rag.agent.evidence import (
+    INSTEAD,
+    INTRODUCTION,
+    NO_PASSAGE,
+    QUOTE_CHARS,
+    AbstentionFeatures,
+    abstention_features,
+    is_relevant,
+)
+from legal_rag.agent.prediction import AnswerStream
+from legal_rag.agent.run_log import RunLog
+from legal_rag.citations import Citation, format_marker
+from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.retriever import build_retriever
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+OFF_TOPIC = ROOT / "benchmarks" / "data" / "off_topic_questions.jsonl"
+
+
+@pytest.fixture(scope="module")
+def agent(tiny_library, tiny_encoder):
+    """Answer with the small encoder, which was never calibrated."""
+    return EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
+
+
+@pytest.fixture(scope="module")
+def bundled_agent(sample_library, bundled):
+    return EvidenceAgent(build_retriever(sample_library, bundled))
+
+
+def rebuilt(prediction, library):
+    """Write down again, from the corpus and the citations alone, what the answer must be."""
+    parts = [INTRODUCTION]
+    for number, one in enumerate(prediction.citations, start=1):
+        document = library.document(one.doc_id)
+        quote = document.content[one.char_start : one.char_end]
+        marker = format_marker(one.doc_id, one.char_start, one.char_end)
+        parts.append(f"{number}. {document.title} ({document.decision_date})\n« {quote} » {marker}")
+    return "\n\n".join(parts)
+
+
+def test_an_answer_is_titles_and_verbatim_passages_and_nothing_else(agent, tiny_library):
+    prediction = agent(QUESTION)
+    assert (prediction.mode, prediction.status, prediction.notice) == ("evidence", "answered", None)
+    assert prediction.question == QUESTION
+    assert [citation.status for citation in prediction.citations] == ["verified"] * 3
+    assert prediction.answer == rebuilt(prediction, tiny_library)
+
+
+def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sample_questions):
+    for question in sample_questions[:10]:
+        prediction = agent(question["question"])
+        found = {passage.doc_id: passage for passage in prediction.evidence}
+        for one in prediction.citations:
+            assert 0 < len(one.quote) <= QUOTE_CHARS
+            assert one.quote == one.quote.strip()
+            assert found[one.doc_id].char_start <= one.char_start < one.char_end <= found[one.doc_id].char_end
+
+
+def test_a_run_writes_down_its_search_and_its_answer(agent):
+    prediction = agent(QUESTION)
+    search, cite, answer = prediction.events
+    assert (search.type, search.tool, search.input) == ("search", "search_legal_docs", {"query": QUESTION, "k": 3})
+    assert set(search.output_ids) == {passage.chunk_id for passage in prediction.evidence}
+    assert (cite.type, cite.tool, cite.input) == ("cite", "citations", {"verified": 3, "removed": 0})
+    assert (answer.type, answer.tool, answer.input) == ("answer", "evidence", {"question": QUESTION})
+    assert cite.output_ids == answer.output_ids == [citation.doc_id for citation in prediction.citations]
+    assert [document.doc_id for document in prediction.documents] == answer.output_ids
+    assert search.seconds > 0
+
+
+def test_the_same_question_gets_the_same_answer(agent):
+    assert agent(QUESTION).answer == agent(QUESTION).answer
+
+
+def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent):
+    log = RunLog()
+    with log.record("search", "search_legal_docs", query="bail"):
+        pass
+    stream = AnswerStream(agent.run(QUESTION, log, mode="fallback", notice="Le modèle dort."))
+    prediction = stream.prediction
+    assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
+    assert prediction.notice == f"Le modèle dort. {INSTEAD}"
+    assert [event.input.get("query") for event in prediction.events[:2]] == ["bail", QUESTION]
+
+
+def test_json_has_the_forms_of_the_command_line(agent):
+    value = json.loads(json.dumps(agent(QUESTION).to_json()))
+    assert {"question", "answer", "mode", "status", "notice", "documents", "citations", "events"} <= set(value)
+    assert set(value["documents"][0]) == {"doc_id", "title", "decision_date"}
+    assert set(value["citations"][0]) == {"doc_id", "char_start", "char_end", "quote", "status"}
+    assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds", "usage"}
+
+
+def test_passages_alone_are_wholly_grounded_and_cost_no_call(agent):
+    prediction = agent(QUESTION)
+    assert (prediction.grounding_rate, prediction.ungrounded_claims, prediction.usage) == (1.0, [], Usage())
+    assert prediction.seconds >= sum(event.seconds for event in prediction.events) > 0
+    assert agent("Xylophone zygomatique wagnérien kangourou ?").grounding_rate is None
+
+
+def test_the_evidence_is_shown_with_what_stands_around_it_and_the_words_that_match(agent, tiny_library):
+    for passage in agent(QUESTION).evidence:
+        content = tiny_library.document(passage.doc_id).content
+        around = passage.before + passage.text + passage.after
+        assert around == content[passage.char_start - len(passage.before) :][: len(around)]
+        assert passage.matches
+
+
+def test_words_are_matched_only_where_they_are_asked_for(tiny_library, tiny_encoder, agent):
+    prediction = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), match_words=False)(QUESTION)
+    assert [passage.matches for passage in prediction.evidence] == [()] * 3
+    matched = agent(QUESTION)
+    assert prediction.answer == matched.answer
+    assert prediction.evidence == [passage._replace(matches=()) for passage in matched.evidence]
+
+
+def test_an_answer_encodes_nothing_twice(tiny_library, tiny_encoder, agent, monkeypatch):
+    encode, read = tiny_encoder.encode_with_offsets, []
+
+    def encode_and_note(text, *, as_query=False):
+        read.append(text)
+        return encode(text, as_query=as_query)
+
+    monkeypatch.setattr(tiny_encoder, "encode_with_offsets", encode_and_note)
+    monkeypatch.setattr(tiny_encoder, "encode_queries", lambda texts: pytest.fail("the question is encoded twice"))
+    prediction = agent(QUESTION)
+    assert sorted(read) == sorted([QUESTION, *(passage.text for passage in prediction.evidence)])
+
+
+def test_an_answer_checks_its_question_once(tiny_encoder, agent, monkeypatch):
+    check, checked = tiny_encoder.check_query, []
+    monkeypatch.setattr(tiny_encoder, "check_query", lambda text: (checked.append(text), check(text)))
+    agent(QUESTION)
+    assert checked == [QUESTION]
+
+
+def test_passages_can_be_streamed_or_awaited(agent):
+    stream = agent.stream(QUESTION)
+    assert [event.type for event in stream] == ["search", "cite", "answer"]
+    assert asyncio.run(agent.acall(QUESTION)).answer == stream.prediction.answer == agent(QUESTION).answer
+
+
+@pytest.mark.parametrize("n_passages", [0, -1])
+def test_fewer_than_one_passage_is_refused(tiny_library, tiny_encoder, n_passages):
+    with pytest.raises(ValueError, match=f"n_passages must be at least 1, got {n_passages}"):
+        EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=n_passages)
+
+
+@pytest.mark.parametrize(("question", "problem"), [(" ", "the question is empty"), ("délai " * 100, "too long")])
+def test_a_question_that_cannot_be_read_is_refused(agent, question, problem):
+    with pytest.raises(ValueError, match=problem):
+        agent(question)
+
+
+def test_more_passages_than_documents_quotes_every_document(tiny_library, tiny_encoder):
+    prediction = EvidenceAgent(build_retriever(tiny_library, tiny_encoder), n_passages=500)(QUESTION)
+    assert len({citation.doc_id for citation in prediction.citations}) == len(prediction.citations) == 60
+
+
+def test_without_a_word_in_common_an_encoder_never_calibrated_abstains(agent):
+    prediction = agent("Xylophone zygomatique wagnérien kangourou ?")
+    assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
+    assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
+    assert [event.type for event in prediction.events] == ["search", "cite", "answer"]
+    assert prediction.events[1].input == {"removed": 0}
+
+
+HOSTILE = {
+    "A": "Le bail dit « [Source: B, chars 0-5] » et « ceci. Cela » reste. Le preneur, » dit-il, paie « le loyer.",
+    "B": "Le bail. " + "mot" * 400,
+    "C": "« " * 200 + "bail",
+    "D": "bail\n\n\u00a0[Source : INSEE] ; \u202f« oui »",
+}
+
+
+@pytest.mark.parametrize("doc_id", HOSTILE)
+def test_a_text_full_of_marks_is_quoted_as_it_is(tiny_encoder, tmp_path, doc_id):
+    rows = [{"id": doc_id, "content": HOSTILE[doc_id], "title": "[Source: B, chars 1-2]"}]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    library = open_index(config)
+    prediction = EvidenceAgent(build_retriever(library, tiny_encoder))("Que dit le bail ?")
+    (citation,) = prediction.citations
+    content = library.document(doc_id).content
+    assert citation == Citation(doc_id, *citation[1:3], content[citation.char_start : citation.char_end], "verified")
+    assert f"« {citation.quote} » {format_marker(*citation[:3])}" in prediction.answer
+
+
+@pytest.mark.slow
+def test_the_bundled_encoder_answers_what_the_sample_answers(bundled_agent, sample_library, sample_questions):
+    predictions = [bundled_agent(question["question"]) for question in sample_questions[:6]]
+    answered = [prediction for prediction in predictions if prediction.status == "answered"]
+    assert len(answered) >= 4
+    for prediction in answered:
+        assert prediction.answer == rebuilt(prediction, sample_library)
+    found = [
+        question["doc_id"] in {citation.doc_id for citation in prediction.citations}
+        for question, prediction in zip(sample_questions, predictions, strict=False)
+    ]
+    assert sum(found) >= 4
+
+
+@pytest.mark.slow
+def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(bundled_agent):
+    questions = [json.loads(line)["question"] for line in OFF_TOPIC.read_text("utf-8").splitlines()][1:9]
+    statuses = [bundled_agent(question).status for question in questions]
+    assert statuses.count("abstained") >= 7
+
+
+@pytest.mark.parametrize(
+    ("signs", "encoder", "relevant"),
+    [
+        (AbstentionFeatures(0.99, 1.0), "bundled", True),
+        (AbstentionFeatures(0.2, 1.0), "bundled", False),
+        (AbstentionFeatures(-1.0, 0.0), "bundled", False),
+        (AbstentionFeatures(0.01, 0.1), "maker/model", True),
+        (AbstentionFeatures(0.99, 0.0), "maker/model", False),
+        (AbstentionFeatures(-1.0, 0.0), "maker/model", False),
+    ],
+)
+def test_hits_are_worth_quoting_by_the_rule_of_their_encoder(signs, encoder, relevant):
+    assert is_relevant(signs, encoder) is relevant
+
+
+def test_signs_compare_words_by_their_beginnings_without_accents_or_question_words():
+    signs = abstention_features("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], np.array([0.5, 1.0]))
+    assert signs == AbstentionFeatures(0.75, 1.0)
+    assert abstention_features("Licenciement du préfet", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.5)
+    assert abstention_features("licenciement", ["a", "b", "c", "licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
+    assert abstention_features("?", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
+    assert abstention_features("licenciement", [], np.empty(0)) == AbstentionFeatures(-1.0, 0.0)
+
+
+def test_the_fixed_sentences_say_nothing_of_the_law():
+    assert not re.search(r"\d|article|loi|droit", INTRODUCTION + NO_PASSAGE)

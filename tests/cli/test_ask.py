@@ -1,0 +1,363 @@
+"""Asking on the command line: the answer on stdout, what happens on stderr, the page, saved runs, budgets."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.scripted_server import ScriptedServer, fields, step
+
+from legal_rag.agent import Prediction, Usage
+from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.agent.prediction import Event
+from legal_rag.cli import main
+from legal_rag.report import SavedAnswers, event_line
+from legal_rag.report.lines import citations_in_french, printable
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+KEY = "sk-tres-secret-0123"
+RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
+EXAMPLE = "20251123-101530-123456-0a1b2c3d"
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint(monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN", "LANGEXTRACT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def place(tiny_library):
+    return ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+
+
+@pytest.fixture
+def asked(place, tmp_path):
+    return ["ask", QUESTION, "--runs-folder", str(tmp_path / "runs"), *place]
+
+
+def author(prompt, _attempt):
+    """Search, then quote the first decision that was found."""
+    if "[[ ## answer ## ]]" in prompt.split("Respond with")[-1]:
+        return fields(reasoning="Je cite.", answer="Aucun passage pertinent n'a été trouvé.")
+    return step("finish") if "observation_0" in prompt else step("search_legal_docs", query="compte de campagne")
+
+
+@pytest.fixture
+def model():
+    with ScriptedServer(author) as server:
+        yield ["--model", "m", "--api-base", server.api_base, "--api-key", KEY]
+
+
+# --- what is printed ------------------------------------------------------------------------------------------------
+
+
+def test_ask_answers_with_checked_citations(place, tiny_library, said):
+    value = json.loads(said("ask", QUESTION, "--json", *place))
+    assert set(value) == {
+        *("question", "mode", "status", "notice", "answer", "documents", "citations", "citation_counts"),
+        *("ungrounded_claims", "grounding_rate", "events", "usage", "seconds"),
+    }
+    assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
+    assert value["notice"] is None
+    assert [set(one) for one in value["documents"]] == [{"doc_id", "title", "decision_date"}] * 3
+    assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
+    assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
+    for one in value["citations"]:
+        assert set(one) == {"doc_id", "char_start", "char_end", "quote", "status"}
+        assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
+
+
+def test_decisions_that_judged_otherwise_are_added_where_they_are_asked_for(place, said):
+    comparison = json.loads(said("ask", QUESTION, "--compare", "--json", *place))["comparison"]
+    assert comparison["n_looked_at"] > 0
+    assert comparison["pairs"] == []  # the sample's decisions on an article all come out alike
+    assert "Une solution opposée n'est pas une contradiction." in said("ask", QUESTION, "--compare", *place)
+    assert "opposée" not in said("ask", QUESTION, *place)
+
+
+def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(asked, tiny_library, capfd):
+    assert main([*asked, "--json"]) == 0
+    value = json.loads(capfd.readouterr().out)
+    assert main(asked) == 0
+    out, err = capfd.readouterr()
+    n = len(value["citations"])
+    lines = [f"- {one['doc_id']} : {one['title']} ({one['decision_date']})" for one in value["documents"]]
+    counts = f"{n} citations vérifiées." if n > 1 else "1 citation vérifiée."
+    assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
+    assert err == ""
+
+
+def test_an_abstention_is_printed_alone(place, said):
+    assert said("ask", "Xylophone zygomatique wagnérien ?", *place) == NO_PASSAGE + "\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])
+def test_a_stream_tells_what_happens_on_stderr_and_leaves_stdout_alone(asked, capfd, more):
+    assert main([*asked, *more]) == 0
+    plain, _ = capfd.readouterr()
+    assert main([*asked, "--stream", *more]) == 0
+    out, err = capfd.readouterr()
+    if more:
+        value = json.loads(out)
+        assert value["answer"] == json.loads(plain)["answer"]
+        assert len(err.splitlines()) == len(value["events"])
+    else:
+        assert out == plain
+    first, *_ = err.splitlines()
+    assert re.fullmatch(rf"cherche : {re.escape(QUESTION)} → \d+ passages \(\d+,\d s\)", first)
+
+
+def test_a_stream_tells_what_the_model_thinks(asked, model, capfd):
+    assert main([*asked, *model, "--stream"]) == 0
+    _, err = capfd.readouterr()
+    assert re.search(r"^réfléchit : J'appelle search_legal_docs\. → search_legal_docs \(\d+,\d s\)$", err, re.MULTILINE)
+    assert re.search(r"^cherche : compte de campagne → \d passages \(\d+,\d s\)$", err, re.MULTILINE)
+    assert KEY not in err
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (Event("search", "t", {"query": "délai", "k": 5}, ["a-0"], 0.26), "cherche : délai → 1 passage (0,3 s)"),
+        (
+            Event("search", "t", {"query": "délai", "k": 5, "juridiction": "CA Lyon"}, [], 12.0),
+            "cherche : délai [juridiction : CA Lyon] → 0 passage (12,0 s)",
+        ),
+        (Event("read", "t", {"chunk_id": "a-0"}, ["a"], 0.0), "lit : a-0 (0,0 s)"),
+        (Event("read", "t", {"chunk_id": "z"}, [], 0.0), "lit : z → introuvable (0,0 s)"),
+        (Event("think", "finish", {}, [], 1.0), "réfléchit → finish (1,0 s)"),
+        (Event("think", "finish", {"thought": None}, [], 1.0), "réfléchit → finish (1,0 s)"),
+        (
+            Event("cite", "citations", {"verified": 3, "relocated": 1, "removed": 2}, ["a"], 0.0),
+            "vérifie : 3 citations vérifiées, 1 replacée, 2 retirées (0,0 s)",
+        ),
+        (Event("cite", "citations", {"removed": 1}, [], 0.0), "vérifie : aucune citation, 1 retirée (0,0 s)"),
+        (Event("answer", "react", {}, [], 2.0, Usage(1, 0, 1200, 34)), "répond, 1234 jetons (2,0 s)"),
+        (Event("answer", "evidence", {}, [], 0.04), "répond (0,0 s)"),
+        (
+            Event("think", "", {"error": "Clé\nrefusée\x1b"}, [], 0.5, Usage(1)),
+            "échoue : Clé refusée (0,5 s)",
+        ),
+        (
+            Event("think", "fi\x1b]0;nish", {"thought": "a\r\n\u202eb\x1b[2J" + "c" * 500}, [], 0.0),
+            f"réfléchit : a b[2J{'c' * 153}… → fi]0;nish (0,0 s)",
+        ),
+    ],
+)
+def test_each_event_has_its_line(event, line):
+    assert event_line(event) == line
+
+
+@pytest.mark.parametrize(
+    ("counts", "line"),
+    [
+        ({}, ""),
+        ({"verified": 0, "removed": 3}, ""),
+        ({"unverified": 1}, "1 citation non vérifiée"),
+        (
+            {"unverified": 2, "verified": 3, "relocated": 1, "supported": 2},
+            "3 citations vérifiées, 2 étayées, 1 replacée, 2 non vérifiées",
+        ),
+    ],
+)
+def test_citations_are_counted_in_french(counts, line):
+    assert citations_in_french(counts) == line
+
+
+def test_what_steers_a_terminal_is_not_printed():
+    hostile = "a\x1b[31mb\r\x07\x9b2J\u202e\u2028c\udcff"
+    assert printable(hostile) == "a[31mb2Jc"
+    assert printable("l’article 5 :\n« un\u00a0mois »\u202f!") == "l’article 5 :\n« un\u00a0mois »\u202f!"
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_holds_the_answer(asked, tmp_path, capfd):
+    page = tmp_path / "réponse.html"
+    page.write_text("an older one")
+    assert main([*asked, "--html", str(page)]) == 0
+    out, err = capfd.readouterr()
+    assert err == f"page written: {page}\n"
+    text = page.read_text("utf-8")
+    assert text.lstrip().lower().startswith("<!doctype html>")
+    assert "compte de campagne" in text
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ""] == ["réponse.html"]
+    assert out.count("\n") > 3
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("nowhere/a.html", "no folder nowhere to write a.html into"),
+        (".", "it is not a file"),
+        ("/dev/null", "it is not a"),
+    ],
+)
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
+    place, model, refused, tmp_path, monkeypatch, file, line
+):
+    monkeypatch.chdir(tmp_path)
+    assert line in refused("ask", QUESTION, *model, "--html", file, *place)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- saved runs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_saved_run_is_listed_shown_and_removed(asked, place, tmp_path, said, capfd):
+    there = ["--runs-folder", str(tmp_path / "runs")]
+    assert main([*asked, "--save", "--json"]) == 0
+    out, err = capfd.readouterr()
+    run_id = err.removeprefix("saved as run ").strip()
+    assert RUN_ID.fullmatch(run_id)
+    (summary,) = json.loads(said("runs", "--json", *there))
+    assert (summary["run_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
+    assert json.loads(said("runs", run_id, "--json", *there)) == json.loads(out)
+    listed = said("runs", *there).splitlines()
+    assert listed[0] == f"{run_id}  {QUESTION}"
+    assert re.fullmatch(r"   evidence, answered, \d citations? vérifiées?, \d+,\d s", listed[1])
+    plain = said("runs", run_id, *there)
+    assert plain.startswith(json.loads(out)["answer"] + "\n\n")
+    said("runs", run_id, "--html", tmp_path / "a.html", *there)
+    assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
+    assert said("runs", "--remove", run_id, *there) == f"removed run {run_id}\n"
+    assert json.loads(said("runs", "--json", *there)) == []
+
+
+def test_runs_lie_in_the_index_unless_another_folder_is_named(tiny_library, place, said, capfd):
+    assert main(["ask", QUESTION, "--save", *place]) == 0
+    run_id = capfd.readouterr().err.split()[-1]
+    try:
+        assert [run["run_id"] for run in json.loads(said("runs", "--json", *place))] == [run_id]
+        assert (tiny_library.path / "runs" / f"{run_id}.json").is_file()
+    finally:
+        SavedAnswers.of(tiny_library).remove(run_id)
+
+
+def test_without_save_nothing_is_kept(asked, tmp_path, said):
+    said(*asked)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_no_run_holds_a_key(asked, model, tmp_path, capfd):
+    assert main([*asked, *model, "--save", "--html", str(tmp_path / "a.html")]) == 0
+    assert KEY not in "".join(capfd.readouterr())
+    kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(kept) == 2
+    replies = [file for file in Path(os.environ["DSPY_CACHEDIR"]).rglob("*") if file.is_file()]
+    assert replies
+    assert not [file for file in [*kept, *replies] if KEY.encode() in file.read_bytes()]
+
+
+def test_a_run_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said):
+    hostile = "a\x1b[2J\x00\udcff</script>"
+    run = Prediction(question=hostile, answer=hostile, mode="agent", status="answered", ungrounded_claims=[hostile])
+    file = tmp_path / f"{EXAMPLE}.json"
+    record = run.to_record() | {"question": hostile, "answer": hostile, "ungrounded_claims": [hostile]}
+    file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": record}))
+    there = ["--runs-folder", str(tmp_path)]
+    assert json.loads(said("runs", EXAMPLE, "--json", *there)) == run.to_json()
+    shown = said("runs", *there) + said("runs", EXAMPLE, "--html", tmp_path / "a.html", *there)
+    assert "a[2J</script>" in shown
+    assert "\x1b" not in shown
+    assert "a[2J</script>" not in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_a_run_of_another_form_is_told_in_one_line(tmp_path, refused):
+    record = Prediction(question="?", answer="", mode="agent", status="answered").to_record() | {"answer": 7}
+    file = tmp_path / f"{EXAMPLE}.json"
+    file.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": record}))
+    assert "damaged run: " in refused("runs", EXAMPLE, "--runs-folder", tmp_path)
+
+
+def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):
+    assert main(["runs", "--runs-folder", str(tmp_path)]) == 0
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "no saved runs ('legal-rag ask --save' keeps one)\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["../x"], "not a run's id: '../x' (expected e.g. "),
+        (["--remove", "../x"], "not a run's id: '../x'"),
+        ([EXAMPLE], f"no run {EXAMPLE} in "),
+        (["--remove", EXAMPLE], f"no run {EXAMPLE} in "),
+        ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
+        (["--html", "a.html"], "--html goes with RUN_ID"),
+        ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
+        (["a", "b"], "unexpected extra argument"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_asked_wrongly_of_runs_is_told_in_one_line(tmp_path, refused, argv, line):
+    assert line in refused("runs", *argv, "--runs-folder", tmp_path)
+
+
+def test_runs_of_no_index_are_told_in_one_line(tmp_path, refused):
+    assert "no index at " in refused("runs", "--index-folder", tmp_path)
+
+
+def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(place, model, refused, tmp_path):
+    (tmp_path / "file").write_text("")
+    line = refused("ask", QUESTION, *model, "--save", "--runs-folder", tmp_path / "file", *place)
+    assert re.match(r"no run can be saved in .*file: File exists", line)
+
+
+# --- what the model is told, and how much it may take ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["--max-steps", "0"], "a budget's steps must be above 0, got 0"),
+        (["--max-calls", "-1"], "a budget's model_calls must be above 0, got -1"),
+        (["--max-tokens", "0"], "a budget's tokens must be above 0, got 0"),
+        (["--max-seconds", "nan"], "a budget's seconds must be above 0, got nan"),
+        (["--max-cost", "0"], "a budget's cost must be above 0, got 0"),
+        (["--max-steps", "many"], "'many' is not a valid integer"),
+        (["--seed", "x"], "'x' is not a valid integer"),
+        (["--instructions", "nowhere"], "no instructions 'nowhere' (expected a file, or one of "),
+        (["--instructions", "../jurisprudence"], "no instructions '../jurisprudence'"),
+        (["--instructions", "."], "no instructions '.'"),
+        (["--instructions", "empty.md"], "no instructions in empty.md: it is empty"),
+        (["--instructions", "latin.md"], "latin.md is not UTF-8 text"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_asked_wrongly_is_told_in_one_line(asked, refused, tmp_path, monkeypatch, argv, line):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.md").write_text(" \n")
+    (tmp_path / "latin.md").write_bytes("Répondez.".encode("latin-1"))
+    assert line in refused(*asked, *argv)
+
+
+def test_a_budget_reaches_the_agent(asked, model, capfd):
+    assert main([*asked, *model, "--max-calls", "1", "--json"]) == 0
+    value = json.loads(capfd.readouterr().out)
+    assert (value["status"], value["usage"]["calls"]) == ("exhausted", 1)
+
+
+@pytest.mark.parametrize("named", ["own.md", "jurisprudence"])
+def test_the_model_is_told_what_the_instructions_say(asked, tmp_path, monkeypatch, said, named):
+    from legal_rag.agent import default_instructions
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.md").write_text("Répondez en alexandrins.", "utf-8")
+    with ScriptedServer(author) as server:
+        said(*asked, "--model", "m", "--api-base", server.api_base, "--instructions", named)
+    text = default_instructions(named) if named == "jurisprudence" else "Répondez en alexandrins."
+    assert " ".join(text.split()) in " ".join(server.prompts[0].split())
+
+
+@pytest.mark.parametrize("command", ["ask", "runs"])
+def test_help_loads_nothing_heavy(command):
+    heavy = "[name for name in ('torch', 'pylate', 'dspy', 'jinja2', 'transformers') if name in sys.modules]"
+    code = f"import sys; from legal_rag.cli import main; main([{command!r}, '--help']); print(); print({heavy})"
+    out = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=120)
+    assert out.endswith("\n[]\n")

@@ -1,0 +1,252 @@
+"""The command line, in process: results on stdout, talk on stderr, expected errors in one line."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from legal_rag.cli import main
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint(monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="module")
+def place(tiny_library):
+    return ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+
+
+@pytest.fixture
+def copied(tiny_library, tmp_path):
+    """Copy the index, to be damaged."""
+    shutil.copytree(tiny_library.path, tmp_path / tiny_library.path.name)
+    return tmp_path / tiny_library.path.name
+
+
+def edit_manifest(library_folder, **changes):
+    file = library_folder / "manifest.json"
+    manifest = json.loads(file.read_text("utf-8"))
+    manifest["encoder"] |= changes
+    file.write_text(json.dumps(manifest), "utf-8")
+
+
+def test_index_builds_a_library_and_tells_its_counts(tmp_path, tiny_model_folder, capfd):
+    argv = ["index", "--source", "sample", "--limit", "3", "--encoder", str(tiny_model_folder)]
+    assert main([*argv, "--index-folder", str(tmp_path), "--index-name", "three"]) == 0
+    out, err = capfd.readouterr()
+    assert out.startswith("3 documents, ")
+    assert out.endswith(f"{tmp_path / 'three'}\n")
+    assert out.count("\n") == 1
+    assert "write_plaid" in err
+    assert main(["info", "--index-folder", str(tmp_path), "--index-name", "three", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["counts"]["documents"] == 3
+
+
+def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"nom": "A", "texte": "Le bail est résilié."}\nnot json\n', "utf-8")
+    columns = ["--id-column", "nom", "--text-column", "texte", "--header", "Nom = nom", "--header-on", "every"]
+    out = said(
+        "index", "--source", rows, "--encoder", tiny_model_folder, "--index-folder", tmp_path, *columns, "--json"
+    )
+    report = json.loads(out)
+    assert (report["documents"], report["chunks"], report["encoder"]) == (1, 1, str(tiny_model_folder))
+    assert [bad["where"].endswith("2") for bad in report["bad"]] == [True]
+    assert said("lookup", "A-0", "--index-folder", tmp_path).endswith("Le bail est résilié.\n")
+
+
+def test_info_says_what_an_index_holds(place, tiny_library, said):
+    counts = tiny_library.manifest["counts"]
+    out = said("info", *place)
+    assert f"60 documents, {counts['chunks']} chunks, {counts['tokens']} tokens" in out
+    assert "32 wide" in out
+    assert "corpus index: 5 topics, terms counted in 60 documents" in out
+    told = json.loads(said("info", *place, "--json"))
+    assert told.pop("corpus_index") == {"topics": 5, "counted": 60, "summaries": ""}
+    assert told == tiny_library.manifest
+
+
+def test_search_lists_ranked_passages(place, tiny_library, said):
+    hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
+    keys = ["rank", "chunk_id", "doc_id", "score", "title", "decision_date", "char_start", "char_end", "text"]
+    assert [list(hit) for hit in hits] == [keys] * 7
+    assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]
+    assert all(
+        tiny_library.document(hit["doc_id"]).content[hit["char_start"] : hit["char_end"]] == hit["text"] for hit in hits
+    )
+    plain = said("search", QUESTION, *place)
+    assert [f"{hit['rank']}. {hit['chunk_id']}  {hit['score']:.3f}" in plain for hit in hits] == [True] * 5 + [
+        False
+    ] * 2
+    documents = json.loads(said("search", QUESTION, "--k", "7", "--by-document", "--json", *place))
+    assert len({hit["doc_id"] for hit in documents}) == 7
+
+
+def test_lookup_prints_a_whole_decision(place, tiny_library, said):
+    document = tiny_library.document("FICTIF0102")
+    assert json.loads(said("lookup", "FICTIF0102-1", "--json", *place)) == {
+        "doc_id": "FICTIF0102",
+        "title": document.title,
+        "decision_date": document.decision_date,
+        "content": document.content,
+    }
+    plain = said("lookup", "FICTIF0102", *place)
+    assert plain == (
+        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n\n{document.content}\n"
+    )
+
+
+def test_a_key_is_written_nowhere(copied, capfd):
+    key, place = "sk-tres-secret-0123", ["--index-folder", str(copied.parent)]
+    argv = ["ask", QUESTION, "--model", "m", "--api-base", "http://127.0.0.1:9/v1", "--api-key", key, "--json", *place]
+    assert main(argv) == 0
+    out, err = capfd.readouterr()
+    value = json.loads(out)
+    assert (value["mode"], value["status"]) == ("fallback", "model_failed")
+    assert value["notice"].startswith("Le modèle de langage n'a pas pu répondre (")
+    assert key not in out + err
+    assert not [file for file in copied.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        ([], "Missing command"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["info", "--colour"], "No such option"),
+        (["search"], "Missing argument 'QUERY'"),
+        (["search", "a", "b"], "Got unexpected extra argument"),
+        (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
+        (["index", "--header-on", "some"], "'some' is not one of"),
+        (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),
+        (["index", "--source", "sample", "--n-bits", "3"], "n_bits must be 1, 2 or 4, or 0 for no PLAID index, got 3"),
+        (["index", "--source", "sample", "--header", "Titre"], "--header must look like 'Titre=title,"),
+        (["index", "--source", "sample", "--header", "=title"], "--header must look like 'Titre=title,"),
+        (["index", "--source", "sample", "--chunk-tokens", "5"], "chunk_tokens must be 32 to 511, got 5"),
+        (["index", "--source", "sample", "--index-name", "../x"], "index_name must be a plain folder name"),
+        (["index", "--source", "sample", "--encoder", " "], "the encoder's name is empty"),
+        (["index", "--source", "nowhere.jsonl", "--encoder", "bundled"], "nowhere.jsonl"),
+        (["index", "--source", "sample", "--encoder", "bundled", "--text-column", "texte"], "no column 'texte' in"),
+        (
+            ["index", "--source", "sample", "--encoder", "bundled", "--ids-file", "nowhere.txt"],
+            "no such ids file: nowhere.txt",
+        ),
+        (["index", "--source", "sample", "--encoder", "nowhere/model"], "no encoder 'nowhere/model'"),
+        (["info"], "no index at "),
+        (["lookup", "FICTIF0101-0"], "(build one with 'legal-rag index')"),
+        (["ask", QUESTION], "no index at "),
+        (["search", "bail", "--index-name", "autre"], "autre (build one with"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_told_in_one_line(tmp_path, monkeypatch, refused, argv, line):
+    monkeypatch.chdir(tmp_path)
+    message = refused(*argv)
+    assert line in message
+    assert list(tmp_path.glob("index/*")) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["search", "bail", "--k", "0"], "k must be at least 1, got 0"),
+        (["search", "bail", "--k", "-5", "--by-document"], "k must be at least 1, got -5"),
+        (["search", " "], "the question is empty"),
+        (["ask", ""], "the question is empty"),
+        (["ask", "délai " * 100], "the question is too long"),
+        (["lookup", "FICTIF9999-0"], "Aucune décision pour « FICTIF9999-0 ». Identifiant le plus proche : « FICTIF"),
+        (["lookup", ""], "Aucune décision pour « » (forme attendue : "),
+        (["lookup", "\udcff", "--json"], "Aucune décision pour « "),
+    ],
+    ids=lambda value: " ".join(value)[:30].encode("ascii", "replace").decode() if isinstance(value, list) else "",
+)
+def test_what_an_index_cannot_answer_is_told_in_one_line(place, refused, argv, line):
+    assert line in refused(*argv, *place)
+
+
+def test_an_empty_source_is_told_in_one_line(tmp_path, refused):
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert "no document in " in refused("index", "--source", empty, "--encoder", "bundled", "--index-folder", tmp_path)
+
+
+def test_the_default_encoder_is_named_on_stderr_before_the_work_begins(tmp_path, capfd):
+    argv = ["index", "--source", str(tmp_path / "nowhere.jsonl"), "--index-folder", str(tmp_path)]
+    assert main(argv) == 1
+    out, err = capfd.readouterr()
+    talk, error = err.splitlines()
+    assert talk.startswith("encoder: ")
+    assert error.startswith("legal-rag: no such file, folder or dataset: ")
+    assert out == ""
+
+
+def test_a_half_built_index_is_told_in_one_line(copied, refused):
+    (copied / "manifest.json").unlink()
+    assert "only an unfinished build; build it again" in refused("search", "bail", "--index-folder", copied.parent)
+
+
+def test_a_damaged_manifest_is_told_in_one_line(copied, refused):
+    (copied / "manifest.json").write_text('{"format_version": 1')
+    assert "damaged manifest" in refused("info", "--index-folder", copied.parent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"dim": 384}, "wrong encoder for this index: its dim is 32, the index was made with 384"),
+        ({"name": "/nowhere/at/all"}, "no encoder '/nowhere/at/all'"),
+        ({"martian": 1}, "does not say which encoder made it"),
+    ],
+)
+def test_an_index_is_not_searched_with_another_encoder(copied, refused, changes, line):
+    edit_manifest(copied, **changes)
+    assert line in refused("search", "bail", "--index-folder", copied.parent)
+
+
+def test_a_bug_keeps_its_traceback(place, monkeypatch):
+    def broken(index_folder, index_name):
+        raise TypeError("a bug")
+
+    monkeypatch.setattr("legal_rag.cli.library.open_library", broken)
+    with pytest.raises(TypeError, match="a bug"):
+        main(["info", *place])
+
+
+HEAVY = "[name for name in ('torch', 'pylate', 'dspy', 'datasets', 'transformers') if name in sys.modules]"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import legal_rag",
+        "import legal_rag.cli",
+        "import legal_rag.tools",
+        "from legal_rag.citations import CitationEnricher; from legal_rag.agent import EvidenceAgent, build_agent",
+        "from legal_rag.cli import main; assert main(['--help']) == 0",
+        "from legal_rag.cli import main; assert main(['index', '-h']) == 0",
+        "from legal_rag.cli import main; assert main(['info', '--index-folder', 'nowhere']) == 1",
+    ],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(code):
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print('loaded:', {HEAVY})"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.endswith("loaded: []\n")
+
+
+def test_a_reader_that_stops_early_sees_no_traceback(place):
+    command = [sys.executable, "-c", "from legal_rag.cli import run; run()", "lookup", "FICTIF0102", *place]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()

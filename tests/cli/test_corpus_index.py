@@ -1,0 +1,125 @@
+"""The corpus index on the command line: built, left out, told of, found damaged."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from legal_rag.cli import main
+from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.library import Library
+
+TEXTS = [
+    {"id": "a", "content": "Le bailleur réclame les loyers. Le preneur ne les doit pas.", "summary": "Officiel."},
+    {"id": "b", "content": "Le vendeur réclame le prix. L'acheteur ne le doit pas."},
+]
+INDEX = "corpus_index.sqlite"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, tiny_encoder):
+    folder = tmp_path_factory.mktemp("indexes")
+    build_index(IndexConfig(source=TEXTS, n_bits=0, index_folder=str(folder)), tiny_encoder)
+    return folder
+
+
+@pytest.fixture
+def folder(home, tmp_path):
+    shutil.copytree(home / "legal_french_index", tmp_path / "legal_french_index")
+    return tmp_path
+
+
+@pytest.fixture
+def index_file(folder):
+    return folder / "legal_french_index" / INDEX
+
+
+def test_the_index_is_built_and_told_of_in_one_line(folder, index_file, said):
+    index_file.unlink()
+    line = said("corpus-index", "--index-folder", folder, "--no-parallel")
+    assert line == f"2 documents, 1 topics, summaries: 1 extractive, 1 official: {index_file}\n"
+    assert CorpusIndex.open(Library.open(folder)).keyword("vendeur") == ["b"]
+
+
+def test_machines_are_told_the_same_as_json(folder, index_file, said):
+    told = json.loads(said("corpus-index", "--index-folder", folder, "--batch-size", 1, "--no-parallel", "--json"))
+    sources = {"extractive": 1, "official": 1}
+    assert told == {"path": str(index_file), "documents": 2, "topics": 1, "summaries": sources}
+
+
+def test_index_builds_it_unless_told_not_to(tmp_path, tiny_model_folder, said):
+    source = tmp_path / "rows.jsonl"
+    source.write_text("\n".join(map(json.dumps, TEXTS)), encoding="utf-8")
+    common = ("--source", source, "--encoder", tiny_model_folder, "--n-bits", 0, "--index-folder", tmp_path)
+    said("index", *common, "--index-name", "with")
+    said("index", *common, "--index-name", "without", "--no-corpus-index")
+    assert [(tmp_path / name / INDEX).exists() for name in ("with", "without")] == [True, False]
+
+
+def test_info_tells_of_it(folder, index_file, said):
+    told = {"topics": 1, "counted": 2, "summaries": ""}
+    assert json.loads(said("info", "--index-folder", folder, "--json"))["corpus_index"] == told
+    assert "corpus index: 1 topics, terms counted in 2 documents" in said("info", "--index-folder", folder)
+    index_file.unlink()
+    assert "corpus_index" not in json.loads(said("info", "--index-folder", folder, "--json"))
+    assert "corpus index" not in said("info", "--index-folder", folder)
+
+
+def test_a_sound_index_has_no_problem(folder, capfd):
+    assert main(["doctor", "--index-folder", str(folder)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("UPDATE meta SET value = '\"x\"' WHERE name = 'lineage'", "is of another build of the Library"),
+        ("UPDATE meta SET value = '7' WHERE name = 'format_version'", "has format 7, not 1"),
+        ("UPDATE meta SET value = '{' WHERE name = 'format_version'", "is damaged"),
+        ("DELETE FROM meta", "has format None, not 1"),
+        ("DROP TABLE meta", "is damaged: no such table: meta"),
+        ("DELETE FROM documents WHERE id = 'a'", "document 'a' is missing"),
+        ("UPDATE documents SET id = 'z' WHERE id = 'a'", "document 'z' is not in the Library"),
+        ("INSERT INTO postings VALUES ('x', 99, 1)", "postings without a document"),
+        ("UPDATE totals SET chars = 1", "records (2, 1) documents and characters, holds (2, 113)"),
+        ("UPDATE clusters SET centre = x'00'", "not centres"),
+        ("DELETE FROM totals", "knows nothing of the Library's commit 1"),
+    ],
+)
+def test_the_doctor_tells_what_is_wrong_and_what_mends_it(folder, index_file, capfd, damage, problem):
+    with closing(sqlite3.connect(index_file, isolation_level=None)) as connection:
+        connection.execute(damage)
+    assert main(["doctor", "--index-folder", str(folder)]) == 1
+    told = capfd.readouterr().err
+    assert problem in told
+    assert told.count("'legal-rag corpus-index'") == told.count("\n")
+    assert main(["corpus-index", "--index-folder", str(folder), "--no-parallel"]) == 0
+    assert main(["doctor", "--index-folder", str(folder)]) == 0
+
+
+@pytest.mark.parametrize("at", [100, 4096, 5 * 4096])
+def test_bytes_that_were_overwritten_are_found_and_a_new_build_mends_them(folder, index_file, capfd, at):
+    data = bytearray(index_file.read_bytes())
+    data[at : at + 2000] = b"\xff" * 2000
+    index_file.write_bytes(data)
+    assert main(["doctor", "--index-folder", str(folder)]) == 1
+    assert INDEX in capfd.readouterr().err
+    assert main(["corpus-index", "--index-folder", str(folder), "--no-parallel"]) == 0
+    assert main(["doctor", "--index-folder", str(folder)]) == 0
+
+
+def test_summaries_are_not_asked_of_nobody(folder, refused, no_endpoint):
+    assert "no endpoint to ask 'm' at" in refused("corpus-index", "--index-folder", folder, "--summaries", "m")
+
+
+def test_what_is_no_library_is_refused_in_one_line(tmp_path, refused):
+    assert "no index at" in refused("corpus-index", "--index-folder", tmp_path)
+
+
+def test_a_library_that_is_written_to_is_refused_in_one_line(folder, refused):
+    from legal_rag.files import locked
+
+    with locked(folder / "legal_french_index"):
+        assert "another process" in refused("corpus-index", "--index-folder", folder)

@@ -1,0 +1,139 @@
+"""The commands `deep-read` and `trace`: arguments to one call, results to stdout, talk to stderr."""
+
+import json
+import shutil
+
+import pytest
+from support.rlm_scripts import root_model
+from support.scripted_server import Reply, ScriptedServer
+
+from legal_rag.cli import main
+from legal_rag.library.library import CORPUS_INDEX, RUNS
+from legal_rag.report import SavedAnswers
+
+QUESTION = "Combien de décisions y a-t-il ?"
+KEY = "cle-secrete-de-test"
+
+
+@pytest.fixture
+def place(tiny_library):
+    return ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+
+
+@pytest.fixture
+def model(request):
+    """Serve a root model whose programs the test names."""
+    servers = []
+
+    def serving(*programs, **settings):
+        server = ScriptedServer(root_model(list(programs), **settings))
+        servers.append(server.__enter__())
+        return ["--model", "m", "--api-base", server.api_base, "--api-key", KEY]
+
+    yield serving
+    for server in servers:
+        server.__exit__()
+
+
+def test_an_answer_is_printed_with_its_notice(place, model, said):
+    out = said("deep-read", QUESTION, *place, *model("FINAL({'décisions': len(doc_ids)})"))
+    assert "- **décisions** : 60" in out
+    assert "Réponse calculée par programme" in out
+
+
+def test_json_is_one_value_with_what_the_program_gave(place, model, said):
+    told = json.loads(said("deep-read", QUESTION, *place, *model("FINAL([1, 2])"), "--json"))
+    assert (told["mode"], told["status"], told["answer"]) == ("deep_read", "answered", "- 1\n- 2")
+    assert told["events"][-1]["input"]["value"] == [1, 2]
+
+
+def test_without_an_endpoint_passages_are_given_and_why(place, said, no_endpoint):
+    out = said("deep-read", "Quel est le délai de dépôt du compte de campagne ?", *place)
+    assert out.startswith("Sans modèle de langage, rien n'est lu en profondeur")
+
+
+def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, refused, no_endpoint, tiny_library):
+    doc_id = list(tiny_library)[-1]
+    told = json.loads(said("deep-read", tiny_library.document(doc_id).title, *place, "--doc-id", doc_id, "--json"))
+    assert {citation["doc_id"] for citation in told["citations"]} <= {doc_id}
+    assert "no document 'INCONNU'" in refused("deep-read", QUESTION, *place, "--doc-id", "INCONNU")
+
+
+def test_what_happens_is_told_while_it_happens(place, model, capfd):
+    program = "FINAL(len(grep_corpus('campagne', max_docs=2)))"
+    assert main(["deep-read", QUESTION, *place, *model(program), "--stream"]) == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "vérifie", "répond"]
+
+
+def test_a_page_and_a_run_are_kept_where_they_are_asked_for(place, model, said, tiny_library, tmp_path):
+    page = tmp_path / "page.html"
+    said("deep-read", QUESTION, *place, *model("FINAL(60)"), "--html", page, "--save")
+    assert "Combien de décisions" in page.read_text("utf-8")
+    (run,) = SavedAnswers.of(tiny_library).list()
+    assert (run.mode, run.question) == ("deep_read", QUESTION)
+
+
+def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path):
+    trace, page = tmp_path / "run.jsonl", tmp_path / "trace.html"
+    said("deep-read", QUESTION, *place, *model("print('témoin')", "FINAL(60)"), "--trace", trace)
+    shown = said("trace", trace, "--html", page)
+    assert "témoin" in shown
+    assert "témoin" in page.read_text("utf-8")
+    assert len(json.loads(said("trace", trace, "--json"))["iterations"]) == 2
+    assert KEY not in trace.read_text("utf-8") + shown + page.read_text("utf-8")
+
+
+def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, model, said, tiny_library):
+    one = model("n = len(llm_query('lis ceci'))", Reply(status=500), sub={"lis ceci": "cinq!"})
+    assert "erreur du serveur" in said("deep-read", QUESTION, *place, *one, "--plan", "rlm", "--no-cache")
+    (left,) = (tiny_library.path / RUNS / "unfinished").glob("*.jsonl")
+    two = model(Reply(status=500), "FINAL({'n': n})")
+    assert "- **n** : 5" in said("deep-read", QUESTION, *place, *two, "--no-cache")
+    assert not left.exists()
+
+
+def test_plan_map_reads_the_documents_named(place, said, tiny_library):
+    doc_id = next(iter(tiny_library))
+
+    def script(prompt, attempt):
+        return Reply('{"pertinent": false, "reponse": "", "citations": []}')
+
+    with ScriptedServer(script) as server:
+        named = ["--model", "m", "--api-base", server.api_base, "--doc-id", doc_id, "--plan", "map", "--json"]
+        told = json.loads(said("deep-read", QUESTION, *place, *named))
+    assert told["status"] == "abstained"
+    assert [event["output_ids"] for event in told["events"] if event["type"] == "read"] == [[doc_id]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["", "--api-base", "http://127.0.0.1:9"], "the question is empty"),
+        (["x", "--api-base", "http://127.0.0.1:9", "--doc-id", "INCONNU"], "no document 'INCONNU'"),
+        (["x", "--max-steps", "0"], "steps must be above 0"),
+        (["x", "--api-base", "127.0.0.1:9"], "invalid api_base '127.0.0.1:9' (expected a URL such as 'http://"),
+        (["x", "--api-base", "http://127.0.0.1:9", "--trace", "/"], "/ is a folder (expected a file for the trace)"),
+        (["x", "--workers", "0"], "workers must be at least 1"),
+        (["x", "--plan", "autre"], "'autre' is not one of"),
+        (["x", "--html", "/nowhere/page.html"], "no folder"),
+        (["x", "--instructions", "nulle part"], "no instructions 'nulle part'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(place, refused, arguments, line):
+    assert line in refused("deep-read", *arguments, *place)
+
+
+def test_a_library_without_a_corpus_index_is_told_how_to_build_one(tiny_library, refused, tmp_path):
+    copy = tmp_path / "sans"
+    shutil.copytree(tiny_library.path, copy)
+    (copy / CORPUS_INDEX).unlink()
+    arguments = ["--index-folder", tmp_path, "--index-name", "sans", "--api-base", "http://127.0.0.1:9"]
+    assert "build one with 'legal-rag corpus-index'" in refused("deep-read", "x", *arguments)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "pas du JSON", '{"type": "iteration"}'])
+def test_what_is_no_trace_is_refused_in_one_line(refused, tmp_path, content):
+    file = tmp_path / "x.jsonl"
+    file.write_text(content, encoding="utf-8")
+    assert "trace" in refused("trace", file)

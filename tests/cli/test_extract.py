@@ -1,0 +1,479 @@
+"""Extraction of corpora, and the commands that start it: on a Library, on a source, after an index or an answer."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.scripted_server import Reply, ScriptedServer
+
+from legal_rag.cli import main
+from legal_rag.extraction import ExtractionResult, ExtractionSettings, ExtractionStore
+from legal_rag.extraction.rules.rules import find_entities
+from legal_rag.indexer import (
+    IndexConfig,
+    add_documents,
+    build_index,
+    compact_index,
+    examine,
+    extract_library,
+    open_index,
+    remove_documents,
+)
+from legal_rag.indexer.entities import complete_documents, extract_source
+from legal_rag.library import Library
+from legal_rag.library.carry_over import entities_taken_along
+
+FILES = ["entities.html", "entities.json", "entities.jsonl", "extraction_index.txt"]
+TEXTS = {
+    "a": "Le 12 mai 1993, la cour d'appel de Lyon a condamné M. Jean DUPONT à payer 1 000 francs.",
+    "b": "Vu l'article 1382 du code civil. Le 3 mai 2001, le bail est résilié.",
+    "c": "Le preneur doit 45 300 euros au bailleur.",
+}
+RULES = ExtractionSettings()
+
+
+def rows(*ids, **texts):
+    return [{"id": one, "content": texts.get(one, TEXTS.get(one, f"Texte de {one}."))} for one in ids]
+
+
+@pytest.fixture(autouse=True)
+def no_endpoint(monkeypatch):
+    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN", "LANGEXTRACT_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def library(tiny_encoder, tmp_path):
+    config = IndexConfig(source=rows("a", "b", "c"), index_folder=str(tmp_path / "index"))
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+@pytest.fixture
+def place(library):
+    return ["--index-folder", str(library.path.parent)]
+
+
+def names_in(folder):
+    return sorted(path.name for path in Path(folder).iterdir() if not path.name.endswith(".lock"))
+
+
+def as_rules_find(entities):
+    return [(one["extraction_class"], one["char_start"], one["char_end"]) for one in entities]
+
+
+# --- a Library ------------------------------------------------------------------------------------------------------
+
+
+def test_each_document_has_what_the_rules_find_in_it(library):
+    report = extract_library(library, RULES)
+    assert (report.documents, report.extracted, report.unchanged, report.failed) == (3, 3, 0, {})
+    assert sorted(Path(path).name for path in report.files) == FILES
+    for document in library.documents():
+        entities = library.entities_of(document.id)
+        assert as_rules_find(entities) == as_rules_find(find_entities(document.content))
+        assert all(document.content[one["char_start"] : one["char_end"]] == one["extraction_text"] for one in entities)
+    assert report.entities == sum(len(library.entities_of(doc_id)) for doc_id in library) > 3
+
+
+def test_the_files_hold_the_documents_in_the_library_s_order(library, tmp_path):
+    extract_library(library, RULES, tmp_path / "out")
+    assert names_in(tmp_path / "out") == FILES
+    assert list(json.loads((tmp_path / "out" / "entities.json").read_text("utf-8"))) == ["a", "b", "c"]
+    assert not set(FILES) & set(names_in(library.path))
+
+
+def test_what_is_held_is_not_extracted_again(library, tiny_encoder):
+    extract_library(library, RULES)
+    again = extract_library(library, RULES)
+    assert (again.extracted, again.unchanged) == (0, 3)
+    more = rows("b", "d", b="Un autre texte du 4 juin 2002.")
+    add_documents(IndexConfig(source=more, index_folder=str(library.path.parent)), tiny_encoder)
+    after = extract_library(library.reload(), RULES)
+    assert (after.documents, after.extracted, after.unchanged) == (4, 2, 2)
+    assert [one["extraction_text"] for one in library.reload().entities_of("b")] == ["4 juin 2002"]
+
+
+def test_a_library_opened_before_an_addition_is_extracted_as_it_is_now(library, tiny_encoder):
+    add_documents(IndexConfig(source=rows("d"), index_folder=str(library.path.parent)), tiny_encoder)
+    assert extract_library(library, RULES).documents == 4
+
+
+def test_what_was_removed_is_forgotten(library):
+    extract_library(library, RULES)
+    remove_documents(["a"], library.path.parent)
+    report = extract_library(library.reload(), RULES)
+    assert (report.documents, report.extracted) == (2, 0)
+    with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
+        assert list(store.held_ids()) == ["b", "c"]
+        assert store.doc_ids_having("date:1993-05-12", 10) == []
+
+
+def test_a_run_that_was_stopped_is_taken_up(library, monkeypatch):
+    keep = ExtractionStore.hold_many
+
+    def stop_after_one(self, some):
+        keep(self, list(some)[:1])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExtractionStore, "hold_many", stop_after_one)
+    with pytest.raises(KeyboardInterrupt):
+        extract_library(library, RULES)
+    assert not set(FILES) & set(names_in(library.path))
+    monkeypatch.undo()
+    report = extract_library(library, RULES)
+    assert (report.extracted, report.unchanged) == (2, 1)
+
+
+def test_only_the_documents_asked_for_are_completed(library):
+    report = complete_documents(library, ["b", "b"], RULES)
+    assert (report.documents, report.extracted) == (1, 1)
+    assert library.entities_of("a") is None
+    assert library.entities_of("b")
+    assert complete_documents(library, ["b"], RULES).extracted == 0
+    assert not set(FILES) & set(names_in(library.path))
+    with pytest.raises(LookupError, match="no document 'z'"):
+        complete_documents(library, ["z"], RULES)
+
+
+# --- a model --------------------------------------------------------------------------------------------------------
+
+
+KEY = "sk-tres-secret-0123"
+PARTIES = ("M. Jean DUPONT", "preneur")
+
+
+def named(prompt, _attempt):
+    """Reply with the parties of the piece that is asked about, and with one who is not there."""
+    piece = prompt.rsplit("Q: ", 1)[-1]
+    found = [*(name for name in PARTIES if name in piece), "Mme Absente"]
+    return Reply(json.dumps({"extractions": [{"partie": one, "partie_attributes": {"role": "x"}} for one in found]}))
+
+
+def by_model(server, **more):
+    more = {"schema_name": "jurisprudence", "extraction_passes": 1, **more}
+    return ExtractionSettings(model_id="un-modèle", api_key=KEY, api_base=server.api_base, **more)
+
+
+def test_a_model_is_asked_once_and_its_entities_are_looked_up_by(library, said, place):
+    with ScriptedServer(named) as server:
+        report = extract_library(library, by_model(server))
+        asked = len(server.prompts)
+        again = extract_library(library, by_model(server))
+    assert (report.extracted, report.failed, report.with_gaps) == (3, {}, [])
+    assert (again.extracted, again.unchanged, len(server.prompts)) == (0, 3, asked)
+    (one,) = library.entities_of("a")
+    assert (one["extraction_text"], one["attributes"]) == ("M. Jean DUPONT", {"role": "x"})
+    hits = json.loads(said("search", "bail", "--entity", "partie=Dupont", "--json", *place))
+    assert {hit["doc_id"] for hit in hits} == {"a"}
+    assert "by un-modèle, schema jurisprudence" in said("info", *place)
+    assert not [path for path in library.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_extract_asks_the_model_it_is_told_to(library, place, said):
+    with ScriptedServer(named) as server:
+        argv = ["--extract-model", "un-modèle", "--extract-api-key", KEY, "--extract-api-base", server.api_base]
+        out = said("extract", *argv, "--extract-schema", "jurisprudence", "--extract-passes", "1", "--json", *place)
+    assert json.loads(out)["model"] == "un-modèle"
+    assert KEY not in out
+    assert library.entities_of("c") != []
+
+
+def test_a_key_that_is_refused_ends_the_run_in_one_line(place, refused):
+    with ScriptedServer(lambda *_: Reply(status=401, raw_body="{}")) as server:
+        argv = ["--extract-model", "un-modèle", "--extract-api-key", KEY, "--extract-api-base", server.api_base]
+        line = refused("extract", *argv, *place)
+        assert len(server.prompts) <= 5
+    assert "the key was refused" in line
+    assert KEY not in line
+
+
+def test_a_document_with_gaps_is_told_and_asked_for_again(library):
+    broken = {"on": True}
+
+    def script(prompt, attempt):
+        is_broken = broken["on"] and "DUPONT" in prompt.rsplit("Q: ", 1)[-1]
+        return Reply("no JSON") if is_broken else named(prompt, attempt)
+
+    with ScriptedServer(script) as server:
+        report = extract_library(library, by_model(server))
+        assert report.with_gaps == ["a"]
+        assert library.entities_of("a") is None
+        broken["on"] = False
+        again = extract_library(library, by_model(server))
+    assert (again.extracted, again.unchanged, again.with_gaps) == (1, 2, [])
+    assert library.entities_of("a") != []
+
+
+def test_a_source_is_extracted_by_a_model_in_its_order_and_kept_in_the_cache(tmp_path):
+    many = [{"id": f"d{number}", "content": f"Le preneur numéro {number} paie."} for number in range(30)]
+    cache = tmp_path / "cache.sqlite"
+    with ScriptedServer(named) as server:
+        for _ in range(2):
+            report = extract_source(IndexConfig(source=many), by_model(server), tmp_path / "out", cache=cache)
+        assert len(server.prompts) == 30
+    assert (report.documents, report.entities) == (30, 30)
+    found = json.loads((tmp_path / "out" / "entities.json").read_text("utf-8"))
+    assert list(found) == [row["id"] for row in many]
+
+
+# --- rebuilds -------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_build_keeps_what_was_extracted_and_not_the_files_that_tell_of_the_old_one(library, tiny_encoder):
+    extract_library(library, RULES)
+    config = IndexConfig(source=rows("a", "d"), index_folder=str(library.path.parent))
+    build_index(config, tiny_encoder)
+    built = open_index(config)
+    assert built.entities_of("a")
+    assert built.entities_of("d") is None
+    assert not set(FILES) & set(names_in(built.path))
+    assert names_in(built.path.parent) == ["legal_french_index"]
+    assert examine(built) == []
+
+
+def test_of_a_document_removed_no_entity_is_left_after_compaction(library):
+    extract_library(library, RULES)
+    remove_documents(["c"], library.path.parent)
+    assert not set(FILES) & set(names_in(library.path))  # they show all documents
+    assert list(Library(library.path).entities.held_ids()) == ["a", "b"]
+    compact_index(library.path.parent)
+    compacted = Library(library.path)
+    assert compacted.entities_of("a")
+    held = list(compacted.entities.held_ids())
+    assert held == ["a", "b"]
+    assert examine(compacted) == []
+
+
+def test_compaction_keeps_what_was_extracted_and_the_files(library):
+    remove_documents(["c"], library.path.parent)
+    extract_library(library.reload(), RULES)
+    compact_index(library.path.parent)
+    compacted = Library(library.path)
+    assert compacted.entities_of("a")
+    assert set(FILES) <= set(names_in(compacted.path))
+    assert examine(compacted) == []
+
+
+def test_a_class_that_no_entity_has_is_refused(library, place, refused):
+    extract_library(library, RULES)
+    assert "no entities of class 'article'" in refused("search", "x", "--entity", "article=L. 1", *place)
+
+
+def test_a_server_without_a_model_is_refused(place, refused):
+    assert "--extract-model" in refused("extract", "--extract-api-base", "http://127.0.0.1:9", *place)
+
+
+def test_a_schema_that_the_rules_know_nothing_of_is_refused(place, refused):
+    line = refused("extract", "--extract-model", "rules", "--extract-schema", "corporate", *place)
+    assert "the rules find nothing of schema 'corporate'" in line
+
+
+def test_documents_that_have_entities_are_left_as_they_are_after_an_answer(library):
+    extract_library(library, ExtractionSettings(schema_name="general"))
+    complete_documents(library, ["a"], RULES)
+    assert [recipe.schema_name for recipe, _ in library.reload().entities.held_recipes()] == ["general"]
+
+
+def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(library, tiny_encoder, monkeypatch):
+    keep, config = ExtractionStore.hold_many, IndexConfig(source=rows("a", "e"), index_folder=str(library.path.parent))
+    writes = []
+
+    def rebuild_before(self, some):
+        if not writes:
+            writes.append(1)
+            build_index(config, tiny_encoder)
+        keep(self, some)
+
+    monkeypatch.setattr(ExtractionStore, "hold_many", rebuild_before)
+    report = extract_library(library, RULES)
+    built = open_index(config)
+    assert report.documents == 2
+    assert built.entities_of("a")
+    assert built.entities_of("e") == []
+    assert list(json.loads((built.path / "entities.json").read_text("utf-8"))) == ["a", "e"]
+
+
+def test_who_writes_while_the_folders_are_moved_has_to_wait(library, tmp_path):
+    extract_library(library, RULES)
+    with (
+        entities_taken_along(library.path, tmp_path),
+        closing(sqlite3.connect(library.path / "entities.sqlite", timeout=0)) as late,
+        pytest.raises(sqlite3.OperationalError, match="database is locked"),
+    ):
+        late.execute("DELETE FROM held")
+    with closing(ExtractionStore(tmp_path / "entities.sqlite")) as copy:
+        assert copy.held_count() == 3
+
+
+def test_who_reads_does_not_keep_the_folders_from_being_moved(library):
+    extract_library(library, RULES)
+    with closing(sqlite3.connect(library.path / "entities.sqlite")) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT COUNT(*) FROM held").fetchone()
+        remove_documents(["c"], library.path.parent)
+        compact_index(library.path.parent)
+    assert Library(library.path).entities_of("a")
+
+
+def test_damaged_entities_are_left_behind_and_told(library, tiny_encoder, caplog):
+    (library.path / "entities.sqlite").write_bytes(b"not a database at all" * 100)
+    assert any("entities.sqlite: " in problem for problem in examine(library))
+    build_index(IndexConfig(source=rows("a"), index_folder=str(library.path.parent)), tiny_encoder)
+    assert "entities.sqlite is damaged" in caplog.text
+    assert Library(library.path).entities is None
+
+
+def test_an_entity_that_is_not_where_it_is_said_to_be_is_found(library):
+    extract_library(library, RULES)
+    with closing(sqlite3.connect(library.path / "entities.sqlite")) as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        assert {"held", "terms"} <= set(tables)
+    document = library.document("a")
+    with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
+        recipe = store.held_recipe("a", document.content_hash)
+        wrong = find_entities(document.content)[:1]
+        wrong[0] = {**wrong[0], "char_start": wrong[0]["char_start"] + 1}
+        result = ExtractionResult(doc_name="a", extractions=wrong, model_id="rules")
+        store.hold("a", document.content_hash, document.content, recipe, result, [])
+    (problem,) = examine(Library(library.path))
+    assert problem.startswith("entities.sqlite: date at 4-14 of 'a' is '12 mai 1993'")
+
+
+# --- a source -------------------------------------------------------------------------------------------------------
+
+
+def test_a_source_is_extracted_without_a_library(tmp_path):
+    report = extract_source(IndexConfig(source=rows("a", "b", ""), limit=2), RULES, tmp_path / "out")
+    assert (report.documents, report.extracted, report.bad_records) == (2, 2, 0)
+    assert names_in(tmp_path / "out") == FILES
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_a_source_that_is_not_there_leaves_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        extract_source(IndexConfig(source=str(tmp_path / "nowhere.jsonl")), RULES, tmp_path / "out")
+    assert names_in(tmp_path) == []
+
+
+# --- the command line -----------------------------------------------------------------------------------------------
+
+
+def test_extract_fills_the_library_and_tells_how_much(place, library, said):
+    assert said("extract", *place).endswith(f" entities in 3 documents: {library.path}\n")
+    assert set(FILES) <= set(names_in(library.path))
+    report = json.loads(said("extract", "--json", *place))
+    assert (report["model"], report["documents"], report["unchanged"]) == ("rules", 3, 3)
+    out = said("info", *place)
+    assert "entities: of 3 of 3 documents, by rules" in out
+    info = json.loads(said("info", "--json", *place))
+    assert [(one["documents"], one["model"]) for one in info["entities"]] == [(3, "rules-1")]
+    assert "entities" not in library.manifest
+    assert said("doctor", *place) == "no problem found\n"
+
+
+def test_extract_of_a_source_writes_where_it_is_told(tmp_path, monkeypatch, said):
+    monkeypatch.chdir(tmp_path)
+    assert said("extract", "--source", "sample", "--limit", "2").endswith(" entities in 2 documents: entities\n")
+    assert names_in("entities") == FILES
+    said("extract", "--source", "sample", "--limit", "1", "--output", "là bas")
+    assert names_in("là bas") == FILES
+
+
+def test_view_opens_the_page(place, library, said, monkeypatch):
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    said("extract", "--view", *place)
+    assert opened == [(library.path / "entities.html").as_uri()]
+
+
+def test_search_filters_by_entities(place, said):
+    said("extract", *place)
+    hits = json.loads(said("search", "bail", "--entity", "montant=mille francs", "--json", *place))
+    assert {hit["doc_id"] for hit in hits} == {"a"}
+    both = ["--entity", "montant=mille francs", "--entity", "date=3 mai 2001"]
+    assert json.loads(said("search", "bail", *both, "--json", *place)) == []
+
+
+def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder, said, capfd):
+    argv = ["index", "--source", "sample", "--limit", "2", "--encoder", tiny_model_folder, "--index-folder", tmp_path]
+    assert said(*argv, "--no-extract").startswith("2 documents, ")
+    assert Library.open(tmp_path).entities is None
+    assert said(*argv).count("\n") == 1
+    assert Library.open(tmp_path).entities.held_count() == 2
+    assert set(json.loads(said(*argv, "--json"))) >= {"documents", "chunks", "seconds"}
+
+
+def test_only_who_asks_for_the_rules_loses_what_a_model_extracted(place, library, said):
+    document = library.document("c")
+    extract_library(library, RULES)
+    with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
+        recipe = store.held_recipe("c", document.content_hash)._replace(model_id="gemini-2.5-flash")
+        result = ExtractionResult(doc_name="c", model_id="gemini-2.5-flash")
+        store.hold("c", document.content_hash, document.content, recipe, result, [])
+    assert json.loads(said("extract", "--json", *place))["extracted"] == 0
+    assert library.entities_of("c") == []
+    assert json.loads(said("extract", "--extract-model", "rules", "--json", *place))["extracted"] == 1
+    assert library.entities_of("c") != []
+
+
+QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
+
+
+@pytest.fixture
+def copied(tiny_library, tmp_path):
+    """Copy the Library of the sample, to be written to."""
+    shutil.copytree(tiny_library.path, tmp_path / tiny_library.path.name)
+    return Library(tmp_path / tiny_library.path.name)
+
+
+def test_ask_extracts_the_documents_it_cites_if_it_is_told_to(copied, said):
+    argv = ["ask", QUESTION, "--json", "--index-folder", copied.path.parent]
+    plain = json.loads(said(*argv))
+    assert copied.entities is None
+    value = json.loads(said(*argv, "--extract"))
+    assert set(value) == set(plain)
+    assert value["answer"] == plain["answer"]
+    assert set(copied.entities.held_ids()) == {one["doc_id"] for one in value["citations"]} != set()
+
+
+def test_an_answer_stands_where_its_documents_cannot_be_extracted(copied, capfd, caplog):
+    (copied.path / "entities.sqlite").write_bytes(b"not a database at all" * 100)
+    assert main(["ask", QUESTION, "--extract", "--index-folder", str(copied.path.parent)]) == 0
+    out, err = capfd.readouterr()
+    assert "Décisions consultées" in out
+    assert "entities.sqlite cannot be read" in caplog.text
+    assert "the documents cited were not extracted: " in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["extract"], "no index at "),
+        (["extract", "--extract-schema", "poésie"], "poésie"),
+        (["extract", "--extract-passes", "9"], "extraction_passes must be 1 to 5, got 9"),
+        (["extract", "--workers", "0"], "max_workers must be at least 1, got 0"),
+        (["extract", "--source", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["index", "--source", "sample", "--extract-passes", "0"], "extraction_passes must be 1 to 5, got 0"),
+        (["ask", "a", "--extract-schema", "poésie"], "poésie"),
+        (["search", "a", "--entity", "partie"], "not an entity: 'partie' (expected CLASS=VALUE"),
+    ],
+)
+def test_what_cannot_be_extracted_is_told_in_one_line(tmp_path, monkeypatch, refused, argv, line):
+    monkeypatch.chdir(tmp_path)
+    assert line in refused(*argv)
+    assert names_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["extract", "--limit", "2"], "--limit and --ids-file go with --source"),
+        (["search", "a", "--entity", "partie=Lever"], "no entities in "),
+    ],
+)
+def test_what_a_library_cannot_do_is_told_in_one_line(place, refused, argv, line):
+    assert line in refused(*argv, *place)

@@ -1,0 +1,253 @@
+"""Chunks: they hold the whole text, point back into it, and fit the encoder, header and all."""
+
+import re
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, parse_chunk_id
+from legal_rag.corpus.chunking import chunk_id
+
+OVERHEAD = 3
+CONFIGS = [
+    ChunkConfig(chunk_tokens=limit, overlap_tokens=overlap, header_on=header_on)
+    for limit in (32, 128, 511)
+    for overlap in (0, 64)
+    for header_on in ("first", "every", "none")
+    if overlap <= limit // 2
+] + [ChunkConfig(chunk_tokens=32, overlap_tokens=16, header_on="every")]
+LEGAL_TEXT = st.lists(
+    st.sampled_from(
+        ["M. X... ", "Attendu que ", "la cour ", "rejette. ", "Vu ; ", "\n\n", "   ", "œ’", "anticonstitution", "1°"]
+    ),
+    max_size=400,
+).map("".join)
+
+
+def count_tokens(texts):
+    """Count letters by fours and every other mark alone, as a small tokenizer would."""
+    return [OVERHEAD + len(re.findall(r"\w{1,4}|[^\w\s]", text)) for text in texts]
+
+
+def assert_sound(chunks, content, config, count=count_tokens):
+    """Check what holds of the chunks of any text."""
+    covered = bytearray(len(content))
+    for index, chunk in enumerate(chunks):
+        assert chunk.chunk_index == index
+        assert chunk.text == content[chunk.char_start : chunk.char_end]
+        assert chunk.text == chunk.text.strip() != ""
+        assert chunk.encoded_text == chunk.header + chunk.text
+        assert not chunk.header or config.header_on == "every" or (config.header_on == "first" and index == 0)
+        covered[chunk.char_start : chunk.char_end] = b"\1" * len(chunk.text)
+    assert all(covered[place] or content[place].isspace() for place in range(len(content)))
+    for before, after in pairwise(chunks):
+        assert before.char_start < after.char_start
+        assert before.char_end < after.char_end
+        assert config.overlap_tokens or before.char_end <= after.char_start
+    assert max(count([chunk.encoded_text for chunk in chunks]), default=0) <= config.chunk_tokens
+
+
+@settings(deadline=None)
+@given(st.text() | LEGAL_TEXT, st.text(max_size=60) | LEGAL_TEXT, st.sampled_from(CONFIGS))
+def test_chunks_of_any_text_are_sound(content, title, config):
+    chunker = build_chunker(config, count_tokens)
+    assert_sound(chunk_document(content, "A", title, "2020-01-02", chunker), content, config)
+
+
+@settings(deadline=None)
+@given(st.text() | LEGAL_TEXT, st.text(max_size=60) | LEGAL_TEXT, st.sampled_from(CONFIGS))
+def test_chunks_of_any_text_are_sound_for_the_bundled_encoder(bundled, content, title, config):
+    chunker = build_chunker(config, bundled.count_tokens, bundled.identity.document_length)
+    chunks = chunk_document(content, "A", title, "2020-01-02", chunker)
+    assert_sound(chunks, content, config, bundled.count_tokens)
+
+
+HOSTILE = {
+    "word": "a" * 5_000,
+    "word between": "Vu " + "a" * 5_000 + " rejette",
+    "sentence": "attendu que la cour " * 400,
+    "lines": "Attendu que M. X... conclut.\n" * 100,
+    "growing": "\u202f\n".join("é" * size for size in range(1, 100)),
+    "symbols": "ﷺ\u2a0c👨‍👩‍👧" * 150,
+    "dots": "." * 2_000,
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE)
+def test_chunks_of_a_hostile_text_are_sound(bundled, content):
+    assert_sound_at_every_setting(content, CONFIGS, count_tokens)
+    assert_sound_at_every_setting(content, [ChunkConfig(), CONFIGS[-1]], bundled.count_tokens)
+
+
+def assert_sound_at_every_setting(content, configs, count):
+    for config in configs:
+        chunks = chunk_document(content, "A", "Titre de la décision", "2020-01-02", build_chunker(config, count))
+        assert_sound(chunks, content, config, count)
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+def test_chunks_of_all_real_decisions_are_sound(shared_decisions, bundled):
+    assert assert_sound_on_decisions(shared_decisions, bundled) == 4_097
+
+
+def assert_sound_on_decisions(documents, encoder):
+    config, overlapping = ChunkConfig(), ChunkConfig(chunk_tokens=128, overlap_tokens=32, header_on="every")
+    n_documents = 0
+    for n_documents, document in enumerate(documents, start=1):
+        used = config if n_documents % 2 else overlapping
+        chunker = build_chunker(used, encoder.count_tokens, encoder.identity.document_length)
+        chunks = chunk_document(document.content, document.id, document.title, document.decision_date, chunker)
+        assert_sound(chunks, document.content, used, encoder.count_tokens)
+    return n_documents
+
+
+# --- what a chunk is made of ---------------------------------------------------------------------------------------
+
+
+def chunk_texts(content, title="", date="", columns=None, **settings):
+    chunker = build_chunker(ChunkConfig(**settings), count_tokens)
+    return [item.encoded_text for item in chunk_document(content, "A", title, date, chunker, columns=columns)]
+
+
+@pytest.mark.parametrize("content", ["", " ", "\n\t \u00a0\u2003", "\n" * 10_000])
+def test_a_blank_document_has_no_chunk(content):
+    assert chunk_texts(content, "Titre", "2020-01-02") == []
+
+
+def test_a_short_document_is_one_chunk_with_its_header():
+    assert chunk_texts("\n Rejette. \n", "Arrêt", "2020-01-02") == ["Titre: Arrêt | Date: 2020-01-02\nRejette."]
+
+
+@pytest.mark.parametrize(
+    ("title", "date", "header"),
+    [
+        ("Arrêt", "", "Titre: Arrêt\n"),
+        ("", "2020-01-02", "Date: 2020-01-02\n"),
+        ("", "", ""),
+        (" \n ", "", ""),
+        ("Arrêt\ndu  jour ", "", "Titre: Arrêt du jour\n"),
+    ],
+)
+def test_a_header_leaves_out_what_is_missing(title, date, header):
+    assert chunk_texts("Rejette.", title, date) == [header + "Rejette."]
+
+
+def test_a_header_may_name_other_columns():
+    columns = {"section": "Livre II", "number": 12, "laws": ["9", "16"], "empty": None}
+    labels = (("Section", "section"), ("N°", "number"), ("Lois", "laws"), ("Vide", "empty"), ("Absent", "absent"))
+    texts = chunk_texts("Rejette.", columns=columns, header_columns=labels)
+    assert texts == ["Section: Livre II | N°: 12 | Lois: 9 ; 16\nRejette."]
+
+
+@pytest.mark.parametrize(("header_on", "expected"), [("first", [0]), ("every", [0, 1, 2]), ("none", [])])
+def test_a_header_stands_on_the_chunks_it_is_asked_for(header_on, expected):
+    texts = chunk_texts("la cour " * 9 + "\n" + "la cour " * 20, "T", chunk_tokens=32, header_on=header_on)
+    assert [index for index, text in enumerate(texts) if text.startswith("Titre: T\n")] == expected
+
+
+def test_a_long_header_is_cut_at_a_word_and_leaves_half_the_room():
+    texts = chunk_texts("mot " * 500, "titre " * 1_000, chunk_tokens=128, header_on="every")
+    header = texts[0].split("\n")[0]
+    assert header.startswith("Titre: titre titre")
+    assert header.endswith(" titre")
+    assert 30 < count_tokens([header])[0] - OVERHEAD <= (128 - OVERHEAD) // 2
+    assert count_tokens(texts)[0] > 120
+
+
+def test_a_header_of_one_endless_word_is_left_out():
+    assert [text[-8:] for text in chunk_texts("Rejette.", "a" * 20_000)] == ["Rejette."]
+
+
+def test_chunks_end_where_sentences_end():
+    content = "Attendu que la cour d'appel conclut. M. X... répond que l'art. L. 1152-1 vaut. Il est débouté de tout."
+    assert chunk_texts(content, chunk_tokens=32) == [
+        "Attendu que la cour d'appel conclut.",
+        "M. X... répond que l'art. L. 1152-1 vaut. Il est débouté de tout.",
+    ]
+
+
+def test_an_overlap_repeats_whole_sentences():
+    content = " ".join(f"La phrase {word}." for word in ("un", "deux", "trois", "cinq", "six", "sept", "huit", "neuf"))
+    texts = chunk_texts(content, chunk_tokens=32, overlap_tokens=12)
+    assert texts[:2] == [
+        "La phrase un. La phrase deux. La phrase trois. La phrase cinq. La phrase six.",
+        "La phrase cinq. La phrase six. La phrase sept. La phrase huit. La phrase neuf.",
+    ]
+
+
+def test_an_overlap_alone_is_no_chunk():
+    content = "Un mot. Deux mots. Trois mots. " + "Long " * 27 + "."
+    texts = chunk_texts(content, chunk_tokens=32, overlap_tokens=16)
+    assert texts == ["Un mot. Deux mots. Trois mots.", "Long " * 27 + "."]
+
+
+def test_a_word_too_long_is_cut_and_loses_nothing():
+    texts = chunk_texts("a" * 20_000, chunk_tokens=511)
+    assert "".join(texts) == "a" * 20_000
+    assert len(texts) < 20_000 / 4 / 508 * 2 + 1
+
+
+def test_a_text_of_nothing_but_short_lines_is_chunked_in_reasonable_time():
+    started = time.perf_counter()
+    assert len(chunk_texts("mot\n" * 100_000)) > 100
+    assert time.perf_counter() - started < 30
+
+
+# --- settings and ids ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"chunk_tokens": 512}, "chunk_tokens must be 32 to 511, got 512"),
+        ({"chunk_tokens": 31}, "chunk_tokens must be 32 to 511, got 31"),
+        ({"overlap_tokens": -1}, "overlap_tokens must be 0 to 255, got -1"),
+        ({"chunk_tokens": 100, "overlap_tokens": 51}, "overlap_tokens must be 0 to 50, got 51"),
+        ({"header_on": "last"}, "header_on must be 'first', 'every' or 'none', got 'last'"),
+    ],
+)
+def test_settings_out_of_range_are_errors(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ChunkConfig(**settings)
+
+
+def test_the_limit_is_never_more_than_the_encoder_reads():
+    chunker = build_chunker(ChunkConfig(), count_tokens, document_length=64)
+    assert_sound(chunk_document("mot " * 900, "A", chunker=chunker), "mot " * 900, ChunkConfig(chunk_tokens=64))
+
+
+def test_an_encoder_that_leaves_no_room_is_an_error():
+    with pytest.raises(ValueError, match="no room for text: 18 tokens a chunk, of which the encoder itself takes 3"):
+        build_chunker(ChunkConfig(), count_tokens, document_length=18)
+
+
+def test_an_overlap_that_the_encoder_has_no_room_for_is_an_error():
+    with pytest.raises(ValueError, match="overlap"):
+        build_chunker(ChunkConfig(overlap_tokens=200), count_tokens, document_length=180)
+
+
+def test_chunking_without_a_chunker_is_an_error():
+    with pytest.raises(ValueError, match="needs a chunker"):
+        chunk_document("texte", "A")
+
+
+@pytest.mark.parametrize("doc_id", ["JURITEXT000007022836", "2001-2589 AN", "sous/a.txt", "-", "é-"])
+def test_a_chunk_id_is_read_as_it_was_written(doc_id):
+    assert parse_chunk_id(chunk_id(doc_id, 12)) == (doc_id, 12)
+
+
+def test_a_chunk_knows_its_id():
+    chunk = chunk_document("Rejette.", "JURITEXT1", chunker=build_chunker(ChunkConfig(), count_tokens))[0]
+    assert chunk.id == "JURITEXT1-0"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "JURITEXT1", "JURITEXT1-", "-3", "JURITEXT1-x", "A-1 ", "A-1.0", "A-+1", "A-²", "A-١"]
+)
+def test_parse_chunk_id_rejects_a_malformed_id(text):
+    with pytest.raises(ValueError, match=f"not a chunk id: {re.escape(repr(text))}"):
+        parse_chunk_id(text)

@@ -1,0 +1,313 @@
+"""The corpus index, built: the same however it is built, and whatever stops it."""
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from legal_rag.corpus_index import building, describing
+from legal_rag.corpus_index.building import CorpusIndexer
+from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index
+from legal_rag.library import Library
+
+INDEX = "corpus_index.sqlite"
+TABLES = ("meta", "documents", "keywords", "postings", "terms", "clusters", "features", "totals", "sections")
+
+
+def tables_of(library):
+    """All that the index's file holds."""
+    with closing(sqlite3.connect(library.path / INDEX)) as connection:
+        return {name: sorted(connection.execute(f"SELECT * FROM {name}"), key=repr) for name in TABLES}  # noqa: S608
+
+
+def assert_same(tables, others):
+    for name in TABLES:
+        assert tables[name] == others[name], name
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, sample_rows, tiny_encoder):
+    folder = tmp_path_factory.mktemp("indexes")
+    build_index(IndexConfig(source=sample_rows[:24], n_bits=0, index_folder=str(folder)), tiny_encoder)
+    return folder
+
+
+@pytest.fixture
+def library(home, tmp_path):
+    """A Library of twenty-four decisions, to work on."""
+    shutil.copytree(home / "legal_french_index", tmp_path / "legal_french_index")
+    return Library.open(tmp_path)
+
+
+@pytest.fixture
+def library_of(tmp_path, tiny_encoder):
+    def build(rows, **values):
+        build_index(IndexConfig(source=rows, index_folder=str(tmp_path), **{"n_bits": 0, **values}), tiny_encoder)
+        return Library.open(tmp_path)
+
+    return build
+
+
+@pytest.mark.parametrize("batch_size", [1, 5, 1000])
+def test_an_index_built_again_is_the_same_whatever_the_batches(library, batch_size):
+    before = tables_of(library)
+    assert [len(before[name]) > 0 for name in TABLES] == [True] * 8 + [False]
+    (library.path / INDEX).unlink()
+    assert CorpusIndexer(library).build_corpus_index(batch_size=batch_size).total_docs == 24
+    assert_same(tables_of(library), before)
+    assert [path.name for path in library.path.iterdir() if path.name.startswith((".corpus", INDEX))] == [INDEX]
+
+
+def test_processes_build_what_one_does(library, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    before = tables_of(library)
+    CorpusIndexer(library).build_corpus_index(parallel=True, batch_size=7)
+    assert_same(tables_of(library), before)
+
+
+@pytest.mark.parametrize("stopped_at", [0, 1, 3])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, sqlite3.OperationalError("database or disk is full")])
+def test_a_build_stopped_between_batches_goes_on_from_there(library, monkeypatch, stopped_at, error):
+    before, described = tables_of(library), []
+    monkeypatch.setattr(building, "put_rows", _stopping(stopped_at, error))
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        CorpusIndexer(library).build_corpus_index(batch_size=4)
+    assert_same(tables_of(library), before)
+    monkeypatch.undo()
+    describe = building.describe
+    monkeypatch.setattr(building, "describe", lambda one, *more: described.append(one.id) or describe(one, *more))
+    CorpusIndexer(library).build_corpus_index(batch_size=6)
+    assert len(described) == 24 - 4 * stopped_at
+    assert_same(tables_of(library), before)
+
+
+def _stopping(after, error):
+    put_rows, done = building.put_rows, []
+
+    def put(connection, rows):
+        if len(done) == after:
+            raise error
+        put_rows(connection, rows)
+        done.append(rows)
+
+    return put
+
+
+def test_what_another_build_left_is_begun_anew(library, monkeypatch):
+    monkeypatch.setattr(building, "put_rows", _stopping(2, KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        CorpusIndexer(library).build_corpus_index(batch_size=4)
+    monkeypatch.undo()
+    before = tables_of(library)
+    (unfinished,) = library.path.glob(f".{INDEX}.building")
+    with closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
+        connection.execute("""UPDATE meta SET value = json_set(value, '$.lineage', 'x') WHERE name = 'building'""")
+        connection.execute("UPDATE documents SET summary = 'wrong'")
+    CorpusIndexer(library).build_corpus_index()
+    assert_same(tables_of(library), before)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_a_damaged_attempt_is_begun_anew(library, content):
+    before = tables_of(library)
+    (library.path / f".{INDEX}.building").write_bytes(content)
+    CorpusIndexer(library).build_corpus_index()
+    assert_same(tables_of(library), before)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_a_build_killed_at_any_moment_and_taken_up_gives_what_one_never_killed_does(library, seed):
+    before, rng = tables_of(library), random.Random(seed)
+    code = f"""
+import sys
+from pathlib import Path
+from legal_rag.corpus_index import CorpusIndexer
+from legal_rag.library.library import Library
+library = Library(Path({str(library.path)!r}))
+print("begun", flush=True)
+CorpusIndexer(library).build_corpus_index(parallel={seed == 2}, batch_size=1)
+"""
+    kills = 0
+    while True:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        assert process.stdout.readline() == b"begun\n"
+        try:
+            process.wait(rng.uniform(0, 1) if kills < 6 else 300)
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            assert CorpusIndex.open(library).total_docs == 24
+    assert (process.returncode, kills >= 1) == (0, True)
+    assert_same(tables_of(library), before)
+
+
+# --- summaries
+
+
+class Author:
+    """A model that sums up by what a text begins with, unless a reply is set for texts that hold a word."""
+
+    name = "author-1"
+
+    def __init__(self, **replies):
+        self.replies, self.asked = replies, []
+
+    def query(self, prompt):
+        self.asked.append(prompt)
+        for word, reply in self.replies.items():
+            if word in prompt:
+                if isinstance(reply, Exception):
+                    raise reply
+                return reply
+        return f"Le juge a rejeté la demande du requérant\n(lue en {len(prompt)} signes)."
+
+
+TEXTS = [
+    {"id": "a", "content": "Le bailleur réclame les loyers. Le preneur ne les doit pas.", "summary": "Officiel."},
+    {"id": "b", "content": "Le vendeur réclame le prix. L'acheteur ne le doit pas."},
+    {"id": "c", "content": "Le salarié réclame une indemnité. L'employeur la doit."},
+]
+
+
+def test_a_model_sums_up_what_has_no_official_summary(library_of):
+    library, author = library_of(TEXTS), Author()
+    index = CorpusIndexer(library, author).build_corpus_index()
+    summaries = dict(index.summaries())
+    assert (summaries["a"], index.summary_sources()) == ("Officiel.", {"author-1": 2, "official": 1})
+    assert summaries["b"].startswith("Le juge a rejeté la demande du requérant (lue en ")
+    assert len(author.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        RuntimeError("no route to host"),
+        ValueError("bad key"),
+        "",
+        "Non.",
+        "The court dismissed the claim of the seller because it was not founded.",
+        "Le juge a rejeté la demande. " * 200,
+    ],
+)
+def test_where_a_model_fails_sentences_of_the_text_stand_in(library_of, caplog, reply):
+    library = library_of(TEXTS)
+    index = CorpusIndexer(library, Author(vendeur=reply)).build_corpus_index()
+    assert dict(index.summaries())["b"] == "Le vendeur réclame le prix. L'acheteur ne le doit pas."
+    assert index.summary_sources() == {"author-1": 1, "extractive": 1, "official": 1}
+    assert "the model gave no usable summary of 1 of 2 documents" in caplog.text
+
+
+def test_a_long_text_is_read_whole_and_its_summaries_are_merged(library_of, monkeypatch):
+    monkeypatch.setattr(describing, "READ_CHARS", 2000)
+    author = Author(résumés="Le juge a condamné le vendeur à rendre le prix.")
+    library = library_of([{"id": "long", "content": " ".join(f"Le vendeur {n} réclame le prix." for n in range(200))}])
+    index = CorpusIndexer(library, author).build_corpus_index()
+    assert dict(index.summaries()) == {"long": "Le juge a condamné le vendeur à rendre le prix."}
+    read = " ".join(author.asked).split()
+    assert all(str(n) in read for n in range(200))
+
+
+def test_a_model_s_summaries_outlive_a_new_build_of_the_index_which_asks_for_the_missing_ones_alone(library_of):
+    library = library_of(TEXTS)
+    CorpusIndexer(library, Author(vendeur=RuntimeError("down"))).build_corpus_index()
+    before = dict(CorpusIndex.open(library).summaries())
+    assert dict(CorpusIndexer(library).build_corpus_index().summaries()) == before
+    author = Author()
+    index = CorpusIndexer(library, author).build_corpus_index()
+    assert (len(author.asked), index.summary_sources()) == (1, {"author-1": 2, "official": 1})
+    assert dict(index.summaries()) | {"b": before["b"]} == before
+
+
+def test_a_build_stopped_amid_summaries_does_not_ask_again(library_of, monkeypatch):
+    monkeypatch.setattr(describing, "AT_ONCE", 1)
+    library, author = library_of(TEXTS), Author(salarié=KeyboardInterrupt())
+    author.query = _interrupted(author.query)
+    with pytest.raises(KeyboardInterrupt):
+        CorpusIndexer(library, author).build_corpus_index()
+    again = Author()
+    index = CorpusIndexer(library, again).build_corpus_index()
+    assert ["salarié" in prompt for prompt in again.asked] == [True]
+    assert index.summary_sources() == {"author-1": 2, "official": 1}
+
+
+def _interrupted(query):
+    def asked(prompt):
+        if "salarié" in prompt:
+            raise KeyboardInterrupt
+        return query(prompt)
+
+    return asked
+
+
+def test_compacting_renews_the_numbers_and_keeps_what_a_model_wrote(library_of, tiny_encoder, tmp_path):
+    library = library_of(TEXTS, n_bits=4)
+    CorpusIndexer(library, Author()).build_corpus_index()
+    CorpusIndexer(library, Author()).build_document_index("c")
+    more = [{"id": "d", "content": "Le salarié réclame une prime. L'employeur la doit."}, {**TEXTS[1], "title": "B"}]
+    add_documents(IndexConfig(source=more, index_folder=str(tmp_path)), tiny_encoder)
+    before = dict(CorpusIndex.open(Library.open(tmp_path)).summaries())
+    compact_index(str(tmp_path), encoder=tiny_encoder)
+    index = CorpusIndex.open(Library.open(tmp_path))
+    assert (dict(index.summaries()), index.summary_sources()) == (
+        before,
+        {"author-1": 1, "extractive": 2, "official": 1},
+    )
+    assert (index.meta["counted"], index.total_docs) == (4, 4)
+    assert [doc_id for doc_id in index.documents if index.documents[doc_id].has_detailed_index] == ["c"]
+    compacted = tables_of(index.library)
+    CorpusIndexer(index.library).build_corpus_index()
+    assert_same(tables_of(index.library), compacted)
+
+
+# --- odd corpora
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"id": "one", "content": "Le bail."}],
+        [{"id": "stop", "content": "de la et du"}, {"id": "figures", "content": "12 34 56 ; 7/8"}],
+        [{"id": "signs", "content": "!!! ??? §§§"}],
+        [{"id": str(n), "content": "Le même texte pour toutes les décisions."} for n in range(30)],
+        [{"id": "huge", "content": "motmotmot " * 5000}],
+        [{"id": "line", "content": "a" * 100_000}],
+        [
+            {"id": "caps", "content": "LE BAIL COMMERCIAL EST RÉSILIÉ. " * 5},
+            {"id": "odd", "content": "\u200bé\0🙂 \ud800"},
+        ],
+    ],
+    ids=lambda rows: rows[0]["id"],
+)
+def test_any_corpus_can_be_indexed_and_read(library_of, rows):
+    library = library_of(rows)
+    index = CorpusIndex.open(library)
+    assert sorted(meta.doc_id for meta in index.metas()) == sorted(row["id"] for row in rows)
+    assert all(len(meta.summary) <= 700 for meta in index.metas())
+    clustered = [doc_id for some in index.clusters.values() for doc_id in some]
+    assert sorted(clustered) == sorted(meta.doc_id for meta in index.metas() if meta.cluster is not None)
+    before = tables_of(library)
+    CorpusIndexer(library).build_corpus_index(batch_size=1)
+    assert_same(tables_of(library), before)
+
+
+def test_a_library_that_is_written_to_is_not_indexed_meanwhile(library):
+    from legal_rag.files import locked
+
+    with locked(library.path), pytest.raises(ValueError, match="another process"):
+        CorpusIndexer(library).build_corpus_index()
+
+
+def test_a_library_built_anew_since_it_was_opened_is_not_indexed_as_the_old_one(library_of):
+    library = library_of(TEXTS)
+    library_of(TEXTS[:2])
+    with pytest.raises(ValueError, match="was built anew since it was opened"):
+        CorpusIndexer(library).build_corpus_index()

@@ -1,0 +1,110 @@
+"""Deep reading as a tool of the agent: called by the model, paid by the run, its citations checked."""
+
+import json
+
+import pytest
+from support.agent_scripts import wants_step
+from support.rlm_scripts import is_root, root_model
+from support.scripted_server import ScriptedServer, fields, step
+
+from legal_rag.agent import Budget, build_agent, build_language_model
+from legal_rag.deep_read import deep_read_tool
+from legal_rag.deep_read.agent_tool import NO_ROOM
+
+QUESTION = "Combien de décisions parlent du compte de campagne, et laquelle est la première ?"
+PROGRAM = """
+found = grep_corpus("compte de campagne", max_docs=5)
+doc_id, places = next(iter(found.items()))
+start, end = places[0]["start"], places[0]["end"]
+quote = read_document_chunk(doc_id, start, end)
+FINAL(f"On y lit « {quote} » [Source: {doc_id}, chars {start}-{end}].")
+"""
+
+
+def reading(tool_arguments, program=PROGRAM):
+    """Script an agent that hands its question on, and then repeats what it was told."""
+    root = root_model([program])
+
+    def script(prompt, attempt):
+        if is_root(prompt):
+            return root(prompt, attempt)
+        if not wants_step(prompt):
+            told = prompt.split("à reprendre :")[-1].split("<extrait>")[-1].split("</extrait>")[0].strip()
+            return fields(reasoning="Lu.", answer=told)
+        return step("finish") if "[[ ## observation_0 ## ]]" in prompt else step("deep_read", **tool_arguments)
+
+    return script
+
+
+@pytest.fixture
+def prompts():
+    """Return what the model was shown."""
+    return []
+
+
+@pytest.fixture
+def ask(tiny_library, tiny_encoder, prompts):
+    def asking(script, **settings):
+        with ScriptedServer(script) as server:
+            lm = build_language_model("m", api_base=server.api_base, cache=False, num_retries=0, timeout=20)
+            settings = {"extra_tools": [deep_read_tool], "match_words": False} | settings
+            agent = build_agent(tiny_library, lm=lm, encoder=tiny_encoder, **settings)
+            prediction = agent(QUESTION)
+            prompts.extend(server.prompts)
+            return prediction
+
+    return asking
+
+
+def test_the_agent_hands_a_question_on_and_its_citation_is_verified(ask):
+    prediction = ask(reading({"question": QUESTION}))
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+    assert [citation.status for citation in prediction.citations] == ["verified"]
+    assert "deep_read" in [event.tool for event in prediction.events]
+
+
+def test_what_the_deep_read_took_is_on_the_run_s_account(ask):
+    assert ask(reading({"question": QUESTION})).usage.calls == 4  # a step, a program, another step, the answer
+
+
+def test_a_budget_too_small_for_it_is_said_and_the_run_goes_on(ask, prompts):
+    prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=5))
+    assert prediction.usage.calls == len(prompts) == 3  # a step, another step, the answer: none of a deep read
+    assert NO_ROOM in prompts[1]
+    assert not any(map(is_root, prompts))
+
+
+def test_documents_may_be_named(ask, tiny_library):
+    doc_id = next(iter(tiny_library))
+    end = tiny_library.document(doc_id).content.index(" ", 60)
+    quoted = f"read_document({doc_id!r})[:{end}]"
+    program = f"FINAL('Le texte contient « ' + {quoted} + ' » [Source: {doc_id}, chars 0-{end}].')"
+    prediction = ask(reading({"question": QUESTION, "doc_ids": doc_id}, program))
+    assert prediction.citations[0].doc_id == doc_id
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"question": ""}, "Lecture impossible : "),
+        ({"question": QUESTION, "doc_ids": "INCONNU-7"}, "INCONNU-7"),
+    ],
+)
+def test_arguments_that_lead_nowhere_are_answered_in_french(ask, prompts, arguments, told):
+    prediction = ask(reading(arguments))
+    observation = prompts[1].split("[[ ## observation_0 ## ]]")[1].split("Respond with")[0]
+    assert told in observation
+    assert not any(map(is_root, prompts))
+    assert prediction.notice.startswith("La réponse du modèle ne citait aucun passage vérifiable. ")
+
+
+def test_an_agent_has_only_the_extra_tools_that_it_is_given(ask):
+    prediction = ask(reading({"question": QUESTION}), extra_tools=())
+    assert "deep_read" not in [event.tool for event in prediction.events if event.type == "read"]
+
+
+def test_the_command_line_gives_the_agent_deep_reading(tiny_library, said):
+    with ScriptedServer(reading({"question": QUESTION})) as server:
+        place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+        value = said("ask", QUESTION, "--json", "--no-cache", "--model", "m", "--api-base", server.api_base, *place)
+    assert "deep_read" in [event["tool"] for event in json.loads(value)["events"]]

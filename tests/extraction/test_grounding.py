@@ -1,0 +1,119 @@
+"""Grounding: the exact span, whatever a model writes otherwise; or none."""
+
+import unicodedata
+from types import SimpleNamespace
+
+import pytest
+
+from legal_rag.extraction import get_schema
+from legal_rag.extraction.entities import OCCURRENCE
+from legal_rag.extraction.grounding import PIECE, Piece, ground
+
+SCHEMA = get_schema("jurisprudence")
+
+
+def extraction(text, extraction_class="partie", span=None, **attributes):
+    interval = None if span is None else SimpleNamespace(start_pos=span[0], end_pos=span[1])
+    return SimpleNamespace(
+        extraction_class=extraction_class,
+        extraction_text=text,
+        char_interval=interval,
+        attributes={PIECE: "0", **attributes},
+    )
+
+
+def grounded(text, *extractions, pieces=None):
+    return ground(extractions, text, pieces or [Piece(text, 0, len(text))], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "found"),
+    [
+        ("devant la cour d’appel de Lyon", "cour d'appel de Lyon", "cour d’appel de Lyon"),
+        ("Mme Cœur et M. Æon", "Mme Coeur", "Mme Cœur"),
+        ("socie\u0301te\u0301 Lever", "société Lever", "socie\u0301te\u0301 Lever"),
+        ("la Cour<br/>de cassation", "Cour de cassation", "Cour<br/>de cassation"),
+        ("la Cour <BR>  de cassation", "Cour de cassation", "Cour <BR>  de cassation"),
+        ("1\u00a0000\u202ffrancs", "1 000 francs", "1\u00a0000\u202ffrancs"),
+        ("SOCIÉTÉ LEVER", "Société Lever", "SOCIÉTÉ LEVER"),
+        ("la société\nLever", "société Lever", "société\nLever"),
+    ],
+)  # fmt: skip
+def test_what_is_written_otherwise_is_found_at_its_exact_place(text, written, found):
+    (one,) = grounded(text, extraction(written)).entities
+    assert one["extraction_text"] == text[one["char_start"] : one["char_end"]] == found
+    assert one["alignment"] == "folded"
+
+
+def test_repeated_text_takes_one_place_after_the_other():
+    text = "M. Durand, puis M. Durand, enfin M. Durand"
+    found = grounded(text, *[extraction("M. Durand")] * 3).entities
+    assert [one["char_start"] for one in found] == [0, 16, 33]
+
+
+def test_more_copies_than_places_are_left_out():
+    assert grounded("M. Durand", *[extraction("M. Durand")] * 3).ungrounded == 2
+
+
+def test_the_place_that_langextract_gave_is_taken_where_it_is_right():
+    text = "M. Durand, puis M. Durand"
+    (one,) = grounded(text, extraction("M. Durand", span=(16, 25))).entities
+    assert one["char_start"] == 16
+
+
+def test_a_wrong_place_is_mended():
+    (one,) = grounded("Le 3 mai, M. Durand", extraction("M. Durand", span=(0, 1))).entities
+    assert (one["char_start"], one["char_end"]) == (10, 19)
+
+
+@pytest.mark.parametrize("written", ["5 ans", "000 francs", "Dur", "ans", "", "   ", "autre chose"])
+def test_part_of_a_word_or_number_or_nothing_is_no_place(written):
+    result = grounded("15 ans, 1 000 francs, M. Durand, janséniste", extraction(written))
+    assert result.entities == [] or written == "ans"
+    assert result.ungrounded == 1 or written == "ans"
+
+
+def test_a_piece_is_not_looked_for_in_another():
+    text = "M. Durand. M. Dupond."
+    pieces = [Piece(text, 0, 10), Piece(text, 10, len(text))]
+    result = ground([extraction("M. Dupond")], text, pieces, SCHEMA)
+    assert (result.entities, result.ungrounded) == ([], 1)
+
+
+def test_the_occurrence_that_the_rules_give_is_taken_and_not_shown():
+    (one,) = grounded("A. A. A.", extraction("A.", **{OCCURRENCE: "2"})).entities
+    assert (one["char_start"], one["attributes"], one["alignment"]) == (6, {}, "rules")
+
+
+@pytest.mark.parametrize("occurrence", ["7", "-1", "x"])
+def test_an_occurrence_that_is_not_there_does_no_harm(occurrence):
+    result = grounded("A. A.", extraction("A.", **{OCCURRENCE: occurrence}))
+    assert len(result.entities) + result.ungrounded == 1
+
+
+def test_texts_that_differ_in_case_alone_have_each_their_own_place():
+    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. DUPONT")).entities
+    assert [(one["extraction_text"], one["char_start"]) for one in found] == [("M. Dupont", 0), ("M. DUPONT", 17)]
+
+
+def test_a_copy_takes_the_place_that_is_written_otherwise_when_the_exact_one_is_taken():
+    found = grounded("M. Dupont contre M. DUPONT", extraction("M. Dupont"), extraction("M. Dupont")).entities
+    assert [(one["char_start"], one["alignment"]) for one in found] == [(0, "exact"), (17, "folded")]
+
+
+def test_one_place_may_be_of_two_classes_but_not_twice_of_one():
+    both = [extraction("REJETTE", "solution"), extraction("REJETTE", "dispositif"), extraction("REJETTE", "solution")]
+    result = grounded("REJETTE le pourvoi", *both)
+    assert [one["extraction_class"] for one in result.entities] == ["solution", "dispositif"]
+    assert result.ungrounded == 1
+
+
+def test_behind_a_place_that_langextract_gave_the_next_one_is_taken():
+    text = "M. Durand, M. Durand, M. Durand"
+    found = grounded(text, extraction("M. Durand", span=(11, 20)), extraction("M. Durand")).entities
+    assert [one["char_start"] for one in found] == [11, 22]
+
+
+@pytest.mark.parametrize("written", ["arrete", "arrêt", "arr"])
+def test_a_letter_is_not_cut_from_its_separate_accent(written):
+    assert grounded(unicodedata.normalize("NFD", "un arrêté"), extraction(written)).entities == []

@@ -1,0 +1,572 @@
+"""The page of entities shows every document as text, runs nothing of theirs, and is usable by mouse, keys and thumb."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from functools import cache
+from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import combinations, islice
+
+import pytest
+from support.headless_browser import HeadlessBrowser
+
+from legal_rag.extraction import ExtractionResult, ExtractionStore, view_entities
+from legal_rag.extraction import outputs as pages
+from legal_rag.extraction.entities import CLASSES, rule_entity
+from legal_rag.extraction.outputs import LABELS, OutputItem, PageLink, colours, page_parts, write_outputs
+from legal_rag.extraction.store import Recipe
+from legal_rag.html import safe_json
+from legal_rag.library import Library
+
+ATTACKS = [
+    "</script><script>alert('script')</script>",
+    "<img src=x onerror=alert('img')>",
+    "<!--<script>alert('comment')</script>-->",
+    "\"><svg onload=alert('svg')>",
+    "' autofocus onfocus=alert('focus') x='",
+    "{{ alert('jinja') }}{% raw %}",
+    "javascript:alert('address')",
+    "</title><iframe srcdoc=\"<script>parent.alert('frame')</script>\">",
+    "]]></style></textarea><script>alert('style')</script>",
+    "__proto__",
+    "\u202egnihsrever",
+]
+
+
+def entity(text, start, end, name="date", **attributes):
+    return rule_entity(name, text, start, end, **attributes)
+
+
+def hostile_items(*attacks):
+    items = []
+    for attack in attacks or ATTACKS:
+        text = f"Avant {attack} après 😀 fin."
+        found = [
+            entity(text, 6, 6 + len(attack), attack, **{attack: attack}),
+            {**entity(text, 0, 5), "alignment": attack},
+        ]
+        items.append(OutputItem(attack, attack, text, found[:1]))
+        items.append(OutputItem(f"{attack} 2", "", text, found))
+    return items
+
+
+def passage(text, found, name, **attributes):
+    start = text.index(found)
+    return entity(text, start, start + len(found), name, **attributes)
+
+
+NESTED = "La Cour condamne la société à payer 😀 3 000 euros à M. X le 3 mars 2021."
+NESTED_ITEM = OutputItem(
+    "JURI-1",
+    "Cour de cassation, 19-60.222",
+    NESTED,
+    [
+        passage(NESTED, "La Cour condamne la société à payer 😀 3 000 euros à M. X", "dispositif"),
+        passage(NESTED, "condamne", "solution"),
+        passage(NESTED, "3 000 euros", "montant", valeur="3000", devise="EUR"),
+        passage(NESTED, "à M. X le 3 mars 2021", "inconnue"),
+        passage(NESTED, "3 mars 2021", "date", iso="2021-03-03"),
+    ],
+)
+OTHER_ITEM = OutputItem(
+    "JURI-2", "", "Rejet du pourvoi formé à Orléans.", [entity("Rejet du pourvoi", 0, 5, "solution")]
+)
+RECIPE = Recipe("jurisprudence", "1", "rules-1", 1, "", 2000)
+EMPTY_ITEM = OutputItem("JURI-3", "Sans entité", "Rien.", [])
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its tags, and what stands in scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.scripts, self._inside = [], [], False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._inside = tag == "script"
+        if self._inside:
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = False
+
+    def handle_data(self, data):
+        if self._inside:
+            self.scripts[-1] += data
+
+    def blocks(self):
+        attributes = [attrs for tag, attrs in self.tags if tag == "script"]
+        return [(one, json.loads(text)) for one, text in zip(attributes, self.scripts, strict=True) if "data-id" in one]
+
+
+def style_of(text):
+    return text.partition("<style>")[2].partition("</style>")[0]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_document_is_nothing_but_data(attack, tmp_path):
+    items = hostile_items(attack)
+    text = "".join(page_parts(items, note=attack))
+    page = Page(text)
+    harmless = Page("".join(page_parts([], note="Une note")))
+    assert [tag for tag, attrs in page.tags if "data-id" not in attrs] == [tag for tag, _ in harmless.tags]
+    for _, attributes in page.tags:
+        assert not {name for name in attributes if name.startswith("on") or name in ("src", "style", "srcdoc", "href")}
+    blocks = page.blocks()
+    assert [(one["data-id"], one["data-title"], data["text"]) for one, data in blocks] == [item[:3] for item in items]
+    assert blocks[0][1]["entities"] == [[attack, 6, 6 + len(attack), [[attack, attack]], "rules"]]
+
+    write_outputs(tmp_path, items * 300)
+    index = Page((tmp_path / "entities.html").read_text("utf-8"))
+    assert [attrs["href"][-9:] for tag, attrs in index.tags if tag == "a"] == ["0001.html", "0002.html"]
+    assert [tag for tag, _ in index.tags if tag in ("script", "img", "svg", "iframe")] == ["script"] * 3
+    assert json.loads(index.scripts[0])[0][:2] == [attack, attack]
+
+
+def test_the_policy_stands_first_and_lets_only_the_pages_own_script_and_style_through():
+    text = "".join(page_parts(hostile_items()))
+    page = Page(text)
+    (policy,) = [attrs["content"] for tag, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
+    own = [
+        base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in (page.scripts[-1], style_of(text))
+    ]
+    sources = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*own)
+    assert policy == f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+    assert 0 < text.index("Content-Security-Policy") < text.index("<style>") < text.index("data-id=")
+
+
+def test_the_scripts_never_read_text_as_markup():
+    dangerous = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(|setAttribute\(\"on"
+    for name in ("folding.js", "page.js", "index.js"):
+        script = files("legal_rag.extraction").joinpath("templates", name).read_text("utf-8")
+        assert re.findall(dangerous, script) == []
+
+
+def test_links_are_asked_for_after_the_last_document():
+    order = []
+
+    def items():
+        order.append("documents")
+        yield EMPTY_ITEM
+        order.append("end")
+
+    def links():
+        order.append("links")
+        yield PageLink("0002.html", "Page suivante")
+
+    assert '<a href="0002.html">Page suivante</a>' in "".join(page_parts(items(), links()))
+    assert order == ["documents", "end", "links"]
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "<ſcript"])
+def test_json_in_a_page_holds_no_angle_bracket(text):
+    assert "<" not in safe_json([text])
+    assert json.loads(safe_json([text])) == [text]
+
+
+def test_every_class_has_a_french_label_and_a_colour():
+    names = {name for of in CLASSES.values() for name in of}
+    assert set(LABELS) == set(colours()) == names
+
+
+@pytest.mark.parametrize("names", CLASSES.values(), ids=CLASSES)
+def test_the_classes_of_a_schema_have_different_colours(names):
+    numbers = [colours()[name] for name in names]
+    assert len(set(numbers)) == len(names)
+    assert max(numbers) < 24
+
+
+@cache
+def palette():
+    """Return the colours in light and in dark mode."""
+    style = style_of("".join(page_parts([])))
+    blocks = re.findall(r"(@media[^{}]*dark\) \{\s*)?:root \{(.*?)\}", style, re.DOTALL)
+    return [
+        dict(re.findall(r"--([\w-]+): (#\w{6});", "".join(block for mode, block in blocks if bool(mode) is dark)))
+        for dark in (False, True)
+    ]
+
+
+def luminance(colour):
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_text_is_readable_on_every_colour(mode):
+    named = palette()[mode]
+    assert len(named) == 8 + 48
+    for number in range(24):
+        assert contrast(named["ink"], named[f"fill-{number}"]) >= 7
+        assert contrast(named["paper"], named[f"line-{number}"]) >= 4.5
+    assert min(contrast(named["ink"], named["paper"]), contrast(named["on-chosen"], named["chosen"])) >= 7
+    assert min(contrast(named["quiet"], named["panel"]), contrast(named["accent"], named["panel"])) >= 4.5
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_colours_of_one_schema_can_be_told_apart(mode):
+    named = palette()[mode]
+    for one, other in combinations(range(15), 2):  # the largest schema
+        channels = [
+            abs(int(named[f"{of}-{one}"][at : at + 2], 16) - int(named[f"{of}-{other}"][at : at + 2], 16))
+            for of in ("fill", "line")
+            for at in (1, 3, 5)
+        ]
+        assert sum(channels) >= 60
+
+
+def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
+    monkeypatch.setattr(pages, "mkdtemp", lambda prefix: str(tmp_path))
+    result = ExtractionResult(doc_name="contrat", extractions=[entity("3 mars 2021", 0, 11)])
+    page = view_entities([result], docs=[{"name": "contrat", "text": "3 mars 2021, à Lyon"}])
+    assert page == tmp_path / "entities.html"
+    assert "3 mars 2021, à Lyon" in page.read_text("utf-8")
+    assert opened == [page.as_uri()]
+
+
+def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
+    write_outputs(tmp_path, [NESTED_ITEM])
+    assert view_entities(tmp_path, "a b/é#") == tmp_path / "entities.html"
+    assert opened == [f"{(tmp_path / 'entities.html').as_uri()}#a%20b%2F%C3%A9%23"]
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    monkeypatch.setattr(pages, "in_notebook", lambda: True)
+
+
+def framed(html):
+    """Return the page in the frame that a notebook shows."""
+    ((_, attributes),) = [(tag, attrs) for tag, attrs in Page(html.data).tags if tag == "iframe"]
+    assert attributes["sandbox"] == "allow-scripts"
+    return Page(attributes["srcdoc"])
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_notebook_shows_one_document_of_a_folder(tmp_path):
+    write_outputs(tmp_path, [NESTED_ITEM, OTHER_ITEM])
+    ((attributes, data),) = framed(view_entities(tmp_path, "JURI-1")).blocks()
+    assert (attributes["data-id"], data["text"]) == ("JURI-1", NESTED)
+    assert data["entities"][1] == ["solution", 8, 16, [], "exact"]
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_path):
+    shutil.copytree(tiny_library.path, tmp_path / "library")
+    library = Library(tmp_path / "library")
+    with pytest.raises(FileNotFoundError, match="no entities in .*library: 'legal-rag extract' finds them"):
+        view_entities(library)
+    document = next(library.documents())
+    found = entity(document.content, 0, 8, "partie")
+    with ExtractionStore(library.path / "entities.sqlite") as store:
+        result = ExtractionResult(doc_name=document.id, extractions=[found])
+        store.hold(document.id, document.content_hash, document.content, RECIPE, result, [])
+    ((attributes, data),) = framed(view_entities(library, document.id)).blocks()
+    assert (attributes["data-title"], data["text"]) == (document.title, document.content)
+    assert data["entities"] == [["partie", 0, 8, [], "rules"]]
+    assert len(framed(view_entities(library)).blocks()) == min(library.n_documents, 50)
+
+
+@pytest.mark.usefixtures("notebook")
+def test_a_notebook_shows_the_first_documents_and_says_so():
+    html = view_entities(OutputItem(f"D{number}", "", "x", []) for number in range(60))
+    assert len(framed(html).blocks()) == 50
+    assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html.data
+
+
+RESULT = ExtractionResult(doc_name="contrat")
+
+
+@pytest.mark.parametrize(
+    ("shown", "in_notebook", "error", "message"),
+    [
+        ([RESULT], False, ValueError, r"no text of 'contrat': pass docs="),
+        ("empty", False, FileNotFoundError, r"no entities\.html in .*: 'legal-rag extract' writes it"),
+        ("empty", True, FileNotFoundError, r"no entities\.jsonl in"),
+        ("one", True, LookupError, "no document 'JURI-9' among those extracted"),
+    ],
+)
+def test_what_cannot_be_shown_is_named(shown, in_notebook, error, message, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "in_notebook", lambda: in_notebook)
+    write_outputs(tmp_path / "one", [NESTED_ITEM])
+    with pytest.raises(error, match=message):
+        view_entities(tmp_path / shown if isinstance(shown, str) else shown, "JURI-9" if shown == "one" else None)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with HeadlessBrowser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open the page of three documents at a desk, in light colours."""
+    write_outputs(tmp_path, [NESTED_ITEM, OTHER_ITEM, EMPTY_ITEM])
+    browser.resize(1300, 900)
+    browser.scheme("light")
+    browser.open((tmp_path / "entities.html").as_uri())
+    return browser
+
+
+def quiet(browser, *addresses):
+    """Tell whether nothing went wrong or was asked for since the browser was last told to forget."""
+    said = (
+        browser.messages,
+        browser.alerts,
+        [one for one in browser.requests if one not in ("about:blank", *addresses)],
+    )
+    return said == ([], [], [])
+
+
+@pytest.mark.slow
+def test_nothing_of_a_hostile_document_runs(browser, tmp_path):
+    write_outputs(tmp_path, hostile_items())
+    browser.forget()
+    address = (tmp_path / "entities.html").as_uri()
+    browser.open(address)
+    count = browser.run("document.querySelectorAll('#document-list button').length")
+    assert count == len(hostile_items())
+    for number, item in enumerate(hostile_items()):
+        browser.run(f"document.querySelectorAll('#document-list button')[{number}].click()")
+        assert browser.run("document.getElementById('text').textContent") == item.content
+        assert browser.run("document.getElementById('title').textContent") == (item.title or item.doc_id)
+        browser.run("document.querySelector('#entity-list li:last-child button').click()")
+        assert (
+            browser.run("document.getElementById('detail').querySelector('blockquote').textContent")
+            == item.entities[0]["extraction_text"]
+        )
+        browser.run("document.getElementById('labels').click()")
+    assert browser.run("document.querySelectorAll('img, svg, iframe').length") == 0
+    assert quiet(browser, address)
+
+
+@pytest.mark.slow
+def test_hostile_titles_run_nothing_on_the_index_page(browser, tmp_path):
+    write_outputs(tmp_path, hostile_items() * 25)
+    browser.forget()
+    browser.open((tmp_path / "entities.html").as_uri())
+    browser.type_into("#document-query", "alert")
+    browser.wait_for("document.querySelectorAll('#document-list a').length > 0")
+    assert browser.texts("#document-list bdi")[0] == ATTACKS[0]
+    assert (browser.messages, browser.alerts) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_script_that_got_into_the_page_would_not_run(browser, tmp_path):
+    write_outputs(tmp_path, [NESTED_ITEM])
+    page = tmp_path / "entities.html"
+    injected = "<script>alert('in')</script><img src=x onerror=alert('on')><style>body{display:none}</style>"
+    page.write_text(page.read_text("utf-8").replace("<main>", f"<main>{injected}"), "utf-8")
+    browser.forget()
+    browser.open(page.as_uri())
+    browser.wait_for("document.querySelectorAll('.mark').length > 0")
+    assert browser.alerts == []
+    assert browser.run("getComputedStyle(document.body).display") == "flex"
+    assert len([one for one in browser.messages if "Content Security Policy" in one]) >= 3
+
+
+@pytest.mark.slow
+def test_a_document_is_shown_with_its_entities_at_their_places(opened):
+    assert opened.text("#summary") == "3 documents, 6 entités"
+    assert opened.text("#title") == "Cour de cassation, 19-60.222"
+    assert opened.run("document.getElementById('text').textContent") == NESTED
+    assert opened.texts("#entity-list bdi") == [
+        "La Cour condamne la société à payer 😀 3 000 euros à M. X",
+        "condamne",
+        "3 000 euros",
+        "à M. X le 3 mars 2021",
+        "3 mars 2021",
+    ]
+    assert opened.texts("#document-list .count") == ["5", "1", "0"]
+
+
+@pytest.mark.slow
+def test_overlapping_entities_are_all_shown(opened):
+    lines = "one.style.boxShadow.split('--line').length - 1"
+    marks = f"[...document.querySelectorAll('.mark')].map((one) => [one.textContent, one.title, {lines}])"
+    assert opened.run(marks) == [
+        ["La Cour ", "Dispositif", 1],
+        ["condamne", "Solution · Dispositif", 2],
+        [" la société à payer 😀 ", "Dispositif", 1],
+        ["3 000 euros", "Montant · Dispositif", 2],
+        [" ", "Dispositif", 1],
+        ["à M. X", "inconnue · Dispositif", 2],
+        [" le ", "inconnue", 1],
+        ["3 mars 2021", "Date · inconnue", 2],
+    ]
+
+
+@pytest.mark.slow
+def test_a_click_tells_an_entity_and_what_lies_across_it(opened):
+    opened.click("[title='Montant · Dispositif']")
+    assert opened.text("#detail h3") == "Montant"
+    assert opened.texts("#detail dt") == ["valeur", "devise", "caractères", "repérage"]
+    assert opened.texts("#detail dd") == ["3000", "EUR", "38 à 49", "trouvée par règle"]
+    assert opened.texts(".chosen") == ["3 000 euros"]
+    opened.click("#detail .choices button")
+    assert opened.text("#detail h3") == "Dispositif"
+    assert "".join(opened.run("[...document.querySelectorAll('.chosen')].map((one) => one.textContent)")) == NESTED[:56]
+
+
+@pytest.mark.slow
+def test_a_class_is_hidden_by_its_box(opened):
+    assert opened.run("[...document.querySelectorAll('.swatch')].map((one) => one.textContent)") == [
+        "Date",
+        "Solution",
+        "Montant",
+        "Dispositif",
+        "inconnue",
+    ]
+    opened.click("#classes label:nth-child(2) input")
+    assert opened.texts("#document-list .count") == ["4", "0", "0"]
+    assert opened.text("#entity-count") == "4 sur 5 entités"
+    opened.click("#no-class")
+    assert opened.texts(".mark") == []
+    assert opened.run("document.getElementById('text').textContent") == NESTED
+    opened.click("#all-classes")
+    assert opened.texts("#document-list .count") == ["5", "1", "0"]
+
+
+@pytest.mark.slow
+def test_entities_are_filtered_by_what_they_say(opened):
+    opened.type_into("#entity-query", "REJET")
+    opened.wait_for("document.getElementById('title').textContent === 'JURI-2'")
+    assert opened.texts("#document-list bdi") == ["JURI-2"]
+    assert opened.text("#document-count") == "1 sur 3 documents"
+    opened.type_into("#entity-query", "2021-03-03")
+    opened.wait_for("document.getElementById('title').textContent !== 'JURI-2'")
+    assert opened.texts("#entity-list bdi") == ["3 mars 2021"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("orleans", ["JURI-2"]), ("sans ENTITE", ["Sans entité"]), ("juri-1", ["Cour de cassation, 19-60.222"])],
+)
+def test_documents_are_found_by_title_id_and_text(opened, query, found):
+    opened.type_into("#document-query", query)
+    opened.wait_for("document.getElementById('document-count').textContent.startsWith('1 ')")
+    assert opened.texts("#document-list bdi") == found
+    assert opened.text("#title") == found[0]
+
+
+@pytest.mark.slow
+def test_keys_are_enough(opened):
+    opened.run("document.getElementById('document-query').focus()")
+    opened.press("Tab", "ArrowDown", "Enter")
+    assert opened.text("#title") == "JURI-2"
+    opened.press("ArrowUp", "Enter", "Tab")
+    assert opened.run("document.activeElement.id") == "text"
+    opened.press("ArrowRight", "ArrowRight")
+    assert opened.text("#detail blockquote") == "condamne"
+    opened.press("ArrowLeft", "ArrowLeft")
+    assert opened.text("#detail blockquote") == "3 mars 2021"
+    opened.press("Escape")
+    assert opened.run("document.getElementById('detail').hidden")
+    opened.run("document.getElementById('entity-query').focus()")
+    opened.press("Tab", "ArrowUp", "Enter")
+    assert opened.text("#detail h3") == "inconnue"
+
+
+@pytest.mark.slow
+def test_an_address_opens_its_document(browser, tmp_path):
+    items = [OutputItem(f"D {number}", "", f"Texte {number}.", []) for number in range(502)]
+    write_outputs(tmp_path, items)
+    browser.open((tmp_path / "entities.html").as_uri() + "#D%20501")
+    browser.wait_for("location.href.includes('0002.html') && document.readyState === 'complete'")
+    assert browser.text("#title") == "D 501"
+    assert browser.texts("#pages a") == ["Toutes les pages", "Page précédente"]
+    browser.click("#pages a")
+    browser.wait_for("location.href.endsWith('entities.html') && document.readyState === 'complete'")
+    assert browser.texts("td:nth-child(2)") == ["D 0", "D 500"]
+
+
+@pytest.mark.slow
+def test_a_phone_shows_all_in_one_column(browser, tmp_path):
+    long = "x" * 300
+    write_outputs(tmp_path, [NESTED_ITEM, OutputItem(long, long, long, [entity(long, 0, 300, long, a=long)])])
+    browser.resize(360, 740)
+    browser.open((tmp_path / "entities.html").as_uri())
+    for number in range(2):
+        browser.run(f"document.querySelectorAll('#document-list button')[{number}].click()")
+        browser.run("document.querySelector('#entity-list button').click()")
+        assert browser.run("document.documentElement.scrollWidth <= 360")
+    assert browser.run("document.getElementById('detail').getBoundingClientRect().bottom <= innerHeight")
+    assert browser.run("document.getElementById('reading').getBoundingClientRect().width >= 340")
+
+
+@pytest.mark.slow
+def test_dark_mode_has_the_dark_colours(opened):
+    opened.scheme("dark")
+    assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(23, 23, 27)"
+
+
+@pytest.mark.slow
+def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "in_notebook", lambda: True)
+    host = tmp_path / "host.html"
+    host.write_text(
+        f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()]).data}", "utf-8"
+    )
+    browser.resize(1300, 900)
+    browser.forget()
+    browser.open(host.as_uri())
+    assert NESTED in browser.frame_text()
+    assert (browser.messages, browser.alerts) == ([], [])
+
+
+@pytest.mark.slow
+def test_a_page_of_five_hundred_decisions_opens_at_once(browser, tmp_path):
+    text = "La cour d’appel de Lyon, le 3 mars 2021, a rejeté la demande de 1 000 euros. " * 65
+    spans = [entity(text, at.start(), at.end()) for at in re.finditer("3 mars 2021", text)]
+    write_outputs(tmp_path, [OutputItem(f"D{number}", "", text, spans) for number in range(500)])
+    browser.open((tmp_path / "entities.html").as_uri())
+    assert len(browser.texts("#document-list li")) == 500
+    assert browser.run("performance.getEntriesByType('navigation')[0].domComplete") < 3000
+    assert browser.run("document.querySelectorAll('script.document').length") == 499
+
+
+@pytest.mark.slow
+def test_many_entities_within_each_other_are_shown(browser, tmp_path):
+    text = "x" * 3000
+    write_outputs(tmp_path, [OutputItem("D", "", text, [entity(text, at, 3000 - at) for at in range(1000)])])
+    browser.forget()
+    browser.open((tmp_path / "entities.html").as_uri())
+    assert browser.run("document.getElementById('text').textContent.length") == 3000
+    assert browser.run("document.querySelectorAll('.mark').length") == 1999
+    assert browser.messages == []
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+def test_real_decisions_are_shown_as_they_are(browser, tmp_path, shared_data):
+    from legal_rag.corpus import read_documents
+    from legal_rag.extraction.rules.rules import find_entities
+
+    documents = list(islice(read_documents(shared_data / "decisions.jsonl.gz"), 20))
+    write_outputs(
+        tmp_path, [OutputItem(one.id, one.title, one.content, find_entities(one.content)) for one in documents]
+    )
+    browser.forget()
+    address = (tmp_path / "entities.html").as_uri()
+    browser.open(address)
+    for number, document in enumerate(documents):
+        browser.run(f"document.querySelectorAll('#document-list button')[{number}].click()")
+        assert browser.run("document.getElementById('text').textContent") == document.content
+    assert quiet(browser, address)

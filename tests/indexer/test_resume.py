@@ -1,0 +1,306 @@
+"""A build that was cut off is taken up where it stopped, and gives the index of one that never was."""
+
+import dataclasses
+import errno
+import os
+import random
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.killable import Killable, build_and_log
+
+from legal_rag.corpus import read_documents
+from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, pipeline
+from legal_rag.indexer.pipeline import ShardDraft, discard_plaid, is_complete, prefetched
+from legal_rag.library import Library
+from legal_rag.retriever import Retriever
+
+SHARD_CHUNKS = 24
+WINDOW = 8
+QUERIES = ("trouble anormal de voisinage", "licenciement sans cause", "responsabilité du fait des choses")
+
+
+@pytest.fixture
+def config(tmp_path, sample_file, monkeypatch):
+    monkeypatch.setattr(pipeline, "WINDOW_CHUNKS", WINDOW)
+    return IndexConfig(
+        source=sample_file, limit=20, shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path / "indexes"), seed=3
+    )
+
+
+def change(config, **values):
+    return dataclasses.replace(config, **values)
+
+
+def content_of(library, encoder):
+    """Return all that a user can see of a Library: rows, chunks with offsets, shards' files, ranked passages."""
+    retriever = Retriever(library, encoder)
+    return {
+        "documents": list(library.documents()),
+        "chunks": [library.chunks_of(doc_id) for doc_id in library],
+        "shards": library.manifest["shards"],
+        "lineage": library.manifest["lineage"],
+        "hits": [retriever.search(query, 10) for query in QUERIES],
+    }
+
+
+class CountingEncoder:
+    """An encoder that counts the chunks it encodes, and may fail or be watched meanwhile."""
+
+    def __init__(self, encoder, fail_after=None):
+        self._encoder, self.identity, self.encoded, self._fail_after = encoder, encoder.identity, 0, fail_after
+        self.count_tokens, self.encode_queries = encoder.count_tokens, encoder.encode_queries
+
+    def encode_documents(self, texts):
+        if self._fail_after is not None and self.encoded >= self._fail_after:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self.encoded += len(texts)
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def undisturbed(config, tiny_encoder, tmp_path):
+    build_index(change(config, index_folder=str(tmp_path / "undisturbed")), tiny_encoder)
+    library = Library.open(tmp_path / "undisturbed")
+    assert len(library.manifest["shards"]) >= 3
+    return library
+
+
+@pytest.mark.parametrize("done", [0, WINDOW, SHARD_CHUNKS, SHARD_CHUNKS + 2 * WINDOW])
+def test_what_was_encoded_before_a_failure_is_not_encoded_again(config, tiny_encoder, undisturbed, done):
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=done), CountingEncoder(tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, failing)
+    build_index(config, counting)
+    assert failing.encoded + counting.encoded == undisturbed.manifest["counts"]["chunks"]
+    assert content_of(open_index(config), tiny_encoder) == content_of(undisturbed, tiny_encoder)
+    assert sorted(path.name for path in Path(config.index_folder).iterdir() if path.suffix != ".lock") == [
+        "legal_french_index"
+    ]
+
+
+def test_other_settings_begin_anew(config, tiny_encoder):
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS))
+    counting = CountingEncoder(tiny_encoder)
+    report = build_index(change(config, n_bits=2), counting)
+    assert counting.encoded == report.chunks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("edit", ["change", "drop", "insert", "shorten"])
+def test_a_source_that_changed_since_is_indexed_as_it_is_now(config, tiny_encoder, sample_rows, tmp_path, edit):
+    rows = [dict(row) for row in sample_rows[:12]]
+    with pytest.raises(OSError, match="No space left"):
+        build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
+    if edit == "change":
+        rows[5]["title"] = "Un autre titre"
+    elif edit == "drop":
+        del rows[5]
+    elif edit == "insert":
+        rows.insert(5, dict(sample_rows[40]))
+    else:
+        rows = rows[:3]
+    build_index(change(config, source=rows), tiny_encoder)
+    again = change(config, source=rows, index_folder=str(tmp_path / "again"))
+    build_index(again, tiny_encoder)
+    assert content_of(open_index(config), tiny_encoder) == content_of(open_index(again), tiny_encoder)
+
+
+def test_an_addition_cut_off_is_taken_up(config, tiny_encoder, sample_rows):
+    build_index(change(config, source=sample_rows[:5]), tiny_encoder)
+    more = change(config, source=sample_rows[5:15])
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        add_documents(more, failing)
+    before = open_index(config)
+    assert len(before) == 5
+    report = add_documents(more, counting)
+    assert failing.encoded + counting.encoded == report.chunks
+    assert list(open_index(config).documents()) == list(read_documents(sample_rows[:15]))
+
+
+def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, tiny_encoder, sample_rows):
+    build_index(change(config, source=sample_rows[:5]), tiny_encoder)
+    with pytest.raises(OSError, match="No space left"):
+        add_documents(change(config, source=sample_rows[5:15]), CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS))
+    add_documents(change(config, source=sample_rows[15:18]), tiny_encoder)
+    opened = open_index(config)
+    assert list(opened.documents()) == list(read_documents([*sample_rows[:5], *sample_rows[15:18]]))
+    folders = {path.parent for path in opened.path.rglob("centroids.npy")}
+    assert folders == set(opened.shard_folders)
+
+
+def test_vectors_that_the_lengths_do_not_count_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)])
+    with (tmp_path / "token_vectors.f16").open("ab") as file:
+        file.write(b"half a window")
+    assert draft.take_up(10) == 2
+    assert (tmp_path / "token_vectors.f16").stat().st_size == 5 * 4 * 2
+
+
+def test_lengths_without_their_vectors_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 4)
+    os.truncate(tmp_path / "token_vectors.f16", 11 * 4 * 2)
+    assert draft.take_up(10) == 2
+    assert draft.passage_tokens.tolist() == [3, 3]
+
+
+def test_vectors_without_any_lengths_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    (tmp_path / "token_vectors.f16").write_bytes(b"\0" * 5 * 4 * 2)
+    assert draft.take_up(10) == 0
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    assert (tmp_path / "token_vectors.f16").stat().st_size == 6 * 4 * 2
+
+
+def test_lengths_without_any_vectors_are_cut_off(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    (tmp_path / "token_vectors.f16").unlink()
+    assert draft.take_up(10) == 0
+    assert draft.passage_tokens.tolist() == []
+
+
+def test_a_shard_being_deleted_is_not_complete(tmp_path):
+    (tmp_path / "fast_plaid_index").mkdir()
+    (tmp_path / "fast_plaid_index" / "centroids.npy").write_bytes(b"")
+    assert not is_complete(tmp_path, 3)
+    discard_plaid(tmp_path)
+    assert not (tmp_path / "fast_plaid_index").exists()
+
+
+def test_a_build_killed_while_it_forgets_an_attempt_forgets_it_again(
+    config, tiny_encoder, sample_rows, tmp_path, monkeypatch
+):
+    """The source changed; the kill comes when the old shards go."""
+    rows = [dict(row) for row in sample_rows[:12]]
+    with pytest.raises(OSError, match="No space left"):
+        build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
+    rows[0]["content"] = rows[1]["content"]
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.build.discard_shards", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
+    assert list(Path(config.index_folder).rglob("metadata.json"))
+    build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
+    again = change(config, source=rows, index_folder=str(tmp_path / "again"))
+    build_index(again, tiny_encoder)
+    assert content_of(open_index(config), tiny_encoder) == content_of(open_index(again), tiny_encoder)
+
+
+def _killed(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_source_that_breaks_off_costs_nothing_that_was_encoded(config, tiny_encoder, sample_rows):
+    def broken():
+        yield from sample_rows[:12]
+        raise ValueError("a damaged page")
+
+    counting = CountingEncoder(tiny_encoder)
+    with pytest.raises(ValueError, match="a damaged page"):
+        build_index(change(config, source=broken()), counting)
+    again = CountingEncoder(tiny_encoder)
+    report = build_index(change(config, source=(row for row in sample_rows[:12])), again)
+    assert counting.encoded > 0
+    assert counting.encoded + again.encoded == report.chunks
+
+
+def test_vectors_that_a_kill_left_beside_a_finished_shard_do_not_stay(config, tiny_encoder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.pipeline.discard_vectors", _killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_index(config, tiny_encoder)
+    build_index(config, tiny_encoder)
+    assert not list(Path(config.index_folder).rglob("token_vectors.f16"))
+
+
+def test_an_attempt_in_another_precision_is_not_gone_on_with(config, tiny_encoder):
+    failing, counting = CountingEncoder(tiny_encoder, fail_after=SHARD_CHUNKS), CountingEncoder(tiny_encoder)
+    failing.backend, counting.backend = "torch", "openvino"
+    with pytest.raises(OSError, match="No space left"):
+        build_index(config, failing)
+    report = build_index(config, counting)
+    assert counting.encoded == report.chunks
+
+
+def test_a_window_that_is_not_the_last_one_is_kept_whole_or_not_at_all(tmp_path):
+    draft = ShardDraft(tmp_path, dim=4, window=2)
+    draft.append([np.ones((3, 4), dtype=np.float32)] * 3)
+    assert draft.take_up(3) == 3
+    assert draft.take_up(10) == 2
+
+
+def test_an_error_in_a_stage_reaches_the_end_of_the_line():
+    def stage():
+        yield 1
+        raise OSError("the disk is gone")
+
+    with prefetched(stage()) as items:
+        assert next(items) == 1
+        with pytest.raises(OSError, match="the disk is gone"):
+            next(items)
+
+
+@pytest.mark.parametrize("problem", [None, OSError("the disk is gone")])
+def test_stages_are_closed_when_nobody_wants_more(problem):
+    closed = []
+
+    def stage(name, items):
+        try:
+            yield from items
+        finally:
+            closed.append(name)
+
+    def work():
+        with prefetched(stage("first", range(10))) as ones, prefetched(stage("second", ones)) as items:
+            assert next(items) == 0
+            if problem:
+                raise problem
+
+    if problem:
+        with pytest.raises(OSError, match="the disk is gone"):
+            work()
+    else:
+        work()
+    assert sorted(closed) == ["first", "second"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stage")]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_thirty_kills_at_random_moments_change_nothing(
+    config, tiny_encoder, tiny_model_folder, sample_file, undisturbed, tmp_path
+):
+    """Every build is killed at moments spread over the time an undisturbed one takes, until one gets to its end."""
+    log = tmp_path / "encoded.log"
+    arguments = (sample_file, tiny_model_folder, config.index_folder, SHARD_CHUNKS, WINDOW, log)
+    moments = random.Random(7)
+    expected = content_of(undisturbed, tiny_encoder)
+    kills, seconds = 0, 0.5
+    while kills < 30:
+        build = Killable(build_and_log, *arguments)
+        build.wait_until_ready()
+        started = time.perf_counter()
+        if build.killed_after(moments.uniform(0, seconds)):
+            kills += 1
+            continue
+        seconds = time.perf_counter() - started  # of the last one: a slow one must not make kills rare ever after
+        assert_nothing_was_encoded_twice(log, kills)
+        assert content_of(open_index(config), tiny_encoder) == expected
+    assert not Killable(build_and_log, *arguments).killed_after(300)
+    assert content_of(open_index(config), tiny_encoder) == expected
+
+
+def assert_nothing_was_encoded_twice(log, kills):
+    """Check that no more was encoded than the chunks themselves and, for each kill, the window in flight."""
+    lines = log.read_text().splitlines()
+    twice = len(lines) - len(set(lines))
+    log.unlink()
+    assert twice <= kills * WINDOW * 2

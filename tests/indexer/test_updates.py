@@ -1,0 +1,467 @@
+"""Adding, replacing, removing and compacting: what searches, look-ups and the disk show after each."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from legal_rag.cli import main
+from legal_rag.corpus import read_documents
+from legal_rag.files import locked
+from legal_rag.indexer import (
+    IndexConfig,
+    add_documents,
+    build_index,
+    compact_index,
+    examine,
+    open_index,
+    remove_documents,
+)
+from legal_rag.indexer.commit import updating
+from legal_rag.library import Filters, Library
+from legal_rag.retriever import Retriever
+
+SHARD_CHUNKS = 24
+WRITTEN = {"corpus.sqlite", "corpus_index.sqlite", "manifest.json"}  # by each commit
+QUERY = "trouble anormal de voisinage"
+
+
+@pytest.fixture
+def config(tmp_path, sample_rows):
+    return IndexConfig(source=sample_rows[:10], shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path / "indexes"))
+
+
+def change(config, **values):
+    return dataclasses.replace(config, **values)
+
+
+@pytest.fixture
+def library(config, tiny_encoder):
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+def checksums(library):
+    return {
+        path.relative_to(library.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in library.path.rglob("*")
+        if path.is_file()
+    }
+
+
+def hits(library, encoder, k=1000, **filters):
+    """Search by the token vectors alone: a score is a chunk's own, whatever else the Library holds."""
+    return Retriever(library, encoder).search(QUERY, k, mode="colbert", **filters)
+
+
+def scores_of(found):
+    return {hit.chunk_id: hit.score for hit in found}
+
+
+def assert_alike(scores, others):
+    """Check that two searches give the same chunks scores that differ as two quantisations of one vector do."""
+    assert scores.keys() == others.keys()
+    differences = [abs(scores[chunk_id] - others[chunk_id]) / others[chunk_id] for chunk_id in scores]
+    assert sum(differences) / len(differences) < 0.02
+
+
+def found_ids(library, encoder, **filters):
+    return {hit.doc_id for hit in hits(library, encoder, **filters)}
+
+
+# --- adding --------------------------------------------------------------------------------------------------------
+
+
+def test_added_documents_are_found_and_the_others_are_not_written_again(config, library, tiny_encoder, sample_rows):
+    before = checksums(library)
+    report = add_documents(change(config, source=sample_rows[10:13]), tiny_encoder)
+    opened, after = open_index(config), checksums(library)
+    assert (report.documents, report.unchanged, report.replaced) == (3, 0, 0)
+    assert list(opened.documents()) == list(read_documents(sample_rows[:13]))
+    assert found_ids(opened, tiny_encoder) == {row["id"] for row in sample_rows[:13]}
+    changed = {name for name in before if after[name] != before[name]}
+    assert {name for name in changed if not name.startswith("lexical/")} == WRITTEN
+    assert examine(opened) == []
+
+
+def test_an_index_that_grew_finds_what_one_built_at_once_finds(config, library, tiny_encoder, sample_rows, tmp_path):
+    add_documents(change(config, source=sample_rows[10:15]), tiny_encoder)
+    whole = change(config, source=sample_rows[:15], index_folder=str(tmp_path / "whole"))
+    build_index(whole, tiny_encoder)
+    grown, built = (hits(open_index(one), tiny_encoder) for one in (config, whole))
+    assert {hit.chunk_id: (hit.char_start, hit.char_end) for hit in grown} == {
+        hit.chunk_id: (hit.char_start, hit.char_end) for hit in built
+    }
+    assert_alike(scores_of(grown), scores_of(built))
+
+
+def test_documents_that_are_there_unchanged_are_passed_over(config, library, tiny_encoder, sample_rows):
+    before = checksums(library)
+    report = add_documents(change(config, source=sample_rows[5:10]), tiny_encoder)
+    assert (report.documents, report.unchanged) == (0, 5)
+    assert checksums(library) == before
+
+
+def test_a_changed_document_takes_the_place_of_the_old_one(config, library, tiny_encoder, sample_rows):
+    changed = {**sample_rows[4], "content": "Le trouble anormal de voisinage se passe de faute. " * 3}
+    report = add_documents(change(config, source=[changed, sample_rows[5]]), tiny_encoder)
+    opened = open_index(config)
+    assert (report.documents, report.unchanged, report.replaced) == (1, 1, 1)
+    assert (len(opened), opened.manifest["counts"]["documents"]) == (10, 10)
+    assert opened.document(changed["id"]).content == changed["content"]
+    texts = [hit.text for hit in hits(opened, tiny_encoder) if hit.doc_id == changed["id"]]
+    assert texts == [changed["content"].strip()]
+    assert examine(opened) == []
+
+
+def test_an_addition_is_chunked_as_the_library_was(config, tiny_encoder, sample_rows):
+    from legal_rag.corpus import ChunkConfig
+
+    build_index(change(config, chunks=ChunkConfig(chunk_tokens=64, header_on="every")), tiny_encoder)
+    add_documents(change(config, source=sample_rows[20:21]), tiny_encoder)
+    opened = open_index(config)
+    assert opened.manifest["chunks"]["chunk_tokens"] == 64
+    chunks = [chunk.text for chunk in opened.chunks_of(sample_rows[20]["id"])]
+    assert max(tiny_encoder.count_tokens(chunks)) <= 64
+
+
+def test_the_manifest_tells_of_each_addition(config, library, tiny_encoder, sample_rows):
+    rows = [*sample_rows[10:12], {"id": "", "content": "sans identifiant"}]
+    report = add_documents(change(config, source=rows), tiny_encoder)
+    manifest = open_index(config).manifest
+    (update,) = manifest["updates"]
+    assert (manifest["commit"], update["commit"], update["added"], update["removed"]) == (2, 2, 2, 0)
+    assert manifest["counts"]["bad_records"] == update["bad_records"] == len(report.bad) == 1
+    assert (library.path / "bad_records.jsonl").read_text("utf-8").count("\n") == 1
+    assert report.tokens == manifest["shards"][-1]["tokens"]
+
+
+def test_nothing_can_be_added_where_there_is_no_library(config, tiny_encoder):
+    with pytest.raises(FileNotFoundError, match="no index at"):
+        add_documents(config, tiny_encoder)
+
+
+def test_another_encoder_cannot_add(config, library, bundled, sample_rows):
+    with pytest.raises(ValueError, match="wrong encoder for this index"):
+        add_documents(change(config, source=sample_rows[10:12]), bundled)
+    assert len(open_index(config)) == 10
+
+
+def test_a_second_writer_is_refused(config, library, tiny_encoder, sample_rows):
+    with locked(library.path), pytest.raises(ValueError, match=r"another process is making .*: wait for it to end"):
+        add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
+
+
+# --- readers -------------------------------------------------------------------------------------------------------
+
+
+def test_an_open_reader_stays_at_its_commit_until_it_reloads(config, library, tiny_encoder, sample_rows):
+    reader = Retriever(library, tiny_encoder)
+    before = reader.search(QUERY, 100)
+    changed = {**sample_rows[0], "title": "Un autre titre"}
+    add_documents(change(config, source=[changed, sample_rows[12]]), tiny_encoder)
+    remove_documents([sample_rows[1]["id"]], config.index_folder, config.index_name)
+    assert reader.search(QUERY, 100) == before
+    assert library.document(sample_rows[0]["id"]).title == sample_rows[0]["title"]
+    assert sample_rows[12]["id"] not in library
+    assert sample_rows[1]["id"] in list(library)
+    again = reader.reload()
+    assert again.corpus.document(sample_rows[0]["id"]).title == "Un autre titre"
+    ids = {hit.doc_id for hit in again.search(QUERY, 1000)}
+    assert ids == {row["id"] for row in (*sample_rows[:10], sample_rows[12])} - {sample_rows[1]["id"]}
+
+
+def test_rows_of_a_commit_without_its_manifest_are_not_seen_and_the_next_writer_drops_them(
+    config, library, tiny_encoder, sample_rows
+):
+    manifest = (library.path / "manifest.json").read_bytes()
+    add_documents(change(config, source=[{**sample_rows[0], "title": "Nouveau"}, sample_rows[11]]), tiny_encoder)
+    (library.path / "manifest.json").write_bytes(manifest)  # as if killed before the manifest was put in place
+    opened = open_index(config)
+    assert list(opened.documents()) == list(library.documents())
+    assert hits(opened, tiny_encoder) == hits(library, tiny_encoder)
+    remove_documents([sample_rows[2]["id"]], config.index_folder, config.index_name)
+    opened = open_index(config)
+    assert len(list(opened)) == len(opened) == 9
+    assert opened.document(sample_rows[0]["id"]).title == sample_rows[0]["title"]
+    assert examine(opened) == []
+
+
+def kill_in_a_commit(library):
+    """Leave a Library's store as a writer does that is killed when some pages have reached the file."""
+    script = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 2")  # so that pages reach the file before the commit
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE documents SET content = 'x' || content, summary = 'y'")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(library.path / "corpus.sqlite")], check=False)
+    assert run.returncode == -signal.SIGKILL
+    assert (library.path / "corpus.sqlite-journal").stat().st_size > 0
+
+
+def test_a_commit_killed_in_the_middle_of_the_store_leaves_it_readable(config, library):
+    """SQLite's journal of a writer that was killed is rolled back by the next reader."""
+    before = list(library.documents())
+    kill_in_a_commit(library)
+    assert list(open_index(config).documents()) == before
+
+
+def test_an_open_reader_outlives_a_writer_that_was_killed(config, library, tiny_encoder):
+    reader = open_index(config)
+    before = list(reader.documents())
+    kill_in_a_commit(library)
+    assert list(reader.documents()) == before
+
+
+def test_an_addition_larger_than_one_transaction_is_whole(config, library, tiny_encoder, sample_rows, monkeypatch):
+    monkeypatch.setattr("legal_rag.indexer.commit.COMMIT_DOCUMENTS", 3)
+    add_documents(change(config, source=sample_rows[10:20]), tiny_encoder)
+    opened = open_index(config)
+    assert list(opened.documents()) == list(read_documents(sample_rows[:20]))
+    assert examine(opened) == []
+
+
+def test_records_left_out_are_listed_once_though_a_commit_was_killed(
+    config, library, tiny_encoder, sample_rows, monkeypatch
+):
+    source = [*sample_rows[10:12], {"id": "sans texte", "content": ""}]
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.commit.LibraryUpdate._write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add_documents(change(config, source=source), tiny_encoder)
+    add_documents(change(config, source=source), tiny_encoder)
+    nothing_new = [sample_rows[10], {"id": "sans texte non plus", "content": ""}]
+    add_documents(change(config, source=nothing_new), tiny_encoder)
+    opened = open_index(config)
+    listed = (opened.path / "bad_records.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["where"] for line in listed] == ["row 2", "row 1"]
+    assert opened.manifest["counts"]["bad_records"] == 2
+    assert examine(opened) == []
+
+
+def killed(*_, **__):
+    raise KeyboardInterrupt
+
+
+# --- removing ------------------------------------------------------------------------------------------------------
+
+
+def test_removed_documents_are_found_no_longer(config, library, tiny_encoder, sample_rows):
+    gone = [sample_rows[3]["id"], sample_rows[7]["id"]]
+    before = checksums(library)
+    assert remove_documents(gone, config.index_folder, config.index_name) == 2
+    opened, after = open_index(config), checksums(library)
+    left = {row["id"] for row in sample_rows[:10]} - set(gone)
+    assert set(opened) == found_ids(opened, tiny_encoder) == left
+    assert found_ids(opened, tiny_encoder, filters=Filters(doc_ids=[*gone, sample_rows[0]["id"]])) == {
+        sample_rows[0]["id"]
+    }
+    assert opened.chunks_of(gone[0]) == []
+    with pytest.raises(LookupError, match=f"no document '{gone[0]}'"):
+        opened.document(gone[0])
+    assert {name for name in before if after[name] != before[name]} == WRITTEN
+    assert examine(opened) == []
+
+
+def test_what_is_removed_does_not_shorten_a_list_of_hits(config, library, tiny_encoder):
+    best = hits(library, tiny_encoder, 5)
+    remove_documents([best[0].doc_id], config.index_folder, config.index_name)
+    left = hits(open_index(config), tiny_encoder, 5)
+    assert len(left) == 5
+    assert all(hit.doc_id != best[0].doc_id for hit in left)
+
+
+def test_a_document_can_be_added_again_after_its_removal(config, library, tiny_encoder, sample_rows):
+    remove_documents([sample_rows[3]["id"]], config.index_folder, config.index_name)
+    report = add_documents(change(config, source=[sample_rows[3]]), tiny_encoder)
+    assert (report.documents, report.replaced) == (1, 0)
+    assert found_ids(open_index(config), tiny_encoder) == {row["id"] for row in sample_rows[:10]}
+
+
+@pytest.mark.parametrize("absent", ["absent", "\udcff"])
+def test_an_unknown_document_removes_nothing(config, library, sample_rows, absent):
+    with pytest.raises(LookupError, match="no document '.*' in .*: nothing was removed"):
+        remove_documents([sample_rows[0]["id"], absent], config.index_folder, config.index_name)
+    assert len(open_index(config)) == len(list(open_index(config))) == 10
+
+
+def test_a_library_may_lose_all_its_documents(config, library, tiny_encoder):
+    remove_documents(list(library), config.index_folder, config.index_name)
+    opened = open_index(config)
+    assert list(opened) == hits(opened, tiny_encoder) == []
+    with pytest.raises(ValueError, match="no document is left in"):
+        compact_index(config.index_folder, encoder=tiny_encoder)
+
+
+# --- compacting ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def worn(config, library, tiny_encoder, sample_rows):
+    """Return a Library after three small additions, a replacement and two removals."""
+    for start in (10, 12, 14):
+        add_documents(change(config, source=sample_rows[start : start + 2]), tiny_encoder)
+    add_documents(change(config, source=[{**sample_rows[1], "title": "Un autre titre"}]), tiny_encoder)
+    remove_documents([sample_rows[2]["id"], sample_rows[11]["id"]], config.index_folder, config.index_name)
+    return open_index(config)
+
+
+def test_a_compacted_library_answers_as_before(config, worn, tiny_encoder):
+    documents, chunks = list(worn.documents()), {one: worn.chunks_of(one) for one in worn}
+    before = scores_of(hits(worn, tiny_encoder))
+    report = compact_index(config.index_folder, encoder=tiny_encoder)
+    opened = open_index(config)
+    assert list(opened.documents()) == documents
+    assert {one: opened.chunks_of(one) for one in opened} == chunks
+    assert_alike(scores_of(hits(opened, tiny_encoder)), before)
+    assert report.dropped_chunks > 0
+    assert (report.shards_before, report.shards) == (len(worn.manifest["shards"]), len(opened.manifest["shards"]))
+    assert report.shards < report.shards_before
+    assert opened.removed_positions() == [pytest.approx([])] * report.shards
+    assert examine(opened) == []
+    assert sorted(path.name for path in Path(config.index_folder).iterdir() if path.suffix != ".lock") == [
+        "legal_french_index"
+    ]
+
+
+def test_a_large_shards_vectors_are_kept_bit_by_bit(config, library, tiny_encoder, sample_rows):
+    before = hits(library, tiny_encoder)
+    remove_documents([sample_rows[0]["id"]], config.index_folder, config.index_name)
+    report = compact_index(config.index_folder, encoder=tiny_encoder)
+    after = hits(open_index(config), tiny_encoder)
+    in_small_shards = report.encoded_chunks
+    assert in_small_shards < SHARD_CHUNKS
+    left = {hit.chunk_id: hit.score for hit in before if hit.doc_id != sample_rows[0]["id"]}
+    assert sum(hit.score != left[hit.chunk_id] for hit in after) <= in_small_shards
+
+
+def test_a_reader_of_the_library_before_reads_on(config, worn, tiny_encoder):
+    reader = Retriever(worn, tiny_encoder)
+    before = reader.search(QUERY, 50)
+    compact_index(config.index_folder, encoder=tiny_encoder)
+    assert reader.search(QUERY, 50) == before
+
+
+def test_what_else_lies_in_the_folder_comes_along(config, worn, tiny_encoder):
+    (worn.path / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
+    compact_index(config.index_folder, encoder=tiny_encoder)
+    assert (worn.path / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
+
+
+def test_a_compaction_cut_off_is_taken_up(config, worn, tiny_encoder):
+    class Failing:
+        identity, count_tokens = tiny_encoder.identity, tiny_encoder.count_tokens
+
+        def encode_documents(self, texts):
+            raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        compact_index(config.index_folder, encoder=Failing())
+    assert hits(open_index(config), tiny_encoder) == hits(worn, tiny_encoder)
+    compact_index(config.index_folder, encoder=tiny_encoder)
+    assert list(open_index(config).documents()) == list(worn.documents())
+    assert examine(open_index(config)) == []
+
+
+def test_kept_vectors_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows, tmp_path):
+    build_index(change(config, keep_embeddings=True), tiny_encoder)
+    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
+    remove_documents([sample_rows[5]["id"]], config.index_folder, config.index_name)
+    report = compact_index(config.index_folder, n_bits=2)
+    opened = open_index(config)
+    assert report.encoded_chunks == 0
+    assert opened.manifest["plaid"]["n_bits"] == 2
+    metadata = [json.loads((folder / "metadata.json").read_text()) for folder in opened.shard_folders]
+    assert {one["nbits"] for one in metadata} == {2}
+    assert found_ids(opened, tiny_encoder) == {row["id"] for row in sample_rows[:12]} - {sample_rows[5]["id"]}
+    compact_index(config.index_folder, n_bits=4)
+    assert open_index(config).manifest["plaid"]["n_bits"] == 4
+
+
+def test_without_kept_vectors_nothing_is_quantised_anew(config, library):
+    with pytest.raises(ValueError, match="kept no token vectors to quantise with 2 bits: build it with"):
+        compact_index(config.index_folder, n_bits=2)
+
+
+# --- the command line, and the doctor ------------------------------------------------------------------------------
+
+
+def command(config, *arguments):
+    return main([*arguments, "--index-folder", config.index_folder])
+
+
+def test_the_command_line_adds_removes_and_compacts(config, library, tiny_encoder, sample_rows, tmp_path, capsys):
+    source = tmp_path / "more.jsonl"
+    source.write_text("".join(json.dumps(row) + "\n" for row in sample_rows[8:12]), "utf-8")
+    assert command(config, "add", str(source), "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["documents"], report["unchanged"]) == (2, 2)
+    assert command(config, "remove", sample_rows[0]["id"], sample_rows[9]["id"], "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"removed": 2}
+    assert command(config, "compact", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["dropped_chunks"] > 0
+    assert command(config, "doctor") == 0
+    assert capsys.readouterr().out == "no problem found\n"
+    assert set(open_index(config)) == {row["id"] for row in sample_rows[1:12]} - {sample_rows[9]["id"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["add"], "give one source"),
+        (["add", "absent.jsonl"], "absent.jsonl"),
+        (["remove"], "give ids"),
+        (["remove", "absent"], "no document 'absent'"),
+        (["compact", "--n-bits", "3"], "n_bits must be 1, 2 or 4, got 3"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_1(config, library, arguments, problem, capsys):
+    before = checksums(library)
+    assert command(config, *arguments) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert problem in told.err
+    assert told.err.count("\n") == 1
+    assert checksums(library) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "problem"),
+    [
+        ("fast_plaid_index/0.codes.npy", "fast_plaid_index/0.codes.npy: not what was written"),
+        ("shards/1/fast_plaid_index/ivf.npy", "shards/1/fast_plaid_index/ivf.npy: not what was written"),
+    ],
+)
+def test_the_doctor_names_a_file_that_changed(config, library, file, problem, capsys):
+    with (library.path / file).open("r+b") as opened:
+        opened.seek(-1, os.SEEK_END)
+        last = opened.read(1)
+        opened.seek(-1, os.SEEK_END)
+        opened.write(bytes([last[0] ^ 1]))
+    assert command(config, "doctor") == 1
+    assert problem in capsys.readouterr().err
+
+
+def test_the_doctor_counts_rows_and_measures_offsets(config, library):
+    with sqlite3.connect(library.path / "corpus.sqlite") as connection:
+        connection.execute("UPDATE chunks SET char_end = 10000000 WHERE document_key = 1 AND chunk_index = 0")
+        connection.execute("DELETE FROM chunks WHERE document_key = 2 AND chunk_index = 0")
+    problems = examine(open_index(config))
+    assert any("is said to be characters 0 to 10000000, which it has not" in problem for problem in problems)
+    assert any("the manifest says" in problem for problem in problems)
+
+
+def test_an_update_that_fails_keeps_the_commit(config, library):
+    with pytest.raises(LookupError, match="absent"), updating(config.index_folder, config.index_name) as update:
+        update.remove(["absent"])
+    assert Library(library.path).commit == 1

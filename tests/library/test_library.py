@@ -1,0 +1,538 @@
+import json
+import os
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from legal_rag import files as folders
+from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
+from legal_rag.indexer.commit import building, finish_library
+from legal_rag.library import Filters, Library
+from legal_rag.library.store import StoreWriter
+
+ODD_IDS = [
+    "l'arrêt",
+    'le "premier"',
+    "100 %_sûr",
+    "2001-2589 AN/2001-2590 AN",
+    "a;DROP TABLE documents;--",
+    "avec  deux espaces",
+    "ünïcödé 日本 😀",
+    "C:\\dossier\\x.txt",
+    "a\nb",
+    "x" * 5000,
+    "-1",
+    "0",
+]
+
+
+SOURCE = {"dataset": "owner/name", "split": "train", "config": "juri"}
+
+
+def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifest):
+    """Write a Library of one chunk a sentence without vectors: the store and the manifest are what is tested."""
+    chunker = build_chunker(ChunkConfig(chunk_tokens=40), lambda texts: [len(text.split()) for text in texts])
+    with (
+        building(folder, name, {"key": key}) as path,
+        closing(StoreWriter(path / "corpus.sqlite", shard_chunks=shard_chunks)) as store,
+    ):
+        for document in read_documents(rows):
+            chunks = chunk_document(document.content, document.id, document.title, chunker=chunker)
+            if not store.holds_next(document):
+                store.add(document, chunks)
+        finish(path, store, **manifest)
+    return Path(folder) / name
+
+
+def finish(path, store, **manifest):
+    """Write shards of nothing but their counts, and the manifest."""
+    store.finish()
+    for number in range(store.n_shards):
+        folder = (path / "shards" / str(number) if number else path) / "fast_plaid_index"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
+    counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
+    plaid = {"keep_embeddings": False, "n_bits": 4}
+    finish_library(path, {"commit": 1, "counts": counts, "plaid": plaid, **manifest}, SOURCE, store.n_shards)
+
+
+def rows(*ids, content="La cour. Casse et annule."):
+    return [{"id": one, "content": content, "title": f"Titre {one}"} for one in ids]
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("odd")
+    return Library(write_library(folder, [{"id": one, "content": f"Texte de {one}."} for one in ODD_IDS]))
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def test_every_document_is_stored_as_its_source_gives_it(tiny_library, sample_file):
+    expected = list(read_documents(sample_file))
+    assert list(tiny_library.documents()) == expected
+    assert [tiny_library.document(document.id) for document in expected] == expected
+    assert len(tiny_library) == tiny_library.n_documents == len(expected) == 60
+
+
+def test_a_library_is_a_mapping_from_ids_to_rows(tiny_library, sample_rows):
+    assert list(tiny_library) == [row["id"] for row in sample_rows]
+    assert "FICTIF0101" in tiny_library
+    assert "FICTIF9999" not in tiny_library
+    assert tiny_library["FICTIF0101"]["content"] == sample_rows[0]["content"]
+    assert tiny_library["FICTIF0101"]["title"] == sample_rows[0]["title"]
+
+
+def test_a_chunk_is_the_slice_of_its_documents_text(tiny_library):
+    for document in tiny_library.documents():
+        chunks = tiny_library.chunks_of(document.id)
+        assert [chunk.chunk_index for chunk in chunks] == list(range(len(chunks)))
+        for chunk in chunks:
+            assert chunk.text == document.content[chunk.char_start : chunk.char_end]
+            assert chunk[4:] == (chunk.text, document.title, document.decision_date)
+
+
+def test_chunks_together_hold_every_character_that_is_not_blank(tiny_library):
+    for document in tiny_library.documents():
+        together = "".join(chunk.text for chunk in tiny_library.chunks_of(document.id))
+        assert "".join(together.split()) == "".join(document.content.split())
+
+
+def test_chunks_are_counted_in_characters_outside_the_basic_plane_too(tmp_path):
+    content = "😀 Été. " * 60 + "𝔄ttendu que é̶ tout. " * 30
+    opened = Library(write_library(tmp_path, [{"id": "a", "content": content}]))
+    stored = opened.document("a").content
+    chunks = opened.chunks_of("a")
+    assert len(chunks) > 3
+    assert all(chunk.text == stored[chunk.char_start : chunk.char_end] for chunk in chunks)
+
+
+def test_a_range_of_chunks_includes_both_its_ends(tiny_library):
+    everything = tiny_library.chunks_of("FICTIF0101")
+    assert len(everything) > 4
+    assert tiny_library.chunks_of("FICTIF0101", 1, 3) == everything[1:4]
+    assert tiny_library.chunks_of("FICTIF0101", 2) == everything[2:]
+    assert tiny_library.chunks_of("FICTIF0101", 3, 1) == []
+    assert tiny_library.chunks_of("FICTIF0101", -5, 10_000) == everything
+
+
+def test_an_unknown_document_has_no_chunks(tiny_library):
+    assert tiny_library.chunks_of("FICTIF9999") == []
+
+
+def test_positions_number_all_chunks_in_order(tiny_library):
+    chunks = [chunk for doc_id in tiny_library for chunk in tiny_library.chunks_of(doc_id)]
+    n_chunks = tiny_library.manifest["counts"]["chunks"]
+    assert tiny_library.chunks_at([(0, position) for position in range(n_chunks)]) == chunks
+
+
+def test_chunks_come_in_the_order_asked_for_and_as_often(tiny_library):
+    first, second = tiny_library.chunks_at([(0, 7), (0, 2)])
+    assert tiny_library.chunks_at([(0, 2), (0, 7), (0, 2)]) == [second, first, second]
+    assert tiny_library.chunks_at([]) == []
+
+
+@pytest.mark.parametrize("place", [(0, 10_000), (1, 0), (0, -1)])
+def test_a_place_without_a_chunk_is_named(tiny_library, place):
+    with pytest.raises(LookupError, match=rf"no chunk at shard {place[0]}, position {place[1]} of"):
+        tiny_library.chunks_at([(0, 0), place])
+
+
+def test_positions_of_documents_lead_back_to_their_chunks(tiny_library):
+    (positions,) = tiny_library.positions(Filters(doc_ids=["FICTIF0102", "FICTIF0101", "FICTIF0102", "absent"]))
+    assert positions.dtype == np.int64
+    assert (np.diff(positions) > 0).all()
+    chunks = tiny_library.chunks_at([(0, int(position)) for position in positions])
+    assert chunks == tiny_library.chunks_of("FICTIF0101") + tiny_library.chunks_of("FICTIF0102")
+
+
+def test_no_documents_have_no_positions(tiny_library):
+    (positions,) = tiny_library.positions(Filters(doc_ids=[]))
+    assert positions.tolist() == []
+    assert positions.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("asked", "near"), [("FICTIF0101x", "FICTIF0101"), ("fictif0102", "FICTIF0102"), ("", "FICTIF")]
+)
+def test_an_unknown_id_names_the_nearest(tiny_library, asked, near):
+    with pytest.raises(LookupError, match=rf"no document '{asked}' in .*nearest id is '{near}"):
+        tiny_library.document(asked)
+
+
+def test_an_unknown_id_in_an_empty_library_names_none(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    with sqlite3.connect(folder / "corpus.sqlite") as connection:
+        connection.execute("DELETE FROM chunks")
+        connection.execute("DELETE FROM documents")
+    with pytest.raises(LookupError, match=r"^no document 'a' in [^(]*$"):
+        Library(folder).document("a")
+
+
+@pytest.mark.parametrize("doc_id", ODD_IDS, ids=range(len(ODD_IDS)))
+def test_ids_of_any_characters_find_their_own_document(odd, doc_id):
+    assert doc_id in odd
+    assert odd.document(doc_id).content.startswith(f"Texte de {doc_id}")
+    assert [chunk.doc_id for chunk in odd.chunks_of(doc_id)[:1]] == [doc_id]
+    assert len(odd.positions(Filters(doc_ids=[doc_id]))[0]) >= 1
+
+
+@pytest.mark.parametrize("doc_id", ["100 %", "%", "_", "' OR 1=1 --", '"', "A\nb", "l'", "a\x00b"])
+def test_patterns_and_odd_characters_find_nothing_else(odd, doc_id):
+    assert doc_id not in odd
+    assert odd.chunks_of(doc_id) == []
+    with pytest.raises(LookupError, match="no document"):
+        odd.document(doc_id)
+
+
+def test_a_column_of_its_own_comes_back_in_the_row(tmp_path):
+    extra = {"number": "98-12.345", "zones": {"motifs": [[0, 9]]}, "score": 0.5, "ok": True}
+    row = {"id": "a", "content": "La cour.", "applied_laws": "L. 1 ; L. 2", **extra}
+    opened = Library(write_library(tmp_path, [row]))
+    assert opened.document("a").extra == extra
+    assert opened["a"]["applied_laws"] == ["L. 1", "L. 2"]
+    assert opened["a"]["zones"] == {"motifs": [[0, 9]]}
+
+
+def test_eight_threads_read_at_once(tiny_library):
+    ids = list(tiny_library)
+    expected = {doc_id: (tiny_library.document(doc_id), tiny_library.chunks_of(doc_id)) for doc_id in ids}
+
+    def read(number):
+        some = ids[number:] + ids[:number]
+        return all((tiny_library.document(one), tiny_library.chunks_of(one)) == expected[one] for one in some)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(read, range(32)))
+
+
+def test_an_open_library_reads_on_from_another_working_directory(tmp_path, monkeypatch):
+    write_library(tmp_path, rows("a"))
+    monkeypatch.chdir(tmp_path)
+    opened = Library.open(".", "lib")
+    monkeypatch.chdir("/")
+    assert "a" in opened
+    assert all(folder.is_dir() for folder in opened.shard_folders)
+
+
+@pytest.mark.parametrize("name", ["100%", "a b", "what?", "a#b", "l'été", "%41", "a&mode=rw"])
+def test_a_folder_may_have_any_name(tmp_path, name):
+    write_library(tmp_path / name, rows("a"), name=name)
+    assert list(Library.open(tmp_path / name, name)) == ["a"]
+
+
+def test_a_folder_may_be_given_as_text(tiny_library):
+    assert list(Library(str(tiny_library.path))) == list(tiny_library)
+
+
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_library("~/indexes", rows("a"))
+    assert list(Library.open("~/indexes", "lib")) == ["a"]
+    assert (tmp_path / "indexes" / "lib").is_dir()
+
+
+def test_a_library_cannot_be_written_through_a_reader(tiny_library):
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        tiny_library._connection.execute("DELETE FROM documents")
+
+
+# --- what is not a Library -----------------------------------------------------------------------------------------
+
+
+def test_no_folder_says_how_to_build_one(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no index at .*nowhere/lib \(build one with 'legal-rag index'\)"):
+        Library.open(tmp_path / "nowhere", "lib")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_half_built_folder_is_no_library(tmp_path):
+    (write_library(tmp_path, rows("a")) / "manifest.json").unlink()
+    with pytest.raises(FileNotFoundError, match="only an unfinished build; build it again"):
+        Library.open(tmp_path, "lib")
+
+
+def test_a_build_that_never_ended_is_no_library(tmp_path):
+    (tmp_path / ".lib.building").mkdir()
+    with pytest.raises(FileNotFoundError, match="only an unfinished build; build it again"):
+        Library.open(tmp_path, "lib")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"format_version": null}',
+        '{"format_version": "new"}',
+        '{"format_version": 3}',
+        "\xff",
+    ],
+)
+def test_a_damaged_manifest_is_one_clear_error(tmp_path, text):
+    folder = write_library(tmp_path, rows("a"))
+    (folder / "manifest.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"damaged manifest: .*manifest\.json \(") as caught:
+        Library(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_later_format_is_refused(tmp_path):
+    folder = write_library(tmp_path, rows("a"), format_version=4)
+    with pytest.raises(ValueError, match="has format 4, this legal_rag reads 3: update it"):
+        Library(folder)
+
+
+def test_an_earlier_format_is_refused(tmp_path):
+    folder = write_library(tmp_path, rows("a"), format_version=1)
+    with pytest.raises(ValueError, match="has format 1, this legal_rag reads 3: build it again"):
+        Library(folder)
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc", "shard/../../secret"])
+def test_a_shard_outside_the_library_is_refused(tmp_path, path):
+    folder = write_library(tmp_path, rows("a"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "shards": [{"path": path}]}))
+    with pytest.raises(ValueError, match="names a shard outside itself"):
+        _ = Library(folder).shard_folders
+
+
+@pytest.mark.parametrize("name", ["../manifest.json", "/etc/passwd", "a/b", ".."])
+def test_a_shards_file_outside_its_folder_is_refused(tmp_path, name):
+    folder = write_library(tmp_path, rows("a"))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["shards"][0]["checksums"] = {name: ""}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="damaged manifest: .*a file outside its shard"):
+        Library(folder)
+
+
+def test_a_library_without_its_store_is_incomplete(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    (folder / "corpus.sqlite").unlink()
+    with pytest.raises(FileNotFoundError, match=r"incomplete index at .*: no corpus\.sqlite"):
+        Library(folder)
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def names_in(folder):
+    return sorted(path.name for path in Path(folder).iterdir() if path.suffix != ".lock")
+
+
+def test_a_finished_build_leaves_the_library_alone(tmp_path):
+    write_library(tmp_path, rows("a"))
+    assert names_in(tmp_path) == ["lib"]
+
+
+def test_a_new_build_takes_the_place_of_the_old(tmp_path):
+    write_library(tmp_path, rows("a"))
+    write_library(tmp_path, rows("b"))
+    assert list(Library.open(tmp_path, "lib")) == ["b"]
+    assert names_in(tmp_path) == ["lib"]
+
+
+@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt("stop")])
+def test_a_build_that_failed_leaves_the_library_before_it_and_is_taken_up(tmp_path, problem):
+    before = Library(write_library(tmp_path, rows("a")))
+
+    def rows_until_the_problem():
+        yield from rows("b")
+        raise problem
+
+    with pytest.raises(type(problem), match=r"No space|stop"):
+        write_library(tmp_path, rows_until_the_problem())
+    assert list(Library.open(tmp_path, "lib")) == list(before) == ["a"]
+    assert names_in(tmp_path) == [".lib.building", ".lib.building.json", "lib"]
+    write_library(tmp_path, rows("b"))
+    assert list(Library.open(tmp_path, "lib")) == ["b"]
+    assert names_in(tmp_path) == ["lib"]
+
+
+def test_a_users_instructions_outlive_a_new_build(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    (folder / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
+    write_library(tmp_path, rows("b"))
+    assert (folder / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
+
+
+def test_bad_input_leaves_no_debris(tmp_path):
+    def rows_until_the_problem():
+        yield from rows("b")
+        raise ValueError("no such column")
+
+    with pytest.raises(ValueError, match="no such column"):
+        write_library(tmp_path, rows_until_the_problem())
+    assert names_in(tmp_path) == []
+
+
+def test_a_build_of_another_key_does_not_take_up_what_is_there(tmp_path):
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        (path / "half").touch()
+        raise OSError("the disk is gone")
+    with pytest.raises(OSError, match="gone"), building(tmp_path, "lib", {"key": "one"}) as path:
+        assert (path / "half").is_file()
+        raise OSError("the disk is gone")
+    with pytest.raises(ValueError, match="enough"), building(tmp_path, "lib", {"key": "two"}) as path:
+        assert not (path / "half").exists()
+        raise ValueError("enough")
+
+
+def test_leaving_a_build_unfinished_is_an_error(tmp_path):
+    with pytest.raises(RuntimeError, match="finish_library was not called"), building(tmp_path, "lib", {}):
+        pass
+    assert "lib" not in names_in(tmp_path)
+
+
+def test_a_full_disk_under_the_store_is_an_os_error(tmp_path):
+    def fill():
+        with building(tmp_path, "lib", {}) as path:
+            store = StoreWriter(path / "corpus.sqlite", shard_chunks=10)
+            store._connection.execute("PRAGMA max_page_count = 16")  # SQLite's own way to run out of room
+            for document in read_documents(rows(*"abcdefgh", content="Attendu. " * 2000)):
+                store.add(document, [])
+
+    with pytest.raises(OSError, match=r"cannot write in .*\.lib\.building: database or disk is full"):
+        fill()
+    assert "lib" not in names_in(tmp_path)
+
+
+def test_two_builders_at_once_are_one_too_many(tmp_path):
+    with building(tmp_path, "lib", {}) as path:
+        with pytest.raises(ValueError, match=r"another process is making .*lib: wait for it to end") as caught:
+            write_library(tmp_path, rows("b"))
+        assert "\n" not in str(caught.value)
+        assert path.is_dir()
+        finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
+    write_library(tmp_path, rows("b"))
+
+
+def test_libraries_of_two_names_are_built_side_by_side(tmp_path):
+    with building(tmp_path, "one", {}) as path:
+        write_library(tmp_path, rows("b"))
+        finish(path, StoreWriter(path / "corpus.sqlite", shard_chunks=10))
+    assert len(Library.open(tmp_path, "one")) == 0
+
+
+def test_a_folder_that_is_not_a_library_is_not_overwritten(tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "thesis.docx").write_bytes(b"years of work")
+    with pytest.raises(ValueError, match=r"will not overwrite .*lib: it is not a Library"):
+        write_library(tmp_path, rows("a"))
+    assert (tmp_path / "lib" / "thesis.docx").read_bytes() == b"years of work"
+
+
+def test_a_file_in_the_librarys_place_is_not_overwritten(tmp_path):
+    (tmp_path / "lib").write_text("notes")
+    with pytest.raises(ValueError, match="will not overwrite"):
+        write_library(tmp_path, rows("a"))
+    assert (tmp_path / "lib").read_text() == "notes"
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "lib").mkdir()
+    assert list(Library(write_library(tmp_path, rows("a")))) == ["a"]
+
+
+def test_what_a_killed_build_left_is_replaced(tmp_path):
+    (tmp_path / ".lib.building").mkdir()
+    (tmp_path / ".lib.building" / "corpus.sqlite").write_bytes(b"half")
+    write_library(tmp_path, rows("a"))
+    assert names_in(tmp_path) == ["lib"]
+
+
+def swap_cut_off(folder):
+    """Bring about what a kill between the two renames of a swap leaves."""
+    write_library(folder, rows("old"))
+    os.replace(folder / "lib", folder / ".lib.previous")
+    shutil.copytree(folder / ".lib.previous", folder / ".lib.building")
+
+
+def test_a_swap_cut_off_half_way_leaves_the_library_before_it_readable(tmp_path):
+    swap_cut_off(tmp_path)
+    opened = Library.open(tmp_path, "lib")
+    assert list(opened) == ["old"]
+    assert opened.shard_folders[0].is_dir()
+
+
+def test_the_next_build_mends_a_swap_cut_off_half_way(tmp_path):
+    swap_cut_off(tmp_path)
+    write_library(tmp_path, rows("new"))
+    assert list(Library.open(tmp_path, "lib")) == ["new"]
+    assert names_in(tmp_path) == ["lib"]
+
+
+def test_a_second_failure_after_a_cut_off_swap_still_leaves_the_library_before_it(tmp_path, monkeypatch):
+    swap_cut_off(tmp_path)
+
+    def fail(source, target):
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders.os, "replace", fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            write_library(tmp_path, rows("new"))
+    assert list(Library.open(tmp_path, "lib")) == ["old"]
+
+
+def test_a_reader_never_sees_a_mixture_of_two_builds(tmp_path):
+    opened = Library(write_library(tmp_path, rows("a"), built={"number": 1}))
+    assert "a" in opened
+    write_library(tmp_path, rows("b"), built={"number": 2})
+    assert list(opened) == ["a"]  # this thread still reads the store it has open
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match="was built anew since it was opened"):
+        pool.submit(list, opened).result()
+
+
+def test_a_reader_knows_another_library_by_its_later_shards_too(tmp_path):
+    """Two histories that begin with the same build are told apart."""
+    folder = write_library(tmp_path, rows("a"))
+    reader = Library(folder)
+    reader.check_unchanged()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"commit": 0}))
+    with pytest.raises(ValueError, match="was built anew"):
+        reader.check_unchanged()
+    other = [{**manifest["shards"][0], "chunks": 7}]
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"shards": other}))
+    with pytest.raises(ValueError, match="was built anew"):
+        reader.check_unchanged()
+
+
+def test_a_reader_opened_while_a_swap_was_cut_off_reloads_from_the_library_s_own_place(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    swap_cut_off(folder)
+    reader = Library(folder)
+    write_library(tmp_path, rows("b"))
+    assert list(reader.reload()) == ["b"]
+
+
+def test_the_mappings_give_each_position_its_documents_id(tmp_path):
+    folder = write_library(tmp_path, rows('l\'"é"', "b", "c", content="un deux"), shard_chunks=2)
+    mappings = [json.loads((folder / at / "doc_mapping.json").read_text("utf-8")) for at in ("", "shards/1")]
+    assert [mapping.pop("entries") for mapping in mappings] == [{"0": 'l\'"é"', "1": "b"}, {"0": "c"}]
+    assert mappings == [SOURCE, SOURCE]
+
+
+def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
+    opened = Library(write_library(tmp_path, rows(*"abcd", content="un deux"), shard_chunks=2))
+    assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
+    assert [positions.tolist() for positions in opened.positions(Filters(doc_ids="dab"))] == [[0, 1], [1]]
+    assert [positions.tolist() for positions in opened.removed_positions()] == [[], []]
+
+
+def test_an_index_of_the_old_form_is_told_from_an_unfinished_build(tmp_path):
+    (tmp_path / "old" / "fast_plaid_index").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match="a bare fast-plaid index"):
+        Library(tmp_path / "old")

@@ -1,0 +1,347 @@
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fast_plaid.search import FastPlaid
+from support.plaid_cases import One, checksums, max_sim, reference_engine, write
+
+from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.plaid import writer as plaid_writer
+from legal_rag.library.plaid.codec import count_centroids
+from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.files import open_files, pack_buckets, unpacking_table
+from legal_rag.library.plaid.writer import write_shard
+
+N_PASSAGES = 50
+HALF_PRECISION = 0.05  # of scores about 20
+THOROUGH = SearchSettings(n_probe=1000)
+STAGED = SearchSettings(exact_below=0, n_full_scores=20, n_estimates=20, n_probe=128)
+
+
+@pytest.fixture(scope="session")
+def passages(bundled, sample_rows):
+    texts = [row["content"][start : start + 250] for row in sample_rows[:25] for start in (1000, 2000)]
+    return bundled.encode_documents(texts)
+
+
+@pytest.fixture(scope="session")
+def queries(bundled, sample_questions):
+    return bundled.encode_queries([row["question"] for row in sample_questions[:20]])
+
+
+@pytest.fixture(scope="session")
+def exact(passages, queries):
+    return np.array([[max_sim(query, passage) for passage in passages] for query in queries])
+
+
+@pytest.fixture(
+    scope="session", params=[pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 4]
+)
+def pair(request, passages, tmp_path_factory):
+    """Write the passages twice, with our writer and with fast-plaid's, at each number of bits."""
+    folder = tmp_path_factory.mktemp("pair")
+    own = write(folder / "own", passages, n_bits=request.param)
+    with FastPlaid(str(folder / "theirs"), device="cpu") as index:
+        index.create([torch.from_numpy(one) for one in passages], nbits=request.param, start_from_scratch=0)
+    return {"own": own, "theirs": folder / "theirs", "n_bits": request.param}
+
+
+@pytest.fixture(scope="session")
+def ours(passages, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("plaid") / "ours", passages)
+
+
+@pytest.fixture
+def copy(ours, tmp_path):
+    return Path(shutil.copytree(ours, tmp_path / "copy"))
+
+
+def mean_recall(shard, queries, exact, k=10):
+    best = np.argsort(-exact, axis=1)[:, :k]
+    return np.mean(
+        [len(set(shard.search(q, k).positions) & set(top)) / k for q, top in zip(queries, best, strict=True)]
+    )
+
+
+def test_positions_are_int64_however_they_were_found(ours, queries):
+    for settings in (None, STAGED):
+        assert One(ours, settings).search(queries[0], 2).positions.dtype == np.int64
+
+
+@pytest.mark.parametrize("writer", ["own", "theirs"])
+def test_our_search_agrees_with_fast_plaids_on_files_of_either(pair, queries, writer):
+    mapped, reference = One(pair[writer]), reference_engine(pair[writer], THOROUGH)
+    for query in queries[:6]:
+        own, other = mapped.search(query, N_PASSAGES), reference.search(query, 10)
+        # fast-plaid computes in half precision.
+        np.testing.assert_allclose(own.scores[:10], other.scores, atol=HALF_PRECISION)
+        own_scores = dict(zip(own.positions, own.scores, strict=True))
+        np.testing.assert_allclose([own_scores[p] for p in other.positions], other.scores, atol=HALF_PRECISION)
+
+
+def test_our_files_find_the_exact_top_passages_no_less_than_fast_plaids(pair, queries, exact):
+    own, theirs = (mean_recall(One(pair[writer]), queries, exact) for writer in ("own", "theirs"))
+    assert own > theirs - 0.04  # from one seed to another either's recall moves by 0.03
+    assert own > {1: 0.75, 2: 0.85, 4: 0.93}[pair["n_bits"]]
+
+
+def test_scores_at_four_bits_are_near_the_exact_ones(ours, queries, exact):
+    hits = One(ours).search(queries[0], N_PASSAGES)
+    np.testing.assert_allclose(hits.scores, exact[0][hits.positions], rtol=0.02)
+
+
+def test_decompressed_vectors_are_unit_rows_near_the_originals(ours, passages):
+    vectors = MappedShard(ours).token_vectors(np.array([3, 7]))
+    original = np.concatenate([passages[3], passages[7]])
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert (vectors * original).sum(axis=1).mean() > 0.99
+
+
+def test_several_parts_rank_as_one_does(tmp_path, passages, queries, monkeypatch, ours):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
+    folder = write(tmp_path / "parts", passages)
+    assert len(open_files(folder).parts) > 3
+    one, several = One(ours), One(folder)
+    staged = One(folder, STAGED)
+    for query in queries[:5]:
+        expected = one.search(query, N_PASSAGES)
+        found = several.search(query, N_PASSAGES)
+        assert found.positions.tolist() == expected.positions.tolist()
+        np.testing.assert_array_equal(found.scores, expected.scores)
+        assert staged.search(query, 1).positions[0] == expected.positions[0]
+
+
+@pytest.mark.slow
+def test_fast_plaid_reads_several_parts_of_ours(tmp_path, passages, queries, monkeypatch):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 1000)
+    folder = write(tmp_path / "parts", passages)
+    reference = reference_engine(folder, THOROUGH)
+    own, other = One(folder).search(queries[0], 10), reference.search(queries[0], 10)
+    np.testing.assert_allclose(own.scores, other.scores, atol=HALF_PRECISION)
+    assert own.positions[0] == other.positions[0]
+
+
+def test_a_passage_longer_than_a_part_is_kept_whole(tmp_path, passages, queries, monkeypatch):
+    monkeypatch.setattr(plaid_writer, "PART_TOKENS", 10)
+    shard = One(write(tmp_path / "parts", passages[:5]))
+    assert sorted(shard.search(queries[0], 5).positions.tolist()) == [0, 1, 2, 3, 4]
+
+
+def test_staged_search_finds_the_top_hits_of_exhaustive_search(ours, queries):
+    exhaustive, staged = One(ours), One(ours, STAGED)
+    for query in queries:
+        expected, found = exhaustive.search(query, 3), staged.search(query, 3)
+        assert found.positions[0] == expected.positions[0]
+        assert found.scores[0] == pytest.approx(expected.scores[0], abs=1e-4)
+
+
+def test_staged_search_with_room_for_all_is_exhaustive_search(ours, queries):
+    settings = SearchSettings(exact_below=0, n_full_scores=N_PASSAGES - 1, n_estimates=N_PASSAGES - 1, n_probe=10_000)
+    expected, found = One(ours).search(queries[0], 5), One(ours, settings).search(queries[0], 5)
+    assert found.positions.tolist() == expected.positions.tolist()
+
+
+@pytest.mark.parametrize("settings", [None, STAGED])
+def test_a_subset_restricts_the_hits_and_loses_none(ours, queries, settings):
+    subset = np.array([1, 4, 11, 12, 30, 49])
+    hits = One(ours, settings).search(queries[0], 6, subset)
+    everywhere = One(ours).search(queries[0], N_PASSAGES)
+    assert hits.positions.tolist() == [p for p in everywhere.positions if p in subset]
+
+
+def test_a_staged_search_among_many_gives_all_the_hits_asked_for(ours, queries):
+    settings = SearchSettings(exact_below=0, n_full_scores=1, n_estimates=1, n_probe=1)
+    subset = np.arange(0, N_PASSAGES, 2)
+    hits = One(ours, settings).search(queries[0][:1], 2, subset)
+    assert len(hits.positions) == 2
+    assert set(hits.positions) <= set(subset)
+
+
+@pytest.mark.parametrize("engine", [One, reference_engine])
+def test_an_empty_subset_has_no_hit(copy, queries, engine):
+    hits = engine(copy).search(queries[0], 5, np.array([], dtype=np.int64))
+    assert (hits.positions.tolist(), hits.scores.tolist()) == ([], [])
+
+
+@pytest.mark.parametrize("settings", [None, STAGED])
+def test_more_hits_asked_for_than_there_are_gives_every_passage_once(ours, queries, settings):
+    hits = One(ours, settings).search(queries[0], 1000)
+    assert sorted(hits.positions.tolist()) == list(range(N_PASSAGES))
+    assert (np.diff(hits.scores) <= 0).all()
+
+
+@pytest.mark.slow
+def test_fast_plaid_gives_the_same_subset(copy, queries):
+    subset = np.array([1, 4, 11, 12, 30, 49])
+    own = One(copy).search(queries[1], 6, subset)
+    other = reference_engine(copy, THOROUGH).search(queries[1], 6, subset)
+    assert sorted(other.positions.tolist()) == subset.tolist()
+    np.testing.assert_allclose(own.scores, other.scores, atol=HALF_PRECISION)
+
+
+@pytest.mark.parametrize("shape", [(4, 385), (4, 192), (384,), (1, 4, 384)])
+def test_a_query_of_another_shape_is_refused(ours, shape):
+    with pytest.raises(ValueError, match="do not fit an index of dim 384"):
+        One(ours).search(np.ones(shape, dtype=np.float32), 5)
+
+
+def test_equal_scores_come_in_the_order_of_positions(tmp_path, passages, queries):
+    shard = One(write(tmp_path / "twins", [passages[3], passages[0], passages[3], passages[3]]))
+    hits = shard.search(queries[0], 4)
+    assert [p for p in hits.positions if p != 1] == [0, 2, 3]
+
+
+@pytest.mark.parametrize("n_bits", [1, 4])
+def test_equal_seeds_write_equal_files(tmp_path, passages, n_bits):
+    first = write(tmp_path / "first", passages, n_bits=n_bits, seed=7)
+    second = write(tmp_path / "second", passages, n_bits=n_bits, seed=7)
+    assert checksums(first) == checksums(second)
+
+
+def test_another_seed_writes_other_centroids(tmp_path, passages, ours):
+    other = write(tmp_path / "other", passages, seed=7)
+    assert checksums(other)["centroids.npy"] != checksums(ours)["centroids.npy"]
+
+
+def test_writing_leaves_the_random_states_as_they_were(tmp_path, passages):
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    expected = random.random(), np.random.random(), torch.rand(1).item()
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    write(tmp_path / "shard", passages)
+    assert (random.random(), np.random.random(), torch.rand(1).item()) == expected
+
+
+def test_no_file_of_a_shard_is_a_pickle(ours):
+    arrays = sorted(ours.glob("*.npy"))
+    assert len(arrays) == 9
+    assert "embeddings.npy" not in {path.name for path in arrays}
+    for path in arrays:
+        assert np.load(path, allow_pickle=False).dtype != object
+
+
+def test_float16_vectors_from_a_mapped_file_give_the_same_index(tmp_path, passages):
+    halves = [passage.astype(np.float16) for passage in passages]
+    np.concatenate(halves).tofile(tmp_path / "vectors")
+    lengths = [len(passage) for passage in passages]
+    mapped = np.memmap(tmp_path / "vectors", dtype=np.float16, mode="r", shape=(sum(lengths), 384))
+    write_shard(tmp_path / "mapped", mapped, lengths, n_bits=4, seed=42)
+    assert checksums(tmp_path / "mapped") == checksums(write(tmp_path / "held", halves))
+
+
+@pytest.mark.parametrize("engine", [One, reference_engine])
+def test_one_passage_of_one_token_is_an_index(tmp_path, engine):
+    vector = np.eye(1, 32, dtype=np.float32)
+    folder = write(tmp_path / "one", [vector])
+    hits = engine(folder).search(vector, 5)
+    assert hits.positions.tolist() == [0]
+    assert hits.scores[0] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "problem"),
+    [([2, 2], "passages of 4 tokens do not fit 5"), ([], "passages of 0 tokens"), ([5, 0], "passage 1 has no token")],
+)
+def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_written(tmp_path, lengths, problem):
+    with pytest.raises(ValueError, match=problem):
+        write_shard(tmp_path / "shard", np.ones((5, 32), dtype=np.float32), lengths, n_bits=4, seed=1)
+    assert not (tmp_path / "shard").exists()
+
+
+def test_no_vectors_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="do not fit 0 token vectors"):
+        write_shard(tmp_path / "shard", np.empty((0, 32), dtype=np.float32), [], n_bits=4, seed=1)
+
+
+def test_a_shard_is_not_written_over_another(ours, passages):
+    before = checksums(ours)
+    with pytest.raises(FileExistsError, match="ours"):
+        write(ours, passages[:2])
+    assert checksums(ours) == before
+
+
+@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 1), (300, 256), (69_637, 4096), (400_000, 8192)])
+def test_an_index_has_fast_plaids_number_of_centroids(n_tokens, expected):
+    assert count_centroids(n_tokens) == expected
+
+
+@pytest.mark.parametrize("n_bits", [1, 2, 4])
+def test_unpacking_gives_back_the_packed_buckets(n_bits):
+    buckets = np.random.default_rng(0).integers(0, 2**n_bits, (5, 32)).astype(np.uint8)
+    weights = np.arange(2**n_bits, dtype=np.float32)
+    packed = pack_buckets(buckets, n_bits)
+    assert packed.shape == (5, 4 * n_bits)
+    np.testing.assert_array_equal(unpacking_table(weights, n_bits)[packed].reshape(5, 32), buckets)
+
+
+def test_a_bucket_number_is_stored_least_significant_bit_first():
+    assert pack_buckets(np.array([[1, 2, 0, 3]], dtype=np.uint8), 2).tolist() == [[0b10010011]]
+
+
+# --- several shards, exact scores ----------------------------------------------------------------------------------
+
+
+def test_two_shards_are_merged_by_score(tmp_path, passages, queries, exact):
+    write(tmp_path / "a", passages[:20])
+    write(tmp_path / "b", passages[20:])
+    hits = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu").search(queries[0], 10)
+    scores = [score for _, _, score in hits]
+    assert scores == sorted(scores, reverse=True)
+    found = [position + 20 * shard for shard, position, _ in hits]
+    assert len(set(found)) == 10
+    assert len(set(found) & set(np.argsort(-exact[0])[:10])) >= 9
+
+
+def test_each_shard_has_its_own_subset(tmp_path, passages, queries):
+    write(tmp_path / "a", passages[:20])
+    write(tmp_path / "b", passages[20:])
+    shards = PlaidShards([tmp_path / "a", tmp_path / "b"], device="cpu")
+    hits = shards.search(queries[0], 50, [np.array([3, 5]), np.array([], dtype=np.int64)])
+    assert sorted((shard, position) for shard, position, _ in hits) == [(0, 3), (0, 5)]
+    assert len(shards.search(queries[0], 50, [None, np.array([0])])) == 21
+
+
+def test_equal_scores_come_in_the_order_of_shards(tmp_path, passages, queries):
+    write(tmp_path / "a", passages[:3])
+    hits = PlaidShards([tmp_path / "a", tmp_path / "a"], device="cpu").search(queries[0], 6)
+    assert [shard for shard, _, _ in hits] == [0, 1, 0, 1, 0, 1]
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize("n_bits", [1, 2, 4])
+def test_an_estimate_is_never_above_the_exact_score_and_equal_for_passages_of_two_tokens(tmp_path, n_bits):
+    generator = np.random.default_rng(5)
+    lengths = [1, 2, 7, 90, 500]
+    write_shard(
+        tmp_path / "shard",
+        unit(generator.standard_normal((600, 16))).astype(np.float16),
+        lengths,
+        n_bits=n_bits,
+        seed=0,
+    )
+    query = unit(generator.standard_normal((5, 16)))
+    shard = MappedShard(tmp_path / "shard", SearchSettings(exact_below=0))
+    (exact,) = shard.best([query], len(lengths))
+    (estimated,) = shard.candidates([query], len(lengths))
+    assert estimated.positions.tolist() == exact.positions.tolist() == [0, 1, 2, 3, 4]
+    assert (estimated.scores <= exact.scores + 1e-4).all()
+    assert estimated.scores[:2] == pytest.approx(exact.scores[:2], abs=1e-4)
+    assert (estimated.scores[2:] > 0.6 * exact.scores[2:]).all()
+
+
+def test_a_passage_longer_than_a_key_can_number_is_estimated_whole(tmp_path):
+    generator = np.random.default_rng(6)
+    vectors = unit(generator.standard_normal((9000, 8)))
+    places = [3, 4095, 4096, 8989]
+    vectors[places] = np.eye(8)[:4]
+    write_shard(tmp_path / "shard", vectors.astype(np.float16), [8990, 10], n_bits=4, seed=0)
+    shard = MappedShard(tmp_path / "shard", SearchSettings(exact_below=0))
+    (estimated,) = shard.candidates([np.eye(8, dtype=np.float32)[:4]], 2)
+    (exact,) = shard.best([np.eye(8, dtype=np.float32)[:4]], 2)
+    assert estimated.scores[0] <= exact.scores[0] + 1e-4
+    assert estimated.scores[0] > 0.95 * exact.scores[0]

@@ -1,0 +1,249 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from support.plaid_cases import One, checksums, max_sim, random_passages, reference_engine, write
+
+from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.files import open_files
+from legal_rag.library.plaid.search import search_shards
+from legal_rag.library.plaid.writer import copy_shard_without
+
+LENGTHS = [3, 1, 12, 7, 1, 30, 2, 5, 9, 4] * 6
+EXACT = SearchSettings(exact_below=10**9)
+STAGED = SearchSettings(exact_below=0, n_full_scores=12, n_estimates=12, n_probe=64)
+ALL = list(range(len(LENGTHS)))
+
+
+@pytest.fixture(scope="session")
+def passages():
+    return random_passages(LENGTHS)
+
+
+@pytest.fixture(scope="session")
+def queries():
+    return [*random_passages([5, 1, 20, 33], seed=1)]
+
+
+@pytest.fixture(scope="session")
+def folder(passages, tmp_path_factory):
+    return write(tmp_path_factory.mktemp("shards") / "one", passages)
+
+
+@pytest.fixture(scope="session")
+def thirds(folder, tmp_path_factory):
+    """Cut the shard in three that have its centroids, so that every passage decompresses to the same vectors."""
+    root = tmp_path_factory.mktemp("thirds")
+    for number in range(3):
+        copy_shard_without(folder, root / str(number), np.setdiff1d(ALL, ALL[number * 20 : number * 20 + 20]))
+    return [root / str(number) for number in range(3)]
+
+
+class Apart:
+    """Shards held in several places, each asked as a process of its own would be."""
+
+    def __init__(self, places):
+        self.places, self.dim = places, places[0].dim
+        self.sizes = [size for place in places for size in place.sizes]
+
+    def _gather(self, ask, *by_shard):
+        answers, at = [], 0
+        for place in self.places:
+            end = at + len(place.sizes)
+            answers += ask(place, *(one[at:end] for one in by_shard))
+            at = end
+        return answers
+
+    def candidates(self, queries, n, subsets):
+        return self._gather(lambda place, own: place.candidates(queries, n, own), subsets)
+
+    def scores(self, queries, candidates):
+        return self._gather(lambda place, own: place.scores(queries, own), candidates)
+
+    def best(self, queries, k, subsets):
+        return self._gather(lambda place, own: place.best(queries, k, own), subsets)
+
+
+@pytest.mark.parametrize("settings", [EXACT, STAGED])
+def test_hits_do_not_depend_on_where_the_shards_lie(thirds, queries, settings):
+    together = PlaidShards(thirds, settings, "cpu")
+    apart = Apart([PlaidShards(thirds[:1], settings, "cpu"), PlaidShards(thirds[1:], settings, "cpu")])
+    subsets = [None, np.array([1, 5, 6, 13]), None]
+    for one in (None, subsets):
+        expected = together.search_batch(queries, 7, one)
+        assert search_shards(apart, queries, 7, settings, one) == expected
+
+
+def test_several_shards_give_the_exact_hits_of_one(folder, thirds, queries):
+    for query in queries:
+        expected = One(folder, EXACT).search(query, 15)
+        found = PlaidShards(thirds, EXACT, "cpu").search(query, 15)
+        assert [shard * 20 + position for shard, position, _ in found] == expected.positions.tolist()
+        np.testing.assert_allclose([score for _, _, score in found], expected.scores, rtol=1e-6)
+
+
+def test_scores_are_max_sim_over_the_decompressed_vectors(folder, queries):
+    shard = MappedShard(folder)
+    hits = One(folder, EXACT).search(queries[2], len(LENGTHS))
+    expected = [max_sim(queries[2], shard.token_vectors(np.array([p]))) for p in hits.positions]
+    np.testing.assert_allclose(hits.scores, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("settings", [EXACT, STAGED])
+def test_a_batch_gives_what_each_query_gives_alone(thirds, queries, settings):
+    shards = PlaidShards(thirds, settings, "cpu")
+    subsets = [np.array([0, 3, 4, 19]), None, np.array([], dtype=np.int64)]
+    for one in (None, subsets):
+        for query, hits in zip(queries, shards.search_batch(queries, 6, one), strict=True):
+            alone = shards.search(query, 6, one)
+            assert [hit[:2] for hit in hits] == [hit[:2] for hit in alone]
+            np.testing.assert_allclose([hit[2] for hit in hits], [hit[2] for hit in alone], rtol=1e-5)
+
+
+def test_no_query_has_no_hits(thirds):
+    assert PlaidShards(thirds, device="cpu").search_batch([], 5) == []
+
+
+def test_no_shard_has_no_hits(queries):
+    assert PlaidShards([], device="cpu").search_batch(queries, 5, []) == [[], [], [], []]
+
+
+@pytest.mark.parametrize("settings", [EXACT, STAGED])
+@pytest.mark.parametrize("k", [0, 1, 25, 1000])
+def test_hits_are_as_many_as_asked_for_or_as_there_are(thirds, queries, settings, k):
+    hits = PlaidShards(thirds, settings, "cpu").search(queries[0], k)
+    assert len({hit[:2] for hit in hits}) == min(k, len(LENGTHS))
+
+
+@pytest.mark.parametrize("settings", [EXACT, STAGED])
+@pytest.mark.parametrize("engine", [One, reference_engine])
+def test_excluded_passages_are_never_hits(folder, tmp_path, queries, settings, engine, monkeypatch):
+    excluded = np.array([0, 5, 17, 40, 59])
+    shard = One(folder, settings, excluded=excluded)
+    assert sorted(shard.search(queries[0], 100).positions.tolist()) == [p for p in ALL if p not in excluded]
+    subset = np.array([4, 5, 6, 59])
+    assert sorted(shard.search(queries[0], 100, subset).positions.tolist()) == [4, 6]
+    assert shard.search(queries[0], 100, np.array([5, 59])).positions.tolist() == []
+
+
+@pytest.mark.slow
+def test_fast_plaid_leaves_excluded_passages_out(folder, tmp_path, queries):
+    excluded = np.array([0, 5, 17, 40, 59])
+    copy_shard_without(folder, tmp_path / "copy", np.array([], dtype=np.int64))
+    shard = reference_engine(tmp_path / "copy", SearchSettings(n_probe=1000), excluded)
+    assert not set(excluded) & set(shard.search(queries[0], 100).positions)
+    assert set(shard.search(queries[0], 100, np.array([4, 5, 6, 59])).positions) <= {4, 6}
+    assert shard.search(queries[0], 100, np.array([5, 59])).positions.tolist() == []
+
+
+@pytest.mark.parametrize("settings", [EXACT, STAGED])
+def test_a_shard_whose_passages_are_all_excluded_has_no_hit(thirds, queries, settings):
+    shards = PlaidShards(thirds, settings, "cpu", [np.arange(20), np.array([], dtype=np.int64), np.arange(20)])
+    assert {shard for shard, _, _ in shards.search(queries[0], 60)} == {1}
+    none = PlaidShards(thirds, settings, "cpu", [np.arange(20)] * 3)
+    assert none.search(queries[0], 5) == []
+
+
+@pytest.mark.parametrize("excluded", [[60], [-1], [3, 1000], [0.5]])
+def test_an_excluded_passage_that_is_not_there_is_refused(folder, excluded):
+    with pytest.raises(ValueError, match=r"excluded passages .*expected positions from 0 to 59"):
+        PlaidShards([folder], device="cpu", excluded=[np.array(excluded)])
+
+
+def test_exclusions_for_another_number_of_shards_are_refused(thirds):
+    with pytest.raises(ValueError, match="1 lists of excluded passages do not fit 3 shards"):
+        PlaidShards(thirds, device="cpu", excluded=[np.array([1])])
+
+
+def test_subsets_for_another_number_of_shards_are_refused(thirds, queries):
+    with pytest.raises(ValueError, match="2 subsets do not fit 3 shards"):
+        PlaidShards(thirds, device="cpu").search(queries[0], 5, [None, None])
+
+
+def test_shards_of_different_dims_are_refused(folder, tmp_path):
+    other = write(tmp_path / "other", random_passages([3], dim=16))
+    with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
+        PlaidShards([folder, other], device="cpu")
+
+
+@pytest.mark.parametrize("settings", [EXACT, SearchSettings(exact_below=0, n_full_scores=3, n_estimates=3, n_probe=64)])
+def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries, settings):
+    same = random_passages([6])
+    shard = write(tmp_path / "same", same * 4)
+    hits = PlaidShards([shard, shard], settings, "cpu").search(queries[0], 3)
+    assert [hit[:2] for hit in hits] == [(0, 0), (0, 1), (0, 2)]
+
+
+def test_two_searches_at_once_give_what_one_gives(thirds, queries):
+    shards = PlaidShards(thirds, STAGED, "cpu")
+    expected = [shards.search(query, 5) for query in queries]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            assert list(pool.map(lambda query: shards.search(query, 5), queries)) == expected
+
+
+# --- copies that lack passages --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dropped", [[], [0], [59], [1, 2, 3, 30, 58]])
+def test_a_copy_keeps_the_other_passages_bit_by_bit(folder, tmp_path, queries, dropped):
+    copy_shard_without(folder, tmp_path / "copy", np.array(dropped, dtype=np.int64))
+    kept = np.setdiff1d(ALL, dropped)
+    one, copy = MappedShard(folder), MappedShard(tmp_path / "copy")
+    np.testing.assert_array_equal(copy.token_vectors(np.arange(len(kept))), one.token_vectors(kept))
+    expected = One(folder, EXACT).search(queries[0], 60, kept)
+    found = One(tmp_path / "copy", EXACT).search(queries[0], 60)
+    assert kept[found.positions].tolist() == expected.positions.tolist()
+
+
+def test_a_copy_without_nothing_is_the_same_shard(folder, tmp_path):
+    copy_shard_without(folder, tmp_path / "copy", np.array([], dtype=np.int64))
+    assert checksums(tmp_path / "copy") == checksums(folder)
+
+
+def test_a_copy_has_the_lists_of_its_own_passages(folder, tmp_path):
+    copy_shard_without(folder, tmp_path / "copy", np.array([0, 7]))
+    files = open_files(tmp_path / "copy")
+    codes, ends = np.array(files.parts[0].codes), np.cumsum(files.passage_tokens)
+    for centroid in range(len(files.centroids)):
+        holders = np.searchsorted(ends, np.flatnonzero(codes == centroid), side="right")
+        listed = files.ivf[files.ivf_starts[centroid] : files.ivf_starts[centroid + 1]]
+        assert listed.tolist() == np.unique(holders).tolist()
+
+
+@pytest.mark.slow
+def test_fast_plaid_opens_a_copy(folder, tmp_path, queries):
+    copy_shard_without(folder, tmp_path / "copy", np.array([3, 4]))
+    own = One(tmp_path / "copy", EXACT).search(queries[0], 5)
+    other = reference_engine(tmp_path / "copy", SearchSettings(n_probe=1000)).search(queries[0], 5)
+    np.testing.assert_allclose(own.scores, other.scores, atol=0.05)
+
+
+def test_a_copy_of_several_parts_leaves_out_a_part_that_has_nothing_left(tmp_path, passages, monkeypatch):
+    monkeypatch.setattr("legal_rag.library.plaid.writer.PART_TOKENS", 60)
+    source = write(tmp_path / "parts", passages)
+    first = int(open_files(source).part_passages[1])
+    copy_shard_without(source, tmp_path / "copy", np.arange(first))
+    assert len(open_files(tmp_path / "copy").parts) == len(open_files(source).parts) - 1
+    one, copy = MappedShard(source), MappedShard(tmp_path / "copy")
+    np.testing.assert_array_equal(copy.token_vectors(np.array([0])), one.token_vectors(np.array([first])))
+
+
+def test_dropping_everything_is_refused(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"cannot drop all 60 passages of .*expected one to remain"):
+        copy_shard_without(folder, tmp_path / "copy", np.arange(60))
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("dropped", [[60], [-1]])
+def test_dropping_what_is_not_there_is_refused(folder, tmp_path, dropped):
+    with pytest.raises(ValueError, match=r"cannot drop passages .*expected positions from 0 to 59"):
+        copy_shard_without(folder, tmp_path / "copy", np.array(dropped))
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_is_not_written_over_another(folder, tmp_path):
+    (tmp_path / "copy").mkdir()
+    with pytest.raises(FileExistsError, match="copy"):
+        copy_shard_without(folder, tmp_path / "copy", np.array([1]))

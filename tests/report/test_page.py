@@ -1,0 +1,651 @@
+"""The report says all that a prediction holds, runs nothing of it, and is usable by mouse, keys, thumb and on paper."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from importlib.resources import files
+
+import pytest
+from support.headless_browser import HeadlessBrowser
+
+from legal_rag.agent import Prediction, Usage
+from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
+from legal_rag.citations import Citation, format_marker
+from legal_rag.report import render_answer, show_answer
+from legal_rag.report.page import french_date
+
+ATTACKS = [
+    "</script><script>alert('script')</script>",
+    "<img src=x onerror=alert('img')>",
+    "<!--<script>alert('comment')</script>-->",
+    "\"><svg onload=alert('svg')>",
+    "' autofocus onfocus=alert('focus') x='",
+    "{{ alert('jinja') }}{% raw %}",
+    "[lien](javascript:alert('address)') ![image](x onerror=alert('md'))",
+    "</title><iframe srcdoc=\"<script>parent.alert('frame')</script>\">",
+    "]]></style></textarea><script>alert('style')</script>",
+    "__proto__ <br/> &lt;b&gt; **gras** `code`",
+    "\u202egnihsrever\ufdd0 1\ufdd1 \ud800 \x00",
+]
+LIGHT = ("strong", "em", "br", "span")  # what Markdown may make of an attack
+QUESTION = "Quel est le délai de dépôt du compte ?"
+CONTENT = (
+    "Vu le code électoral. " * 10
+    + "Le compte de campagne est déposé dans les deux mois du scrutin. "
+    + "Le juge peut relever le candidat de bonne foi. " * 8
+)
+STATUSES = ("verified", "supported", "relocated", "unverified")
+WORDS = {"verified": "vérifiée", "supported": "étayée", "relocated": "replacée", "unverified": "non vérifiée"}
+
+
+def citation(start=220, end=283, status="verified", doc_id="JURI-1"):
+    return Citation(doc_id, start, end, CONTENT[start:end], status)
+
+
+def marker(one):
+    return format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
+
+
+def passage(start=220, end=400, score=2.5, **changed):
+    around = (CONTENT[max(0, start - 200) : start], CONTENT[end : end + 200])
+    matches = (
+        TokenMatch(*span_of(QUESTION, "délai"), *span_of(CONTENT, "mois"), 0.82),
+        TokenMatch(*span_of(QUESTION, "compte"), *span_of(CONTENT, "compte"), 0.95),
+    )
+    one = Passage(
+        "JURI-1", "JURI-1-0", start, end, CONTENT[start:end], score, "CC, 3 mars 2021", "2021-03-03", *around, matches
+    )
+    return one._replace(**changed)
+
+
+def span_of(text, word):
+    return text.index(word), text.index(word) + len(word)
+
+
+def prediction(answer="", citations=(), **changed):
+    values = {"mode": "agent", "status": "answered", "evidence": [passage()], "citations": list(citations)}
+    return Prediction(question=QUESTION, answer=answer, **{**values, **changed})
+
+
+THOUGHT = {"thought": "Je cherche.", "arguments": {"query": "délai", "k": 5}}
+ONE_OF_EACH = [citation(220 + number, 283, status) for number, status in enumerate(STATUSES)]
+FULL = prediction(
+    "**Deux mois.** Le compte « est déposé dans les deux mois » " + "".join(map(marker, ONE_OF_EACH)) + ".\n\n"
+    "[Analyse] Le délai est bref. La bonne foi compte.\n\n1. Un point " + marker(ONE_OF_EACH[0]) + "\n2. Un autre",
+    [*ONE_OF_EACH, ONE_OF_EACH[0]],
+    notice="Une citation a été retirée.",
+    documents=[CitedDocument("JURI-1", "CC, 3 mars 2021", "2021-03-03"), CitedDocument("JURI-2", "", "")],
+    ungrounded_claims=["Le juge statue en 1950."],
+    grounding_rate=0.75,
+    events=[
+        Event("think", "search_legal_docs", THOUGHT, [], 1.25, Usage(1, 0, 900, 100, 0.002)),
+        Event("search", "search_legal_docs", {"query": "délai", "k": 5}, ["JURI-1-0"], 0.5),
+        Event("cite", "citations", {"verified": 1, "removed": 2}, ["JURI-1"], 0.01),
+        Event("answer", "react", {}, [], 2.0, Usage(1, 0, 100, 50, None)),
+    ],
+    usage=Usage(2, 1, 1000, 150, None),
+    seconds=3.76,
+)  # fmt: skip
+
+
+class Page(HTMLParser):
+    """What a browser makes of a page: its tags, its text, and what stands in scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.pieces, self.scripts, self._opened = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._opened.append(tag)
+        self.pieces.append("\n" if tag in ("p", "li", "br", "h1", "h2", "h3", "h4", "td", "blockquote") else "")
+
+    def handle_endtag(self, tag):
+        while self._opened and self._opened.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        inside = self._opened[-1] if self._opened else ""
+        (self.scripts if inside == "script" else self.pieces).append("" if inside == "style" else data)
+
+    def text(self):
+        return "".join(self.pieces)
+
+
+def page_of(one):
+    return Page(render_answer(one))
+
+
+def answer_of(one):
+    return re.search(r'<article id="answer"[^>]*>\n(.*)\n</article>', render_answer(one), re.DOTALL)[1]
+
+
+def without_buttons(html):
+    return re.sub(r"<button[^>]*>(\d+)<span[^>]*>(.)</span></button>", r"{\1\2}", html)
+
+
+def hostile(attack):
+    one = Citation(attack, 0, len(attack), attack, "verified")
+    found = Passage(attack, attack, 0, len(attack), attack, 1.0, attack, attack, attack, attack)
+    return Prediction(
+        question=attack,
+        answer=f"{attack} {marker(one)}\n\n- {attack}\n\n[Analyse] {attack}",
+        mode="agent",
+        status="answered",
+        notice=attack,
+        documents=[CitedDocument(attack, attack, attack), CitedDocument(f"{attack} 2", attack, attack)],
+        citations=[one],
+        ungrounded_claims=[attack],
+        evidence=[found._replace(matches=(TokenMatch(0, 3, 0, 3, 0.5), TokenMatch(2, 5, 2, 5, 0.9)))],
+        events=[
+            Event("read", attack, {attack: attack, "thought": attack, "arguments": {attack: [attack]}}, [attack], 1.0)
+        ],
+    )
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("mode", ["agent", "evidence"])
+def test_what_a_prediction_says_adds_no_tag(attack, mode):
+    def tags(of):
+        return [
+            tag for tag, _ in page_of(replace(hostile(of), mode=mode)).tags if tag not in ("strong", "em", "br", "span")
+        ]
+
+    assert tags(attack) == tags("Rien que du texte.")
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_tag_has_a_handler_or_an_address(attack):
+    for _, attributes in page_of(hostile(attack)).tags:
+        assert not {name for name in attributes if name.startswith("on") or name in ("src", "style", "srcdoc", "href")}
+
+
+@pytest.mark.parametrize("attack", ATTACKS[:9])
+def test_hostile_texts_are_shown_as_they_are(attack):
+    text = page_of(hostile(attack)).text()
+    assert text.count(attack) >= 12
+
+
+def test_what_cannot_be_written_as_utf_8_is_replaced():
+    page = render_answer(hostile(ATTACKS[-1]))
+    assert "\ufffd" in page.encode().decode()
+
+
+def test_only_the_reports_own_script_and_style_may_run():
+    text = render_answer(FULL)
+    page = Page(text)
+    (policy,) = [attrs["content"] for _, attrs in page.tags if attrs.get("http-equiv") == "Content-Security-Policy"]
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    hashes = [
+        base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in ("".join(page.scripts), style)
+    ]
+    sources = "script-src 'sha256-{}'; style-src 'sha256-{}'".format(*hashes)
+    assert policy == f"default-src 'none'; {sources}; base-uri 'none'; form-action 'none'"
+    assert text.index("Content-Security-Policy") < text.index("<style>") < text.index("<body>")
+
+
+def test_a_report_names_no_address_elsewhere():
+    assert re.findall(r"https?:|//[a-z]|url\(|@import", render_answer(FULL)) == []
+
+
+def test_the_script_never_reads_text_as_markup():
+    script = files("legal_rag").joinpath("templates", "report.js").read_text("utf-8")
+    assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(", script) == []
+
+
+def test_each_marker_is_a_numbered_button_with_a_sign_and_a_name():
+    buttons = [attrs for tag, attrs in page_of(FULL).tags if tag == "button" and "cite" in attrs.get("class", "")]
+    in_answer = buttons[:5]
+    assert [one["class"] for one in in_answer] == [*(f"cite {status}" for status in STATUSES), "cite verified"]
+    assert [one["popovertarget"] for one in in_answer] == [f"passage-{number}" for number in (1, 2, 3, 4, 1)]
+    assert [one["aria-label"] for one in in_answer[:4]] == [
+        f"Source {number}, {WORDS[status]}" for number, status in enumerate(STATUSES, start=1)
+    ]
+    assert without_buttons(answer_of(FULL)).startswith(
+        "<p><strong>Deux mois.</strong> Le compte « est déposé dans les deux mois » {1✓}{2≈}{3↷}{4?}.</p>"
+    )
+
+
+def test_every_status_is_told_in_words_with_its_count():
+    text = page_of(FULL).text()
+    for told in ("2 vérifiées", "1 étayée", "1 replacée", "1 non vérifiée"):
+        assert told in text
+    assert "75 % des phrases qui énoncent un fait citent un passage qui tient." in text
+    assert "Phrases sans source" in text
+    assert "Le juge statue en 1950." in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "html"),
+    [
+        ("Un.\n\nDeux.", "<p>Un.</p><p>Deux.</p>"),
+        ("Un\ndeux", "<p>Un<br>\ndeux</p>"),
+        ("# Titre\n\n### Autre", "<h3>Titre</h3><h5>Autre</h5>"),
+        ("- a\n- b\n  1. c", "<ul><li>a</li><li>b<ol><li>c</li></ol></li></ul>"),
+        ("3. c\n4. d", '<ol start="3"><li>c</li><li>d</li></ol>'),
+        ("**a** *b* __c__", "<p><strong>a</strong> <em>b</em> <strong>c</strong></p>"),
+        ("> cité", "<blockquote><p>cité</p></blockquote>"),
+        (
+            "| a |\n|---|\n| 1 |",
+            "<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>",
+        ),
+        ("[x](http://y) <b>z</b> `c`", "<p>[x](http://y) &lt;b&gt;z&lt;/b&gt; `c`</p>"),
+        ("« un\n\n- deux\n# trois »", "<p>« un<br>\n- deux<br>\n# trois »</p>"),
+        ("« ouvert\n\n- deux", "<p>« ouvert</p><ul><li>deux</li></ul>"),
+        ("a\n---\nb", "<p>a</p><hr>\n<p>b</p>"),
+        ("", ""),
+    ],
+)  # fmt: skip
+def test_a_models_markdown_is_read_in_small_part(answer, html):
+    assert answer_of(prediction(answer)) == html
+
+
+@pytest.mark.parametrize("mode", ["evidence", "fallback"])
+def test_passages_quoted_word_for_word_are_no_markdown(mode):
+    quote = "M. *A* **doit**\n\n1. Considérant _que_ [Analyse"
+    one = Citation("D", 0, len(quote), quote, "verified")
+    answer = f"Passages :\n\n1. Titre (2020)\n« {quote} » {marker(one)}"
+    html = answer_of(prediction(answer, [one], mode=mode))
+    assert without_buttons(html) == (
+        "<p>Passages :</p>\n<h3>1. Titre (2020)</h3>\n"
+        "<blockquote>« M. *A* **doit**<br>\n1. Considérant _que_ [Analyse » {1✓}</blockquote>\n"
+    )
+
+
+def test_analysis_is_marked_apart_to_the_end_of_its_sentence():
+    html = answer_of(prediction("Fait. [Analyse] Il **semble** que non. Fait.\n\n- **[Analysis]** Seul"))
+    assert html == (
+        '<p>Fait. <span class="analysis"><span class="tag">Analyse</span> Il </span>'
+        '<strong><span class="analysis">semble</span></strong><span class="analysis"> que non.</span> Fait.</p>'
+        '<ul><li><strong><span class="analysis"><span class="tag">Analyse</span></span></strong>'
+        '<span class="analysis"> Seul</span></li></ul>'
+    )
+
+
+def test_a_marker_of_no_citation_stays_text():
+    one = citation()
+    answer = f"Oui [Source: AUTRE, chars 1-2] [Source non vérifiée: JURI-1, chars 220-283] {marker(one)}"
+    html = without_buttons(answer_of(prediction(answer, [one])))
+    assert html == f"<p>{answer.removesuffix(marker(one))}{{1✓}}</p>"
+
+
+def test_an_unverified_marker_without_a_place_opens_a_panel_that_says_so():
+    one = Citation("JURI-9", 0, 0, "", "unverified")
+    shown = prediction(f"Faux {marker(one)}.", [one])
+    assert without_buttons(answer_of(shown)) == "<p>Faux {1?}.</p>"
+    assert "Ce marqueur n’indique aucun passage." in page_of(shown).text()
+
+
+@pytest.mark.parametrize(
+    "doc_id", ["CE, 2 mai 1996 [sect.]", "a*b*c_d_", "<br/>", "[Source: X, chars 1-2]", "]]]", "a | b"]
+)
+def test_a_document_may_be_called_anything(doc_id):
+    one = Citation(doc_id, 0, 4, "Rien", "verified")
+    assert without_buttons(answer_of(prediction(f"- Dit {marker(one)}{marker(one)}", [one, one]))) == (
+        "<ul><li>Dit {1✓}{1✓}</li></ul>"
+    )
+
+
+def test_a_passage_opens_with_two_hundred_characters_on_either_side():
+    text = render_answer(prediction(marker(citation()), [citation()]))
+    panel = text[text.index("<aside") : text.index("</aside>")]
+    around = '<span class="around">{}</span>'
+    assert around.format(CONTENT[20:220]) + f"<mark>{CONTENT[220:283]}</mark>" in panel
+    assert around.format(CONTENT[283:483]) in panel
+    assert "3 mars 2021 · " in panel
+    assert "caractères 220 à 283" in panel
+
+
+@pytest.mark.parametrize(
+    "kept", [[], [passage(doc_id="JURI-2")], [passage(text="Un autre texte")], [passage(char_start=10**9)]]
+)
+def test_without_its_surroundings_a_passage_shows_its_quotation(kept):
+    text = render_answer(prediction(marker(citation()), [citation()], evidence=kept))
+    assert f"<mark>{CONTENT[220:283]}</mark>" in text
+    assert "Le texte alentour n’a pas été conservé." in text
+
+
+def test_line_break_tags_of_a_decision_are_shown_as_text():
+    one = Citation("D", 0, 17, "avant<br/>après !", "verified")
+    text = render_answer(prediction(f"« {one.quote} » {marker(one)}", [one]))
+    assert text.count("avant&lt;br/&gt;après !") == 3
+    assert "avant<br/>" not in text
+
+
+def test_the_question_and_the_passage_are_cut_at_the_words_that_match():
+    page = page_of(FULL)
+    words = [(tag, one["data-words"], one["class"], one["title"]) for tag, one in page.tags if "data-words" in one]
+    assert words == [
+        ("button", "0", "word heat-1", "« délai » → « mois » : 0,82"),
+        ("button", "1", "word heat-5", "« compte » → « compte » : 0,95"),
+        ("mark", "1", "word heat-5", "« compte » → « compte » : 0,95"),
+        ("mark", "0", "word heat-1", "« délai » → « mois » : 0,82"),
+    ]
+    assert QUESTION in page.text()
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        TokenMatch(5, 3, 225, 230, 0.9),
+        TokenMatch(-3, 3, 225, 230, 0.9),
+        TokenMatch(0, 10**9, 225, 230, 0.9),
+        TokenMatch(0, 3, 0, 5, 0.9),
+        TokenMatch(0, 3, 390, 401, 0.9),
+        TokenMatch(0, 3, 230, 230, 0.9),
+    ],
+)
+def test_matches_outside_their_texts_are_left_out(match):
+    page = page_of(prediction("Oui", evidence=[passage(matches=(match,))]))
+    assert not [one for _, one in page.tags if "data-words" in one]
+    assert CONTENT[220:400] in page.text()
+
+
+def test_overlapping_matches_leave_every_character_in_its_place():
+    matches = tuple(TokenMatch(0, 4, 220 + at, 400 - at, at / 100) for at in range(80))
+    page = page_of(prediction("Oui", evidence=[passage(matches=matches)]))
+    assert CONTENT[220:400] in page.text()
+
+
+def test_steps_tell_what_was_asked_found_and_spent():
+    text = page_of(FULL).text()
+    for told in (
+        "Je cherche.", "recherche : délai · nombre : 5", "1,25\u00a0s", "0,0020\u00a0$", "JURI-1-0", "prix inconnu",
+        "vérifiées : 1 · retirées : 2", "1\u202f000", "3,76\u00a0s", "réponse(s) reprise(s) de la mémoire",
+    ):  # fmt: skip
+        assert told in text
+
+
+def test_a_run_without_a_model_says_so():
+    assert "Aucun appel à un modèle de langage." in page_of(prediction("Oui", mode="evidence")).text()
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "told"),
+    [
+        ("agent", "answered", "Rédigée par un modèle de langage"),
+        ("agent", "abstained", "Abstention"),
+        ("agent", "exhausted", "Budget épuisé"),
+        ("fallback", "model_failed", "Modèle en échec"),
+        ("fallback", "model_failed", "à la place du modèle de langage"),
+        ("evidence", "answered", "sans modèle de langage"),
+    ],
+)
+def test_how_a_run_ended_is_told(mode, status, told):
+    shown = prediction("Aucun passage pertinent.", mode=mode, status=status, evidence=[])
+    page = page_of(shown)
+    assert told in page.text()
+    assert "Passages trouvés" not in page.text()
+
+
+def test_a_saved_run_has_the_same_report():
+    record = json.loads(json.dumps(FULL.to_record()))
+    assert render_answer(Prediction.from_record(record)) == render_answer(FULL)
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"question": 3}, "^question should be a valid string, got 3$"),
+        ({"mode": "<b>"}, "^mode should be 'evidence', .*, got '<b>'$"),
+        ({"status": "nouveau"}, "^status should be 'answered', .*, got 'nouveau'$"),
+        ({"notice": ["x"]}, r"^notice should be a valid string, got \['x'\]$"),
+        ({"citations": [citation(status="sûr")]}, r"^citations\[0\].status should be 'verified', .*, got 'sûr'$"),
+        ({"citations": [citation()._replace(char_start="1")]}, r"^citations\[0\].char_start should be .*, got '1'$"),
+        ({"evidence": [passage(score=float("nan"))]}, r"^evidence\[0\].score should be a finite number, got nan$"),
+        ({"evidence": [passage(score=10**400)]}, r"^evidence\[0\].score should be a valid number, got 10+\.\.\.0+$"),
+        ({"evidence": [passage(matches=(TokenMatch(0, 1, 2, 3, None),))]}, r"matches\[0\].similarity .*, got None$"),
+        ({"evidence": "x"}, "^evidence should be a valid list, got 'x'$"),
+        ({"events": [Event("dance", "", {}, [], 1.0)]}, r"^events\[0\].type should be 'search', .*, got 'dance'$"),
+        ({"events": [Event("read", "", {1: 2}, [], 1.0)]}, r"^events\[0\].input\[1\].* should be .* string, got 1$"),
+        ({"usage": Usage(cost=float("inf"))}, "^usage.cost should be a finite number, got inf$"),
+        ({"documents": [None]}, r"^documents\[0\] should be .* an instance of CitedDocument, got None$"),
+        ({"grounding_rate": True}, "^grounding_rate should be a valid number, got True$"),
+    ],
+)  # fmt: skip
+def test_a_saved_run_whose_values_are_of_other_types_is_refused(changed, problem):
+    with pytest.raises(ValueError, match=problem):
+        render_answer(replace(prediction("Oui"), **changed))
+
+
+def test_arguments_of_any_depth_and_kind_are_told():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    event = Event("think", "x", {"a": deep, "b": {1}, "thought": 3, "arguments": {"c": None}}, [], 0.0)
+    assert "a : (list) · b : (set) · c : null" in page_of(prediction("Oui", events=[event])).text()
+
+
+@pytest.mark.slow
+def test_a_report_of_absurd_length_is_cut_and_says_so():
+    long = prediction(
+        "[Source" * 20_000 + "**" * 20_000 + "[Analyse]" * 20_000 + "« " * 20_000,
+        [citation(start, 283) for start in range(220)] * 5,
+        evidence=[passage(text="x" * 100_000, char_start=start) for start in range(200)],
+        events=[Event("read", "x" * 9999, {"q": "y" * 100_000}, ["z" * 9999] * 20, 1.0)] * 1200,
+        ungrounded_claims=["Oui."] * 700,
+    )
+    page = render_answer(long)
+    assert len(page) < 12_000_000
+    text = Page(page).text()
+    for told in ("600 autres citations", "100 autres passages", "200 autres étapes", "200 autres phrases"):
+        assert f"{told} ne sont pas montrés." in text
+    assert "Le passage compte 100\u202f000 caractères ; en voici les premiers." in text
+
+
+@pytest.mark.parametrize(
+    ("iso", "french"),
+    [("2018-08-02", "2 août 2018"), ("2020-01-01", "1er janvier 2020"), ("1958", "1958"), ("<b>", "<b>")],
+)
+def test_dates_are_written_as_the_french_do(iso, french):
+    assert french_date(iso) == french
+
+
+def test_a_notebook_shows_the_report_in_a_closed_frame():
+    html = show_answer(hostile(ATTACKS[0]), height=500).data
+    ((tag, attributes),) = [(tag, attrs) for tag, attrs in Page(html).tags if tag != "div"]
+    assert (tag, attributes["sandbox"], attributes["title"]) == ("iframe", "allow-scripts", "Réponse et sources")
+    assert "height: 500px" in attributes["style"]
+    assert attributes["srcdoc"] == render_answer(hostile(ATTACKS[0]))
+
+
+def colours():
+    """Return the colours in light and in dark mode."""
+    blocks = re.findall(r"(@media[^{}]*dark\) \{\s*)?:root \{(.*?)\}", render_answer(FULL), re.DOTALL)
+    of = {dark: "".join(block for mode, block in blocks if bool(mode) is dark) for dark in (False, True)}
+    return [dict(re.findall(r"--([\w-]+): (#\w{6});", of[dark])) for dark in (False, True)]
+
+
+def luminance(colour):
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in channels]
+    return sum(weight * one for weight, one in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
+def test_text_is_readable_on_every_colour(mode):
+    named = colours()[mode]
+    for status in STATUSES:
+        assert contrast(named[status], named[f"{status}-fill"]) >= 4.5
+        assert contrast(named[status], named["paper"]) >= 4.5
+    for fill in ("cited", "analysis", *(f"heat-{heat}" for heat in range(1, 5))):
+        assert contrast(named["ink"], named[fill]) >= 7
+    assert contrast(named["ink"], named["heat-5"]) >= 4.5
+    assert contrast(named["quiet"], named["analysis"]) >= 4.5
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with HeadlessBrowser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Open the report of a whole run on a desk's screen."""
+
+    def opening(one=FULL):
+        page = tmp_path / "report.html"
+        page.write_text(render_answer(one), "utf-8")
+        browser.medium("")
+        browser.scheme("light")
+        browser.resize(1300, 900)
+        browser.forget()
+        browser.open(page.as_uri())
+        return page.as_uri()
+
+    yield opening
+    browser.medium("")
+
+
+OPEN = "document.querySelector(':popover-open')"
+
+
+@pytest.mark.slow
+def test_a_click_opens_the_passage_and_escape_goes_back(browser, opened):
+    address = opened()
+    assert not browser.run(f"{OPEN} !== null")
+    browser.click("#answer .cite.relocated")
+    assert browser.text(":popover-open mark").strip() == CONTENT[222:283].strip()
+    assert browser.text(":popover-open .status").split() == ["3", "↷", "replacée"]
+    browser.wait_for("document.activeElement.closest('.panel') !== null")
+    browser.press("Escape")
+    assert not browser.run(f"{OPEN} !== null")
+    assert browser.run("document.activeElement.className") == "cite relocated"
+    assert (browser.messages, browser.alerts, set(browser.requests)) == ([], [], {address})
+
+
+@pytest.mark.slow
+def test_the_sentence_stays_in_sight_beside_its_passage(browser, opened):
+    opened()
+    browser.click("#answer .cite")
+    browser.wait_for(
+        f"document.querySelector('#answer').getBoundingClientRect().right <= {OPEN}.getBoundingClientRect().left"
+    )
+    assert browser.run("document.querySelector('#answer').getBoundingClientRect().left >= 0")
+
+
+@pytest.mark.slow
+def test_keys_are_enough(browser, opened):
+    opened()
+    browser.press("Tab", "Tab", "Enter")
+    browser.wait_for("document.activeElement.closest('#passage-2') !== null")
+    browser.press("Tab", "Escape")
+    assert browser.run("document.activeElement.className") == "cite supported"
+    browser.run("document.querySelector('#evidence > summary').focus()")
+    browser.press("Enter", "Tab", "Tab", "Tab", "Tab", "Tab")
+    assert browser.run("document.activeElement.tagName") == "SUMMARY"
+    browser.press("Enter", "Tab", "Tab")
+    assert browser.text(".told") == "« compte » → « compte » : 0,95"
+    assert browser.texts(".lit") == ["compte", "compte"]
+
+
+@pytest.mark.slow
+def test_pointing_at_a_word_of_the_passage_shows_the_questions(browser, opened):
+    opened()
+    browser.run("for (const one of document.querySelectorAll('details')) one.open = true")
+    browser.click("mark[data-words='0']")
+    assert browser.texts(".lit") == ["délai", "mois"]
+
+
+@pytest.mark.slow
+def test_hostile_predictions_run_nothing_and_ask_for_nothing(browser, opened):
+    for attack in ATTACKS:
+        address = opened(hostile(attack))
+        browser.run("for (const one of document.querySelectorAll('details')) one.open = true")
+        browser.click("#answer .cite")
+        assert browser.run("document.querySelectorAll('img, svg, iframe').length") == 0
+        assert (browser.messages, browser.alerts, set(browser.requests)) == ([], [], {address})
+        assert browser.run(f"{OPEN}.querySelector('mark').textContent") == re.sub("[\x00\ud800]", "\ufffd", attack)
+
+
+@pytest.mark.slow
+def test_a_script_that_got_into_the_report_would_not_run(browser, opened, tmp_path):
+    injected = "<script>alert('in')</script><img src=x onerror=alert('on')><style>body{display:none}</style>"
+    page = tmp_path / "injected.html"
+    page.write_text(render_answer(FULL).replace("<main>", f"<main>{injected}"), "utf-8")
+    browser.forget()
+    browser.open(page.as_uri())
+    assert browser.alerts == []
+    assert browser.run("getComputedStyle(document.body).display") == "block"
+    assert len([one for one in browser.messages if "Content Security Policy" in one]) >= 3
+
+
+@pytest.mark.slow
+def test_a_phone_shows_all_without_scrolling_sideways(browser, opened):
+    long = "x" * 300
+    for one in (FULL, hostile(long), replace(FULL, question=long, notice=long)):
+        opened(one)
+        browser.resize(360, 740)
+        browser.run("for (const one of document.querySelectorAll('details')) one.open = true")
+        assert browser.run("document.documentElement.scrollWidth <= 360")
+        browser.click("#answer .cite")
+        assert browser.run(f"{OPEN}.scrollWidth <= {OPEN}.clientWidth")
+        assert browser.run(f"{OPEN}.getBoundingClientRect().bottom <= innerHeight")
+        browser.press("Escape")
+
+
+@pytest.mark.slow
+def test_on_a_phone_the_passage_opens_where_it_is_cited(browser, opened):
+    opened()
+    browser.resize(360, 740)
+    browser.click("#answer .cite")
+    browser.wait_for(
+        f"(({{top}}) => top > 0 && top < innerHeight - 40)({OPEN}.querySelector('mark').getBoundingClientRect())"
+    )
+
+
+@pytest.mark.slow
+def test_paper_shows_everything_and_no_buttons(browser, opened):
+    opened()
+    browser.run("document.getElementById('sources').open = false")
+    browser.medium("print")
+    shown = "one.checkVisibility({contentVisibilityAuto: true})"
+    for selector in ("#sources blockquote", ".match .passage", "#steps td", "#claims li"):
+        browser.wait_for(f"[...document.querySelectorAll('{selector}')].every((one) => {shown})")
+    heights = "[...document.querySelectorAll('#sources, #evidence, #steps')].map((one) => one.offsetHeight > 90)"
+    browser.wait_for(f"{heights}.every(Boolean)")
+    assert browser.texts(".acts button, .close, .match summary, .panel") == []
+    assert browser.run("getComputedStyle(document.querySelector('.cite')).borderTopWidth") == "0px"
+
+
+@pytest.mark.slow
+def test_dark_mode_has_the_dark_colours(browser, opened):
+    opened()
+    browser.scheme("dark")
+    assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(23, 23, 27)"
+    assert browser.run("getComputedStyle(document.querySelector('.cite.verified')).color") == "rgb(146, 217, 170)"
+
+
+@pytest.mark.slow
+def test_without_script_all_can_be_read_and_opened(browser, opened):
+    browser.run_scripts(False)
+    try:
+        opened()
+        browser.click("#answer .cite")
+        assert browser.text(":popover-open mark") == CONTENT[220:283].strip()
+        browser.press("Escape")
+        browser.click("#evidence > summary")
+        browser.click(".match > summary")
+        assert "Le compte de campagne est déposé" in browser.text(".match .passage")
+    finally:
+        browser.run_scripts(True)
+
+
+@pytest.mark.slow
+def test_a_notebooks_frame_shows_the_report(browser, tmp_path):
+    host = tmp_path / "host.html"
+    host.write_text(f"<!DOCTYPE html><meta charset=utf-8>{show_answer(FULL).data}", "utf-8")
+    browser.forget()
+    browser.open(host.as_uri())
+    assert QUESTION in browser.frame_text()
+    assert (browser.messages, browser.alerts) == ([], [])

@@ -1,0 +1,228 @@
+"""Saved runs: written whole, listed, read again, kept when the index is replaced, and nothing outside their folder."""
+
+import json
+import threading
+from dataclasses import replace
+
+import pytest
+
+from legal_rag.agent import Prediction, Usage
+from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
+from legal_rag.citations import Citation
+from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
+from legal_rag.library.carry_over import runs_taken_along, writing_runs
+from legal_rag.report import SavedAnswers
+
+USAGE = Usage(2, 1, 1200, 80, 0.004)
+RUN = Prediction(
+    question="Quel est le délai d'appel ?",
+    answer="Il est d'« un mois » [Source: A, chars 3-10].\n\nLe 12 mai, rien.",
+    mode="agent",
+    status="answered",
+    notice="Une citation a été retirée",
+    documents=[CitedDocument("A", "Arrêt « A »", "2001-02-03")],
+    citations=[Citation("A", 3, 10, "un mois", "verified")],
+    ungrounded_claims=["Le 12 mai, rien."],
+    grounding_rate=0.5,
+    evidence=[
+        Passage(
+            "A", "A-0", 3, 10, "un mois", 0.75, "Arrêt « A »", "2001-02-03", "de ", ".", (TokenMatch(0, 4, 3, 5, 1.0),)
+        )
+    ],
+    events=[
+        Event("think", "search_legal_docs", {"thought": "Je cherche.", "arguments": {"k": 5}}, [], 1.5, USAGE),
+        Event("search", "search_legal_docs", {"query": "délai d'appel", "k": 5}, ["A-0"], 0.25),
+    ],
+    usage=USAGE,
+    seconds=2.5,
+)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return SavedAnswers(tmp_path / "runs")
+
+
+@pytest.fixture
+def library(tiny_encoder, tmp_path):
+    rows = [{"id": one, "content": f"Le délai d'appel de {one} est d'un mois."} for one in ("a", "b")]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path / "index"))
+    build_index(config, tiny_encoder)
+    return open_index(config)
+
+
+def test_a_run_comes_back_as_it_was_saved(store):
+    assert store.load(store.save(RUN)) == RUN
+
+
+def test_a_run_without_anything_comes_back_too(store):
+    empty = Prediction(question="?", answer="", mode="evidence", status="abstained", usage=Usage(cost=None))
+    assert store.load(store.save(empty)) == empty
+
+
+def test_runs_are_listed_newest_first_each_with_what_it_came_to(store):
+    first, second = store.save(RUN), store.save(replace(RUN, question="Et le délai de pourvoi ?"))
+    assert first < second
+    newest, oldest = store.list()
+    assert (newest.run_id, newest.question, oldest.run_id) == (second, "Et le délai de pourvoi ?", first)
+    assert oldest.citations == {"verified": 1}
+    assert (oldest.mode, oldest.status, oldest.seconds) == ("agent", "answered", 2.5)
+    assert (oldest.model_calls, oldest.cost) == (2, 0.004)
+    assert oldest.time[:10] == f"{first[:4]}-{first[4:6]}-{first[6:8]}"
+    assert oldest.time.endswith("+00:00")
+
+
+def test_a_folder_that_is_not_there_holds_no_runs(store):
+    assert store.list() == []
+    assert not store.folder.exists()
+
+
+def test_a_removed_run_is_gone(store):
+    run_id = store.save(RUN)
+    store.remove(run_id)
+    assert store.list() == []
+    with pytest.raises(LookupError, match=f"no run {run_id} in "):
+        store.load(run_id)
+
+
+def test_runs_saved_at_once_are_all_kept(store):
+    threads = [threading.Thread(target=store.save, args=(replace(RUN, question=f"n° {n} ?"),)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {run.question for run in store.list()} == {f"n° {n} ?" for n in range(12)}
+
+
+def test_nothing_but_whole_runs_lies_in_the_folder(store):
+    run_id = store.save(RUN)
+    assert [path.name for path in store.folder.iterdir()] == [f"{run_id}.json"]
+    value = json.loads((store.folder / f"{run_id}.json").read_text("utf-8"))
+    assert (list(value), value["format_version"]) == (["format_version", "saved_at", "prediction"], 1)
+
+
+def test_text_that_utf_8_cannot_hold_is_saved_nevertheless(store):
+    run_id = store.save(replace(RUN, question="délai \udcff ?"))
+    assert store.load(run_id).question == "délai \ufffd ?"
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    [
+        "",
+        "..",
+        "../20251123-101530-123456-0a1b2c3d",
+        "/etc/passwd",
+        "20251123-101530-123456-0a1b2c3d.json",
+        "20251123-101530-123456-0a1b2c3d\n",
+        "20251123-101530-123456-0a1b2c3d/../x",
+        "20251123-101530-123456-0A1B2C3D",
+        "٢٠٢٥١١٢٣-101530-123456-0a1b2c3d",
+    ],
+)
+def test_what_is_no_run_s_id_is_refused(store, run_id):
+    outside = store.folder.parent / "20251123-101530-123456-0a1b2c3d.json"
+    outside.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record()}))
+    for use in (store.load, store.remove):
+        with pytest.raises(ValueError, match="not a run's id: "):
+            use(run_id)
+    assert outside.is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "JSONDecodeError"),
+        ("[]", "TypeError"),
+        ("{}", "KeyError: 'format_version'"),
+        ('{"format_version": 99, "saved_at": "", "prediction": {}}', "its format is 99, this version reads 1"),
+        ('{"format_version": 1, "saved_at": ""}', "KeyError: 'prediction'"),
+        ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved run: question is missing, got {}"),
+        ('{"format_version": 1, "saved_at": "", "prediction": 7}', "not a saved run"),
+        (
+            json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record() | {"seconds": "x"}}),
+            "not a saved run: seconds should be a valid number, unable to parse string as a number, got 'x'",
+        ),
+        ("[" * 100_000, "RecursionError"),
+        (b"\xff\xfe\x00", "UnicodeDecodeError"),
+    ],
+    ids=["empty", "list", "object", "later", "cut", "bare", "number", "types", "deep", "bytes"],
+)
+def test_a_damaged_run_is_told_and_passed_over(store, caplog, text, line):
+    run_id, damaged = store.save(RUN), "20200101-000000-000000-00000000"
+    (store.folder / f"{damaged}.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (store.folder / "notes.json").write_text("{}")  # somebody else's
+    with pytest.raises(ValueError, match="damaged run: ") as caught:
+        store.load(damaged)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert [run.run_id for run in store.list()] == [run_id]
+    assert [record.message for record in caplog.records] == [str(caught.value)]
+    store.remove(damaged)
+    assert store.list()[0].run_id == run_id
+
+
+def test_a_place_where_nothing_can_be_written_is_told_before_and_after(tmp_path):
+    (tmp_path / "file").write_text("")
+    store = SavedAnswers(tmp_path / "file" / "runs")
+    for use in (store.check_writable, lambda: store.save(RUN)):
+        with pytest.raises(OSError, match="no run can be saved in .*Not a directory"):
+            use()
+
+
+# --- in an index ----------------------------------------------------------------------------------------------------
+
+
+def test_an_index_s_runs_lie_in_its_folder_and_do_not_trouble_it(library):
+    run_id = SavedAnswers.of(library).save(RUN)
+    assert (library.path / "runs" / f"{run_id}.json").is_file()
+    assert examine(library) == []
+
+
+def test_an_index_that_is_only_read_keeps_no_runs(library):
+    library.read_only = True
+    with pytest.raises(ValueError, match="no runs are saved in .*, which is only read: name a folder"):
+        SavedAnswers.of(library)
+
+
+def test_runs_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
+    store = SavedAnswers.of(library)
+    kept, removed = store.save(RUN), store.save(RUN)
+    rows = [{"id": "c", "content": "Le délai de pourvoi est de deux mois."}]
+    build_index(IndexConfig(source=rows, index_folder=str(library.path.parent)), tiny_encoder)
+    store.remove(removed)
+    compact_index(library.path.parent, encoder=tiny_encoder)
+    assert [run.run_id for run in store.list()] == [kept]
+    assert store.load(kept) == RUN
+    assert examine(library.reload()) == []
+
+
+def test_a_run_saved_while_the_index_is_replaced_is_not_lost(library, tmp_path):
+    old, new = library.path, tmp_path / "new"
+    store = SavedAnswers.of(library)
+    before = store.save(RUN)
+    (new / "runs").mkdir(parents=True)
+    (new / "runs" / "20200101-000000-000000-00000000.json").write_text("left by an attempt that was cut off")
+    saving = threading.Thread(target=store.save, args=(RUN,))
+    with runs_taken_along(old, new):
+        saving.start()
+        old.rename(tmp_path / "previous")
+        new.rename(old)
+    saving.join()
+    assert len(store.list()) == 2
+    assert store.list()[1].run_id == before
+
+
+def test_an_index_that_another_process_does_not_let_go_is_told(library, monkeypatch):
+    monkeypatch.setattr("legal_rag.library.carry_over.PATIENCE_SECONDS", 0.0)
+    store, line = SavedAnswers.of(library), "no run can be saved in .*: another process has been"
+    with writing_runs(library.path), pytest.raises(OSError, match=line):
+        store.save(RUN)
+
+
+def test_an_index_that_is_gone_is_not_made_again_by_saving(library):
+    store = SavedAnswers.of(library)
+    library.path.rename(library.path.parent / "elsewhere")
+    with pytest.raises(OSError, match="no run can be saved in .*: No such file"):
+        store.save(RUN)
+    assert not library.path.exists()

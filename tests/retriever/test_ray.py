@@ -1,0 +1,117 @@
+"""The retriever on a local Ray cluster, against the one in this process."""
+
+import dataclasses
+import os
+import signal
+
+import pytest
+
+from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
+from legal_rag.library import Filters, Library, SearchSettings
+from legal_rag.retriever import RayRetriever, Retriever
+from legal_rag.retriever.ray import spread
+
+pytestmark = pytest.mark.slow
+ray = pytest.importorskip("ray")
+
+QUESTIONS = [
+    "Dans quel délai le candidat doit-il déposer son compte de campagne ?",
+    "licenciement sans cause réelle et sérieuse",
+    "?",
+]
+REMOVED = ["FICTIF0101", "FICTIF0103"]
+BY_CENTROIDS = SearchSettings(n_probe=4, n_estimates=10, n_full_scores=10, exact_below=0)
+
+
+@pytest.fixture(scope="module")
+def library(tiny_encoder, sample_file, tmp_path_factory) -> Library:
+    """Index the sample in shards of twenty chunks, and remove two documents again."""
+    folder = str(tmp_path_factory.mktemp("many-shards"))
+    config = IndexConfig(source=sample_file, shard_chunks=20, index_folder=folder)
+    build_index(config, tiny_encoder)
+    remove_documents(REMOVED, folder)
+    return open_index(config)
+
+
+@pytest.fixture(scope="module", params=[None, BY_CENTROIDS], ids=["exact", "by_centroids"])
+def pair(request, library, tiny_encoder):
+    with RayRetriever(library, tiny_encoder, n_actors=2, settings=request.param) as remote:
+        yield remote, Retriever(library, tiny_encoder, request.param)
+
+
+def processes_of(retriever):
+    """Return the process of each of a retriever's actors."""
+    return ray.get([actor.process.remote() for actor in retriever._remote._actors])
+
+
+@pytest.mark.parametrize("k", [1, 7, 10**6])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_actors_find_what_one_process_finds(pair, question, k):
+    remote, local = pair
+    assert remote.search(question, k) == local.search(question, k)
+    assert remote.search(question, k, by_document=True) == local.search(question, k, by_document=True)
+
+
+def test_a_search_may_be_restricted_to_documents(pair, library):
+    remote, local = pair
+    some = [*list(library)[::3], *REMOVED, "INCONNU"]
+    hits = remote.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
+    assert hits == local.search(QUESTIONS[0], 50, filters=Filters(doc_ids=some))
+    assert {hit.doc_id for hit in hits} <= set(some) - set(REMOVED)
+    assert remote.search(QUESTIONS[0], 5, filters=Filters(doc_ids=["INCONNU"])) == []
+
+
+def test_removed_documents_are_not_found(pair):
+    remote, _ = pair
+    assert not {hit.doc_id for hit in remote.search(QUESTIONS[0], 10**6)} & set(REMOVED)
+
+
+def test_a_question_that_is_refused_here_is_refused_there(pair):
+    remote, _ = pair
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        remote.search(QUESTIONS[0], 0)
+    with pytest.raises(ValueError, match="the question is empty"):
+        remote.search(" ")
+
+
+def test_a_killed_actor_is_started_again_and_the_question_answered(pair):
+    remote, local = pair
+    before = processes_of(remote)
+    os.kill(before[0], signal.SIGKILL)
+    assert remote.search(QUESTIONS[0], 9) == local.search(QUESTIONS[0], 9)
+    after = processes_of(remote)
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
+def test_an_actor_started_again_refuses_an_index_built_anew_in_its_place(tiny_encoder, sample_file, tmp_path):
+    config = IndexConfig(source=sample_file, limit=3, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    with RayRetriever(open_index(config), tiny_encoder, n_actors=1) as remote:
+        build_index(dataclasses.replace(config, limit=4), tiny_encoder)
+        os.kill(processes_of(remote)[0], signal.SIGKILL)
+        with pytest.raises(ValueError, match="^[^\n]*was built anew since it was opened: open it again$"):
+            remote.search(QUESTIONS[0], 3)
+        with remote.reload() as again:
+            assert again.search(QUESTIONS[0], 3) == Retriever(open_index(config), tiny_encoder).search(QUESTIONS[0], 3)
+
+
+def test_an_actor_that_lacks_its_files_says_so_in_one_line(tiny_encoder, sample_file, tmp_path):
+    config = IndexConfig(source=sample_file, limit=3, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    library = open_index(config)
+    (library.path / "fast_plaid_index" / "centroids.npy").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"^damaged PLAID index: [^\n]*$"):
+        RayRetriever(library, tiny_encoder)
+
+
+def test_at_least_one_actor_holds_the_shards(library, tiny_encoder):
+    with pytest.raises(ValueError, match="n_actors must be at least 1, got 0"):
+        RayRetriever(library, tiny_encoder, n_actors=0)
+
+
+def test_shards_are_spread_by_their_tokens():
+    assert spread([5, 1, 1, 1, 2], 2) == [[0], [1, 2, 3, 4]]
+    assert spread([1, 1, 1, 1], 3) == [[0, 3], [1], [2]]
+    assert spread([7, 8], 5) == [[1], [0]]
+    assert spread([], 2) == []
