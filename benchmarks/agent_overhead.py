@@ -82,7 +82,7 @@ def open_index(path: Path | None, folder: str):
 
     if path:
         return Library.open(path.parent, path.name)
-    source = Path(legal_rag.__file__).parent / "sample" / "decisions.jsonl"
+    source = Path(legal_rag.__file__).parent / "corpus" / "sample" / "decisions.jsonl"
     build_index(IndexConfig(source=source, index_folder=folder, index_name="sample"), bundled_encoder())
     return Library.open(folder, "sample")
 

@@ -27,7 +27,7 @@ os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the u
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])  # which judges the machine
 settings.load_profile("busy")
 
-SAMPLE = Path(legal_rag.__file__).parent / "sample"
+SAMPLE = Path(legal_rag.__file__).parent / "corpus" / "sample"
 
 
 @pytest.fixture(scope="session")

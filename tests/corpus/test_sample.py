@@ -9,7 +9,7 @@ import pytest
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.cleaning import TAG
 
-SAMPLE = files("legal_rag") / "sample"
+SAMPLE = files("legal_rag.corpus") / "sample"
 
 
 def rows_of(name):
