@@ -70,7 +70,7 @@ print(len(library), "décisions")
 
 # %%
 from legal_rag.agent import build_language_model, has_endpoint
-from legal_rag.evaluation.questions.generate import estimate
+from legal_rag.evaluation.questions import estimate
 
 endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
 asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])

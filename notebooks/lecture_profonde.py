@@ -78,7 +78,7 @@ print(f"{report.entities} entités dans {report.documents} décisions")
 # Aucun modèle n'est demandé, et rien n'est gardé en mémoire : tout se lit dans l'index.
 
 # %%
-from legal_rag.corpus_index.building import CorpusIndexer
+from legal_rag.corpus_index import CorpusIndexer
 
 index = CorpusIndexer(library).build_corpus_index()
 print(f"{index.total_docs} décisions, {index.total_chars} caractères ; leurs thèmes :")

@@ -9,6 +9,7 @@ _HOMES = {
     "QAPair": "checks",
     "QuestionReport": "dataset",
     "QuestionSettings": "checks",
+    "estimate": "generate",
     "find_span": "checks",
     "generate_questions": "generate",
     "qa_reward": "checks",
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from legal_rag.evaluation.questions.checks import qa_reward as qa_reward
     from legal_rag.evaluation.questions.checks import span_grounding_reward as span_grounding_reward
     from legal_rag.evaluation.questions.dataset import QuestionReport as QuestionReport
+    from legal_rag.evaluation.questions.generate import estimate as estimate
     from legal_rag.evaluation.questions.generate import generate_questions as generate_questions
     from legal_rag.evaluation.questions.writer import FullQAExtraction as FullQAExtraction
 else:
