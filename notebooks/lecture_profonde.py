@@ -176,11 +176,8 @@ print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse d
 import zlib
 
 trace = Path(OUTPUT_FOLDER, f"lecture_{zlib.crc32(QUESTION.encode()):08x}.jsonl")
-how = {
-    "budget": Budget(model_calls=MODEL_CALLS),
-    "trace": trace,
-    "on_event": lambda event: print("-", event_line(event)),
-}
+how = {"budget": Budget(model_calls=MODEL_CALLS), "trace": trace}
+how["on_event"] = lambda event: print("-", event_line(event))
 prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
 print(
     prediction.answer if prediction else "Sans modèle, les fonctions des parties 3 à 6 répondent à ce que vous écrivez."

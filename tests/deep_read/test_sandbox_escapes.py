@@ -28,7 +28,9 @@ SECRET = "the-canary-is-alive"  # in a file and a variable that no program must 
 GOT = "ESCAPED"
 LONG = Limits(memory_mb=256, output_chars=2_000, disk_mb=1)
 SHORT = Limits(memory_mb=256, output_chars=2_000, disk_mb=1, cpu_s=0.15, wall_s=0.2)
-UNGUARDED = "from legal_rag.deep_read.sandbox.child import guard; guard.FORGOTTEN = guard.REFUSED = guard.PATHS = (); "
+UNGUARDED = (
+    "from legal_rag.deep_read.sandbox.child import imports; imports.FORGOTTEN = imports.REFUSED = imports.PATHS = (); "
+)
 
 
 class Arena:

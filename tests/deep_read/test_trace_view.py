@@ -250,7 +250,7 @@ def test_a_page_names_no_address_elsewhere(path):
 
 
 def test_the_script_never_reads_text_as_markup():
-    script = files("legal_rag").joinpath("templates", "trace.js").read_text("utf-8")
+    script = files("legal_rag.deep_read").joinpath("templates", "trace.js").read_text("utf-8")
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(", script) == []
 
 

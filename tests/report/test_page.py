@@ -193,7 +193,7 @@ def test_a_report_names_no_address_elsewhere():
 
 
 def test_the_script_never_reads_text_as_markup():
-    script = files("legal_rag").joinpath("templates", "report.js").read_text("utf-8")
+    script = files("legal_rag.report").joinpath("templates", "report.js").read_text("utf-8")
     assert re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|Function\(", script) == []
 
 

@@ -314,7 +314,7 @@ PYTHON = {
         for module in list(sys.modules.values()):
             if hasattr(module, "REFUSED"):
                 module.REFUSED = module.PATHS = ()
-        echo.__globals__["guard"].REFUSED = ()
+        echo.__globals__["imports"].REFUSED = ()
         os.system("id")
         print(GOT)
         """,

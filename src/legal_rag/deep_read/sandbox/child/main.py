@@ -11,9 +11,7 @@ from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.deep_read.sandbox.child import imports as guard
-from legal_rag.deep_read.sandbox.child import imports as modules
-from legal_rag.deep_read.sandbox.child import kernel, wire
+from legal_rag.deep_read.sandbox.child import imports, kernel, wire
 
 if TYPE_CHECKING:
     from traceback import TracebackException
@@ -152,10 +150,10 @@ def main(descriptor: int, lifeline: int) -> None:
     """
     connection = _socket.socket(fileno=descriptor)
     channel = ParentChannel(connection)
-    modules.offer_only()
+    imports.offer_only()
     setup = channel.receive()
     walls = _walls(connection, lifeline, setup)
-    guard.shut(os.getcwd())  # noqa: PTH109 (pathlib would cost a program's start 5 ms)
+    imports.shut(os.getcwd())  # noqa: PTH109 (pathlib would cost a program's start 5 ms)
     runner = Runner(channel, setup)
     channel.send(kind="ready", walls=walls)
     try:
