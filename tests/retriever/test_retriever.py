@@ -8,7 +8,7 @@ import pytest
 
 from legal_rag.corpus import references as names
 from legal_rag.encoder import EncoderIdentity, PyLateEncoder
-from legal_rag.encoder.loading import check_encoder
+from legal_rag.encoder.encoder import check_encoder
 from legal_rag.library import Filters, Library
 from legal_rag.retriever import Retriever, build_retriever, open_corpus
 

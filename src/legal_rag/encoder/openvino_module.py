@@ -1,4 +1,4 @@
-"""A torch module that runs a compiled OpenVINO model, so that PyLate can use it."""
+"""A compiled OpenVINO model as a sentence-transformers module, for PyLate; modules.json names this class."""
 
 import threading
 from pathlib import Path
@@ -8,33 +8,28 @@ import torch
 from sentence_transformers.models import Transformer
 from transformers.modeling_outputs import BaseModelOutput
 
-from legal_rag.encoder.openvino import MODEL_FILE, compile_model
+from legal_rag.encoder.runtime import MODEL_FILE, compile_model
 
-STEP = 16  # tokens: OpenVINO prepares itself anew, and keeps memory, for every length it meets
+STEP = 16  # tokens: OpenVINO prepares anew, and keeps memory, for every input length
 
 
 class OpenVinoBody(torch.nn.Module):
-    """A compiled transformer with the face of a transformers model: what sentence-transformers and PyLate ask of it."""
+    """A compiled transformer with the parts of a transformers model's interface that sentence-transformers uses."""
 
-    _preparing = threading.Lock()
+    _first_call = threading.Lock()
 
     def __init__(self, path: Path, config: Any) -> None:
         super().__init__()
         self.config = config
         self._compiled = compile_model(path)
         self._local = threading.local()  # a request answers one call at a time
-        # OpenVINO's Python side prepares itself in its first call, and two threads that meet there wait for each other
-        # for good: one holds Python's lock, the other the preparation. So that call is made here, by one.
-        with self._preparing:
+        # OpenVINO's bindings initialise in their first call, where two threads would deadlock (one holds Python's lock,
+        # the other the initialisation): make that call here, in one thread.
+        with self._first_call:
             self(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1, 1, dtype=torch.int64))
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, **_: Any) -> BaseModelOutput:
-        """Return the hidden states, shape (n_texts, n_tokens, hidden), float32.
-
-        Args:
-            input_ids: Shape (n_texts, n_tokens), int64.
-            attention_mask: The same shape; 0 where no token attends.
-        """
+        """Map token ids and mask, shape (n_texts, n_tokens), int64, to (n_texts, n_tokens, hidden), float32."""
         if not hasattr(self._local, "request"):
             self._local.request = self._compiled.create_infer_request()
         n_tokens = input_ids.shape[1]
@@ -49,7 +44,7 @@ class OpenVinoBody(torch.nn.Module):
 
 
 class OpenVinoTransformer(Transformer):
-    """sentence-transformers' module around it; tokenising is inherited."""
+    """sentence-transformers' `Transformer` around it; tokenising is inherited."""
 
     def _load_model(self, model_name_or_path: str, config: Any, *_: Any, **__: Any) -> None:
         self.auto_model = OpenVinoBody(Path(model_name_or_path) / MODEL_FILE, config)

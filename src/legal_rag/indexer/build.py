@@ -10,8 +10,7 @@ from typing import Any
 
 from legal_rag.corpus.documents import Document, document_of_row
 from legal_rag.corpus_index.building import fill_index
-from legal_rag.encoder.encoder import Encoder, build_encoder
-from legal_rag.encoder.loading import load_encoder
+from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
 from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
 from legal_rag.indexer.config import (
     PLAID_SETTINGS,

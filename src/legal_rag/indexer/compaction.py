@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.corpus.chunking import Chunker
-from legal_rag.encoder.encoder import Encoder
-from legal_rag.encoder.loading import load_encoder
+from legal_rag.encoder.encoder import Encoder, load_encoder
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore
 from legal_rag.indexer.commit import finish_library, staging

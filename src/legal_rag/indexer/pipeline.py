@@ -18,8 +18,8 @@ import numpy as np
 
 from legal_rag.corpus.chunking import Chunk, Chunker, chunk_document, document_header, has_header
 from legal_rag.corpus.documents import Document
-from legal_rag.encoder.device import give_back_memory
 from legal_rag.encoder.encoder import Encoder
+from legal_rag.encoder.runtime import give_back_memory
 from legal_rag.files import progress, sync
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.corpus.chunking import Chunk, ChunkConfig, Chunker, build_chunker
 from legal_rag.corpus.documents import Document
-from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
-from legal_rag.encoder.loading import check_encoder
+from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder, check_encoder
 from legal_rag.files import progress
 from legal_rag.indexer.build import filling
 from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents, shard_settings

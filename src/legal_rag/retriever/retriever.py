@@ -13,8 +13,7 @@ import numpy as np
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.references import ParsedQuery
-from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text
-from legal_rag.encoder.loading import load_encoder
+from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
 from legal_rag.extraction.entities import Entity
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks

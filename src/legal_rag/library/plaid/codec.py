@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.encoder.device import product_dtype
+from legal_rag.encoder.runtime import product_dtype
 from legal_rag.library.plaid.files import pack_buckets
 
 KMEANS_ITERATIONS = 4  # fast-plaid's own

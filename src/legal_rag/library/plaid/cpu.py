@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from legal_rag.encoder.device import n_cores
+from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid import kernels as plaid_kernels
 from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize, in_scope, live_positions, top

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.encoder.device import best_device
+from legal_rag.encoder.runtime import best_device
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import (

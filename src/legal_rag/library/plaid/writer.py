@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.encoder.device import best_device
+from legal_rag.encoder.runtime import best_device
 from legal_rag.library.plaid.codec import BLOCK_TOKENS, Buckets, compress, count_centroids, fit_buckets, train_centroids
 from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
 
