@@ -95,7 +95,7 @@ def _texts(data: Path, encoder: Encoder) -> Iterator[list[str]]:
         chunks = chunk_document(
             document.content, document.id, document.title, document.decision_date, chunker, columns=document.row()
         )
-        yield [chunk.encoded_text for chunk in chunks]
+        yield [chunk.header + chunk.text for chunk in chunks]
 
 
 def _project(source: Path, target: Path, projection: np.ndarray) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from legal_rag.corpus.structure import TreeNode, build_tree, find_node, from_json, to_json, walk
+from legal_rag.corpus.structure import TreeNode, build_tree, walk
 from legal_rag.corpus.structure.outline import PART_CHARS
 
 LINES = [
@@ -106,25 +106,9 @@ def check(tree: TreeNode, text: str) -> None:
 @example("Délibéré par x")
 @example("PAR CES MOTIFS\nDélibéré par")
 def test_sections_lie_inside_one_another_in_order_and_cover_the_text(text):
-    check(build_tree(text), text)
-
-
-@settings(deadline=None)
-@given(DOCUMENTS)
-def test_a_tree_is_the_same_after_json(text):
     tree = build_tree(text)
-    assert from_json(to_json(tree)) == tree == build_tree(text)
-
-
-@settings(deadline=None)
-@given(DOCUMENTS.filter(bool), st.data())
-def test_the_innermost_section_of_a_character_holds_it_and_no_child_of_it_does(text, data):
-    offset = data.draw(st.integers(0, len(text) - 1))
-    tree = build_tree(text)
-    found = find_node(tree, offset)
-    assert found.char_start <= offset < found.char_end
-    assert not any(child.char_start <= offset < child.char_end for child in found.children)
-    assert find_node(tree, found.node_id) is found
+    check(tree, text)
+    assert tree == build_tree(text)
 
 
 def test_a_decision_is_outlined_by_its_headings_numbers_and_articles():
@@ -261,53 +245,6 @@ def test_a_text_of_a_single_line_is_cut_before_its_reasons():
 
 def test_a_long_word_is_cut_too():
     assert [node.char_end - node.char_start for node in build_tree("a" * 7000).children] == [3000, 3000, 1000]
-
-
-@pytest.mark.parametrize("where", ["0009", "1", "", "En-tête", -1, len(DECISION)])
-def test_finding_what_is_not_there_is_refused(where):
-    with pytest.raises(LookupError, match="no (node|character)"):
-        find_node(build_tree(DECISION[:500]) if isinstance(where, str) else build_tree(DECISION), where)
-
-
-def test_the_json_form_names_sections_as_pageindex_does():
-    value = to_json(build_tree(DECISION), doc_name="93-1", doc_description="Rejet", summaries={"0003": "Des tracts."})
-    assert (value["doc_name"], value["doc_description"]) == ("93-1", "Rejet")
-    section = value["structure"][2]
-    assert (section["title"], section["summary"]) == ("SUR LES GRIEFS RELATIFS À LA CAMPAGNE ÉLECTORALE", "Des tracts.")
-    assert DECISION[section["start_index"] : section["end_index"]].startswith("SUR LES GRIEFS")
-    assert [node["node_id"] for node in section["nodes"]] == ["0004", "0005"]
-    assert "summary" not in value["structure"][0]
-    assert "nodes" not in value["structure"][0]
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"end_index": 3}, "do not follow one another"),
-        ({"structure": [{"title": "x"}]}, "not the JSON form of a tree"),
-        ({"structure": None}, "not the JSON form of a tree"),
-        ({"end_index": "x"}, "not the JSON form of a tree"),
-    ],
-)
-def test_a_json_value_that_is_no_tree_is_refused(change, problem):
-    with pytest.raises(ValueError, match=problem):
-        from_json({**to_json(build_tree(DECISION)), **change})
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "problem"),
-    [
-        ("node_id", "7", "the id of node 1"),
-        ("end_index", 5, "do not follow one another"),
-        ("heading", [900, 901], "outside of its section"),
-        ("kind", "chapter", "no kind of section"),
-    ],
-)
-def test_a_json_section_that_does_not_fit_is_refused(key, value, problem):
-    tree = to_json(build_tree(DECISION))
-    tree["structure"][0][key] = value
-    with pytest.raises(ValueError, match=problem):
-        from_json(tree)
 
 
 @pytest.mark.parametrize(

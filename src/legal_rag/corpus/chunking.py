@@ -9,20 +9,20 @@ if TYPE_CHECKING:
 
 
 MAX_CHUNK_TOKENS = 511
-MIN_BODY_TOKENS = 16  # text tokens that a chunk must have room for, whatever prefix and header take
-HEADER_SHARE = 0.5  # of a chunk's tokens that a header may take; a longer one is cut at a word
+MIN_BODY_TOKENS = 16  # of text, that fit a chunk next to the prefix and the header
+HEADER_SHARE = 0.5  # of a chunk's tokens; a longer header is cut at a word
 
 TokenCounter = Callable[[Sequence[str]], list[int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkConfig:
-    """Everything that decides how a text is cut; saved in the manifest."""
+    """How documents are split; saved in the manifest."""
 
-    chunk_tokens: int = MAX_CHUNK_TOKENS  # all that the encoder sees: special tokens, prefix, header and text
-    overlap_tokens: int = 0  # of whole sentences repeated from the chunk before
+    chunk_tokens: int = MAX_CHUNK_TOKENS  # of a chunk at most: special tokens, prefix, header and text
+    overlap_tokens: int = 0  # of whole sentences repeated from the previous chunk
     header_columns: tuple[tuple[str, str], ...] = (("Titre", "title"), ("Date", "decision_date"))  # (label, column)
-    header_on: Literal["first", "every", "none"] = "first"  # chunks that are encoded with the header
+    header_on: Literal["first", "every", "none"] = "first"  # which chunks are encoded with the header
 
     def __post_init__(self) -> None:
         if not MIN_BODY_TOKENS * 2 <= self.chunk_tokens <= MAX_CHUNK_TOKENS:
@@ -35,28 +35,23 @@ class ChunkConfig:
 
 
 class Chunk(NamedTuple):
-    """A piece of one document: `text` is `content[char_start:char_end]`."""
+    """A span of a document: `text` is `content[char_start:char_end]`."""
 
     doc_id: str
-    chunk_index: int  # from 0, in the document's order
+    chunk_index: int  # from 0, in document order
     char_start: int
     char_end: int
     text: str
-    header: str = ""  # encoded before the text, but not part of the document
+    header: str = ""  # encoded before the text; not part of the document
 
     @property
     def id(self) -> str:
         """The chunk's id, `<doc_id>-<index>`."""
         return chunk_id(self.doc_id, self.chunk_index)
 
-    @property
-    def encoded_text(self) -> str:
-        """What the encoder is given, apart from its own prefix and special tokens."""
-        return self.header + self.text
-
 
 class Chunker(NamedTuple):
-    """What `chunk_document` needs: the settings, the encoder's token count, and chonkie's chunker over both."""
+    """The settings, the encoder's token count, and chonkie's chunker built on both."""
 
     config: ChunkConfig
     count_tokens: TokenCounter
@@ -64,15 +59,15 @@ class Chunker(NamedTuple):
 
 
 def chunk_id(doc_id: str, index: int) -> str:
-    """Write the id of a document's chunk, e.g. `JURITEXT000007022836-0`."""
+    """Format a chunk id, e.g. `JURITEXT000007022836-0`."""
     return f"{doc_id}-{index}"
 
 
 def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
-    """Take a chunk id apart: `JURITEXT000007022836-0` is `("JURITEXT000007022836", 0)`.
+    """Parse a chunk id: `JURITEXT000007022836-0` is `("JURITEXT000007022836", 0)`.
 
     Raises:
-        ValueError: If there is no document id, no dash, or no decimal index of ASCII digits after the last dash.
+        ValueError: If it is not a document id, a dash and an index of ASCII digits.
     """
     doc_id, dash, index = chunk_id.rpartition("-")
     if not (doc_id and dash and index.isascii() and index.isdecimal()):
@@ -81,12 +76,12 @@ def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
 
 
 def build_chunker(config: ChunkConfig, count_tokens: TokenCounter, document_length: int = MAX_CHUNK_TOKENS) -> Chunker:
-    """Make the chunker for an encoder.
+    """Build the chunker for an encoder.
 
     Args:
-        config: The settings; the limit in force is the smaller of `chunk_tokens` and `document_length`.
-        count_tokens: The encoder's own count, for each text, of all tokens it would see (prefix and specials too).
-        document_length: The most tokens the encoder reads of a document.
+        config: The settings; a chunk's limit is the smaller of `chunk_tokens` and `document_length`.
+        count_tokens: The encoder's token count of each text, prefix and special tokens included.
+        document_length: The encoder's maximum document length, in tokens.
 
     Raises:
         ValueError: If the encoder's prefix and special tokens leave no room for text.
@@ -112,21 +107,15 @@ def chunk_document(
     *,
     columns: Mapping[str, object] | None = None,
 ) -> list[Chunk]:
-    """Cut a document into chunks that together hold every non-blank character of `content`, in order.
+    """Split a document into chunks within the token limit that cover every non-blank character, in order.
 
     Args:
-        content: The document's text.
+        content: The document's text; a blank one has no chunk.
         doc_id: Its id.
         title: For the header.
         decision_date: For the header.
-        chunker: From `build_chunker`.
-        columns: Further columns that the header may name, e.g. `{"section": "Livre II"}`.
-
-    Returns:
-        Chunks numbered from 0, none of them over the limit, header included; none for a blank text.
-
-    Raises:
-        ValueError: If no chunker is given.
+        chunker: From `build_chunker`; required.
+        columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
     """
     if chunker is None:
         raise ValueError("chunk_document needs a chunker (expected one made by build_chunker)")
@@ -140,23 +129,18 @@ def chunk_document(
 
 
 def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
-    """Return the settings that a manifest records."""
+    """Read the settings from a manifest."""
     columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
     return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})
 
 
 def has_header(config: ChunkConfig, index: int) -> bool:
-    """Tell whether a document's chunk of that number is encoded with the header."""
+    """Is a document's chunk of this index encoded with the header?"""
     return config.header_on == "every" or (config.header_on == "first" and index == 0)
 
 
 def document_header(chunker: Chunker, row: Mapping[str, object]) -> str:
-    """Write `Titre: … | Date: …` and a line break, leaving out what is missing and cutting what is too long.
-
-    Args:
-        chunker: From `build_chunker`.
-        row: The document's columns.
-    """
+    """Format a document's columns as `Titre: … | Date: …` and a line break; cut if too long, empty if none is set."""
     if chunker.config.header_on == "none":
         return ""
     parts = [(label, _flat(row.get(column))) for label, column in chunker.config.header_columns]

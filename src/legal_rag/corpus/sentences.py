@@ -16,9 +16,9 @@ ABBREVIATIONS = frozenset(
     """.split()
 )
 
-# A pause: sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
-# No match starts inside a run of marks, so that pages of dots take linear time; and each begins with one of a few
-# characters, by which `re` passes over all that lies between.
+# Sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
+# No match starts inside a run of marks (pages of dots take linear time), and each begins with one of a few characters,
+# between which `re` skips.
 PAUSE = re.compile(r"[.!?…;\n](?:(?<=\n)\s*|(?<=;)\s+|(?<=[.!?…])(?<![.!?…]{2})[.!?…]*(?:\s?[»”\"’)\]])*\s+)")
 LAST_WORD = re.compile(r"[^\s(\[«“\"'’/,;:]+$")
 LETTER_DOTS = re.compile(r"(?:[A-ZÀ-Ý]\.?-?)+")  # initials and acronyms: "J.-P", "S.A", "L", "R"
@@ -27,23 +27,14 @@ NUMBERED = re.compile(r"(?:[IVXLC]+|\d{1,3})")  # "1. Considérant", "II. - Sur"
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Return the spans (start, end) of the sentences of `text`, in order; together they are the whole text.
-
-    The blanks after a sentence belong to it. An empty text has no sentence.
-    """
+    """Return the spans (start, end) of the sentences of `text`, in order; they cover it, blanks after each included."""
     ends = [match.end() for match in PAUSE.finditer(text) if _is_boundary(text, match)]
     starts = [0, *ends]
     return [(start, end) for start, end in zip(starts, [*ends, len(text)], strict=True) if start < end]
 
 
-def sentence_texts(text: str) -> Iterator[str]:
-    """Yield the sentences of `text` as texts that join to the whole."""
-    for start, end in split_sentences(text):
-        yield text[start:end]
-
-
 def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield a span in parts of at most so many characters, each cut behind its last blank, if it has one."""
+    """Split a span into parts of at most `most` characters, after a blank where there is one."""
     while end - start > most:
         blank = text.rfind(" ", start + 1, start + most)
         cut = blank + 1 if blank > 0 else start + most
@@ -53,12 +44,11 @@ def cut_at_blanks(text: str, start: int, end: int, most: int) -> Iterator[tuple[
 
 
 def without_blanks(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Narrow spans to their text, and drop those that are blank."""
-    pieces = [(start, text[start:end]) for start, end in spans]
+    """Strip spans of surrounding blanks, and drop blank ones."""
     return [
-        (start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip()))
-        for start, piece in pieces
-        if piece.strip()
+        (end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip()))
+        for start, end in spans
+        if text[start:end].strip()
     ]
 
 

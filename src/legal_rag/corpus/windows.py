@@ -6,9 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
-
-Span = tuple[int, int]  # characters: start, end
 
 READ_CHARS = 20_000  # of one reading: 97 decisions in 100 are shorter; some 5,750 of a model's tokens
 PIECE_CHARS = 800  # sentences are put together up to here: their marks then cost 5 tokens in 100 of the text's

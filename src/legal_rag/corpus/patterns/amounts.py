@@ -20,13 +20,13 @@ FIGURES = rf"(?:{_GROUPS}|\d{{1,12}})(?:[.,]\d{{1,2}}(?!\d)|,[ \u00a0]\d\d(?!\d)
 
 
 def figures_value(text: str) -> Decimal:
-    """Return what figures stand for: '1 000', '1.000' and '1000' are 1000, '1.500,50' is 1500.5."""
+    """Parse figures: '1 000', '1.000' and '1000' are 1000, '1.500,50' is 1500.5."""
     whole, decimals = re.fullmatch(r"(.*?)(?:[.,]\s?(\d{1,2}))?", text.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
     return Decimal(f"{re.sub(r'[^0-9]', '', whole)}.{decimals or 0}")
 
 
 def words_value(text: str) -> Decimal | None:
-    """Return what a number in words stands for; None if it is none, such as 'vingt trente'."""
+    """Parse a number in French words; None for what is not a number, such as 'vingt trente'."""
     from text_to_num import text2num
 
     words = re.sub(r"\bmil\b", "mille", re.sub(rf"{DASH}|\s+", " ", text.lower()))
@@ -37,7 +37,7 @@ def words_value(text: str) -> Decimal | None:
 
 
 class LegalAmount(NamedTuple):
-    """A sum of money, as one text writes it."""
+    """A sum of money in a text."""
 
     value: Decimal
     currency: str  # ISO 4217 where there is a code: 'EUR', 'FRF', 'USD'…
@@ -84,7 +84,7 @@ _WORDS = Around(
 
 
 def find_amounts(text: str) -> list[LegalAmount]:
-    """Find sums of money, in figures and in words, in the order of the text."""
+    """Find sums of money, in figures and in words, in text order."""
     found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
     for match in _WORDS.finditer(text):
         if (value := words_value(match["number"])) is not None:

@@ -10,12 +10,12 @@ from legal_rag.corpus.patterns.statutes import CODE_NAME, LegalText
 
 
 class ArticleNumber(NamedTuple):
-    """An article's number, as one text writes it."""
+    """An article's number in a text."""
 
-    value: str  # in one form: 'L1152-1'
+    value: str  # normalised: 'L1152-1'
     start: int  # characters
     end: int
-    code: str  # 'code du travail', where it is named; else empty
+    code: str  # 'code du travail', or empty
 
 
 PREFIX = rf"(?:L\.?{BLANK}?O|[LRDAC])\.?{BLANK}?\*?{BLANK}?"
@@ -54,7 +54,7 @@ _IN_PARTS = re.compile(rf"(?P<prefix>{PREFIX})?(?P<rest>.*)", re.IGNORECASE)
 
 @lru_cache(maxsize=4096)
 def article_value(number: str) -> str:
-    """Bring an article's number to one form: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
+    """Normalise an article's number: 'L. 1152-1' and 'L1152‑1' are 'L1152-1', '1er' is '1'."""
     plain = re.sub(DASH, "-", number)
     plain = re.sub(r"(?<=\d)er\b", "", plain, flags=re.IGNORECASE)
     parts = _IN_PARTS.match(plain)
@@ -64,7 +64,7 @@ def article_value(number: str) -> str:
 
 
 def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
-    """Find articles by their numbers, those of a list one by one; some more than once, with their code and without."""
+    """Yield the article numbers of a text, lists one by one; some twice, with their code and without."""
     for pattern in (_ARTICLES, _BARE_ARTICLE, _OF_NAMED_CODE, _AFTER_CODE):
         for match in pattern.finditer(text):
             code = " ".join((match["code"] or "").replace("’", "'").lower().split())
@@ -73,12 +73,12 @@ def find_article_numbers(text: str) -> Iterator[ArticleNumber]:
 
 
 class ArticleCitation(NamedTuple):
-    """An article, as one text cites it."""
+    """A citation of an article."""
 
-    value: str  # its number in one form: 'L1152-1', '1', 'PREMIER'
-    start: int  # characters: where 'article' begins, or the number, of a list's further ones
+    value: str  # its number, normalised: 'L1152-1', '1', 'PREMIER'
+    start: int  # characters: of 'article', or of the number for further items of a list
     end: int  # where the name of its text ends, or its number
-    text_start: int  # of the text that it is of; equal to text_end where none is named
+    text_start: int  # of the statute's name; equal to text_end if none is named
     text_end: int
 
 
@@ -126,12 +126,7 @@ _OF_ELSE = re.compile(
 
 
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
-    """Find the articles that a text cites, in its order, each of a list by itself.
-
-    Args:
-        text: The document.
-        texts: What `find_texts` finds in it.
-    """
+    """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation an item."""
     ends = {one.start: one.end for one in texts}
     own = [match.span() for match in _OWN.finditer(text)]
     found: list[ArticleCitation] = []
@@ -148,7 +143,7 @@ def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[Articl
 
 
 def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator[ArticleCitation]:
-    """Read the numbers of a list, one after the other, from `at` on; the first one's citation begins at `start`."""
+    """Yield the citations of a list of numbers from `at` on; the first one begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
         behind = parts.end() if parts else number.end()
@@ -157,7 +152,7 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
             return
         text_start, text_end = _text_after(text, (behind, number.end()), ends)
         end = text_end or number.end()
-        value = article_value(_without_blanks(number.group()))
+        value = article_value(re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number.group()))
         yield ArticleCitation(value, start, end, text_start or end, end)
         following = _NEXT.match(text, text_end or behind)
         if following is None:
@@ -166,7 +161,7 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:
-    """Tell whether careless typing cut a number, as in 'L. 52 12' or 'L. 0. 180': its part would be another article."""
+    """Did careless typing cut the number, as in 'L. 52 12' or 'L. 0. 180'? Its part would be another article."""
     rest = _REST if number.group()[0].isalpha() else _GLUED
     return rest.match(text, number.end()) is not None
 
@@ -176,12 +171,8 @@ _REST = re.compile(rf"{BLANK}\d{{1,4}}(?!\d|{BLANK}?°|er\b|{_SUM})|\.{BLANK}?\d
 _GLUED = re.compile(rf"{BLANK}\d+[^\W\d_]")
 
 
-def _without_blanks(number: str) -> str:
-    return re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number)
-
-
 def _text_after(text: str, tries: Sequence[int], ends: Mapping[int, int]) -> tuple[int, int]:
-    """Return where the text's name stands that follows the first place that any follows; zeros if none does."""
+    """Return the span of the statute's name after the first of `tries` that has one, else zeros."""
     for at in tries:
         connector = _CONNECTOR.match(text, at)
         if connector and connector.end() in ends:

@@ -4,24 +4,10 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, SPACE, Around, Led
 
-
-class Court(NamedTuple):
-    """A court, named so that one knows which."""
-
-    start: int  # characters
-    end: int
-
-
-class Formation(NamedTuple):
-    """A chamber or another formation of a court."""
-
-    start: int  # characters
-    end: int
-
-
-# Courts that there are once.
+# Courts of which there is one.
 SINGLE_COURTS: tuple[str, ...] = (
     "cour de cassation",
     "conseil constitutionnel",
@@ -142,45 +128,46 @@ FORMATIONS: tuple[str, ...] = (
 _FORMATION = Around(rf"(?<![\w-])(?:{'|'.join(FORMATIONS)})(?!\w)", ["chambre", "assemblée", "pôle"], 20, 160)
 
 
-def find_courts(text: str) -> list[Court]:
-    """Find the courts that a text names, with their towns, in its order."""
-    found = [Court(*match.span()) for pattern in (_SINGLE, _LOCAL) for match in pattern.finditer(text)]
-    return sorted(found)
+def find_courts(text: str) -> list[Span]:
+    """Find the courts that a text names, with their towns, in text order."""
+    return sorted(match.span() for pattern in (_SINGLE, _LOCAL) for match in pattern.finditer(text))
 
 
-def find_formations(text: str) -> list[Formation]:
-    """Find the chambers and other formations of courts that a text names, in its order."""
-    return [Formation(*match.span()) for match in _FORMATION.finditer(text)]
+def find_formations(text: str) -> list[Span]:
+    """Find the chambers and other formations of courts that a text names, in text order."""
+    return [match.span() for match in _FORMATION.finditer(text)]
 
 
 # How courts and chambers are abbreviated, after folding; the longer ones first.
-ABBREVIATIONS: tuple[tuple[str, str], ...] = (
-    (r"cour administrative d appel|caa", "caa"),
-    (r"\bc ?cass\b|\bcass\b|\bcour de cassation\b", "cassation"),
-    (r"\bconseil constitutionnel\b|\bcons const\b|\bconseil const\b", "constitutionnel"),
-    (r"\bconseil d etat\b|\bc ?e\b", "conseiletat etat"),  # with a word of its own: "état civil" is no court
-    (r"\bc ?a\b|\bcour d appel\b", "appel"),
-    (r"\btribunal administratif\b|\bt ?a\b", "administratif"),
-    (r"\btribunal judiciaire\b|\bt ?j\b", "judiciaire"),
-    (r"\btribunal de grande instance\b|\bt ?g ?i\b", "tgi"),
-    (r"\btribunal de commerce\b|\bt ?com\b|\btcom\b", "commerce"),
-    (r"\bconseil de prud ?hommes\b|\bc ?p ?h\b|\bprud ?hommes\b", "prudhommes"),
-    (r"\bsoc\b", "sociale"),
-    (r"\bcrim\b", "criminelle"),
-    (r"\bcomm?\b", "commerciale"),
-    (r"\bciv\b|\bcivile?s?\b", "civile"),
-    (r"\bass\b|\bassemblee\b", "assemblee"),
-    (r"\bplen\b|\bpleniere\b", "pleniere"),
-    (r"\bpremiere\b", "1"),
-    (r"\b(?:deuxieme|seconde)\b", "2"),
-    (r"\btroisieme\b", "3"),
-    (r"\bquatrieme\b", "4"),
-    (r"\bcinquieme\b", "5"),
-    (r"\bsixieme\b", "6"),
+_ABBREVIATIONS = tuple(
+    (re.compile(pattern), f" {word} ")
+    for pattern, word in (
+        (r"cour administrative d appel|caa", "caa"),
+        (r"\bc ?cass\b|\bcass\b|\bcour de cassation\b", "cassation"),
+        (r"\bconseil constitutionnel\b|\bcons const\b|\bconseil const\b", "constitutionnel"),
+        (r"\bconseil d etat\b|\bc ?e\b", "conseiletat etat"),  # with a word of its own: "état civil" is no court
+        (r"\bc ?a\b|\bcour d appel\b", "appel"),
+        (r"\btribunal administratif\b|\bt ?a\b", "administratif"),
+        (r"\btribunal judiciaire\b|\bt ?j\b", "judiciaire"),
+        (r"\btribunal de grande instance\b|\bt ?g ?i\b", "tgi"),
+        (r"\btribunal de commerce\b|\bt ?com\b|\btcom\b", "commerce"),
+        (r"\bconseil de prud ?hommes\b|\bc ?p ?h\b|\bprud ?hommes\b", "prudhommes"),
+        (r"\bsoc\b", "sociale"),
+        (r"\bcrim\b", "criminelle"),
+        (r"\bcomm?\b", "commerciale"),
+        (r"\bciv\b|\bcivile?s?\b", "civile"),
+        (r"\bass\b|\bassemblee\b", "assemblee"),
+        (r"\bplen\b|\bpleniere\b", "pleniere"),
+        (r"\bpremiere\b", "1"),
+        (r"\b(?:deuxieme|seconde)\b", "2"),
+        (r"\btroisieme\b", "3"),
+        (r"\bquatrieme\b", "4"),
+        (r"\bcinquieme\b", "5"),
+        (r"\bsixieme\b", "6"),
+    )
 )
-_ABBREVIATIONS = [(re.compile(pattern), f" {word} ") for pattern, word in ABBREVIATIONS]
-EMPTY_WORDS = frozenset("chambre chambres ch cour tribunal de d du des la le l les et section en au".split())
-ORDINAL = re.compile(r"\b(\d+)(?:re|ere|er|eme|e|nde)\b")
+_EMPTY_WORDS = frozenset("chambre chambres ch cour tribunal de d du des la le l les et section en au".split())
+_RANK_NUMBER = re.compile(r"\b(\d+)(?:re|ere|er|eme|e|nde)\b")
 
 Level = Literal["supreme", "appeal", "first", ""]
 SUPREME: Level = "supreme"
@@ -189,18 +176,18 @@ FIRST: Level = "first"
 
 
 class CourtRank(NamedTuple):
-    """A court, or a formation of one."""
+    """A court, or a formation of one, in its hierarchy."""
 
-    order: str  # 'constitutionnel', 'judiciaire', 'administratif' or 'conflits'; empty if it is not known
+    order: str  # 'constitutionnel', 'judiciaire', 'administratif' or 'conflits'; empty if unknown
     level: Level
     rank: int  # 0 for the highest, within its order
 
     def compares_with(self, other: "CourtRank") -> bool:
-        """Tell whether outcomes of two courts mean the same: a pourvoi rejected is no claim rejected on appeal."""
+        """Are outcomes of the two comparable? A pourvoi that is rejected is not a claim rejected on appeal."""
         return (self.order, self.level) == (other.order, other.level) or (self.order == other.order == "administratif")
 
 
-# The words that all must stand in the name, as `words_of_value` gives them; the first line that fits counts.
+# All words must be in the name, as `words_of_value` gives them; the first line that matches counts.
 COURTS: tuple[tuple[frozenset[str], CourtRank], ...] = tuple(
     (frozenset(words.split()), CourtRank(order, level, rank))
     for words, order, level, rank in (
@@ -228,17 +215,17 @@ UNKNOWN = CourtRank("", "", 5)
 
 
 def court_of(juridiction: str, formation: str, title: str = "") -> CourtRank:
-    """Return the court of a decision, by its title where its source names no court."""
+    """Return the court of a decision, from its title where `juridiction` is blank."""
     words = words_of_value(f"{juridiction} {formation}") if juridiction.strip() else words_of_value(title)
     return next((court for named, court in COURTS if named <= words), UNKNOWN)
 
 
 def words_of_value(value: str) -> frozenset[str]:
-    """Return the words that tell a court, chamber or outcome from others, abbreviations written out."""
+    """Return the words that distinguish a court, chamber or outcome, abbreviations expanded."""
     prose = re.sub(r"\bà\b", " ", unicodedata.normalize("NFC", value.lower()))  # unlike the "A" of "10e chambre A"
     folded = "".join(c for c in unicodedata.normalize("NFKD", prose) if not unicodedata.combining(c))
     text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", folded))
     for pattern, word in _ABBREVIATIONS:
         text = pattern.sub(word, text)
-    text = ORDINAL.sub(r"\1", text)
-    return frozenset(text.split()) - EMPTY_WORDS
+    text = _RANK_NUMBER.sub(r"\1", text)
+    return frozenset(text.split()) - _EMPTY_WORDS

@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
 
 
 class LegalDate(NamedTuple):
-    """A day, as one text writes it."""
+    """A date in a text."""
 
     value: date
     start: int  # characters
@@ -89,15 +90,12 @@ _DATES: tuple[Scan, ...] = (
 
 
 def find_dates(text: str) -> list[LegalDate]:
-    """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in the order of the text.
+    """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in text order.
 
-    Years of two figures are of the years 1930 to 2029. Days that are not in the calendar are left out.
+    Two-digit years stand for 1930 to 2029; impossible dates are left out.
     """
-    found = []
-    for pattern in _DATES:
-        for match in pattern.finditer(text):
-            if (value := _date(match)) is not None:
-                found.append(LegalDate(value, match.start(), match.end()))
+    matches = [match for pattern in _DATES for match in pattern.finditer(text)]
+    found = [LegalDate(value, *match.span()) for match in matches if (value := _date(match)) is not None]
     found.sort(key=lambda one: (one.start, -one.end))
     return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
 
@@ -129,20 +127,13 @@ def _plain_words(text: str, known: dict[str, int]) -> str:
     return plain if plain in known else plain.removesuffix("s")
 
 
-class TimeLimit(NamedTuple):
-    """A length of time within which something must or may be done."""
-
-    start: int  # characters
-    end: int
-
-
-UNITS = r"(?:jours?(?: francs?| ouvrables?| ouvrés?| calendaires?)?|semaines?|mois|ans?|années?|heures?)(?!\w)"
+_UNITS_OF_TIME = r"(?:jours?(?: francs?| ouvrables?| ouvrés?| calendaires?)?|semaines?|mois|ans?|années?|heures?)(?!\w)"
 _NUMBER = (
     rf"(?:\d{{1,3}}(?:{BLANK}?\([^()]{{1,20}}\))?|(?:{NUMBER_IN_WORDS})(?:{BLANK}?\(\d{{1,3}}\))?|quinzaine{BLANK}de)"
 )
-_DURATION = rf"{_NUMBER}{SPACE}{UNITS}"
+_DURATION = rf"{_NUMBER}{SPACE}{_UNITS_OF_TIME}"
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
-# What says before a duration that it is a limit; the first two words belong to the limit's name.
+# Words before a duration that make it a time limit; those of `_NAMED` belong to its name.
 _NAMED = rf"délais?{SPACE}(?:d['’]|de{SPACE})"
 _LEADS = (
     rf"délais?{SPACE}(?:{_WORD}{SPACE}){{0,5}}(?:d['’]|de{SPACE})",
@@ -153,7 +144,7 @@ _LEADS = (
     rf"sous{SPACE}(?:un{SPACE})?",
     rf"se{SPACE}prescri(?:t|vent)(?:{SPACE}{_WORD}){{0,2}}{SPACE}par{SPACE}",
 )
-# What says it behind one.
+# Words after a duration that make it a time limit.
 _TAIL = (
     rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au"
     rf"{SPACE}moins{SPACE}avant){SPACE})"
@@ -161,32 +152,19 @@ _TAIL = (
 _NAMED_LIMIT = Led(rf"(?<!\w){_NAMED}(?:{_DURATION})", ["délai"])
 _LED = Led(
     rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})",
-    [
-        "délai",
-        "dans",
-        "au plus",
-        "avant l",
-        "à l",
-        "au bout",
-        "préavis",
-        "prescription",
-        "forclusion",
-        "sursis",
-        "sous",
-        "se prescri",
-    ],
+    "délai|dans|au plus|avant l|à l|au bout|préavis|prescription|forclusion|sursis|sous|se prescri".split("|"),
 )
 _TAILED = Around(
     rf"(?<=\bles ){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
 )
 
 
-def find_time_limits(text: str) -> list[TimeLimit]:
-    """Find the lengths of time that the words around them call limits, with 'délai de' where that stands before."""
-    found = {(match.start(), match.end()) for match in _NAMED_LIMIT.finditer(text)}
+def find_time_limits(text: str) -> list[Span]:
+    """Find durations that their context makes time limits, with a preceding 'délai de' included."""
+    found = {match.span() for match in _NAMED_LIMIT.finditer(text)}
     ends = {end for _, end in found}
     for pattern, group in ((_LED, "duration"), (_TAILED, 0)):
         spans = (match.span(group) for match in pattern.finditer(text))
         found |= {span for span in spans if span[1] not in ends}
         ends |= {end for _, end in found}
-    return [TimeLimit(*span) for span in sorted(found)]
+    return sorted(found)

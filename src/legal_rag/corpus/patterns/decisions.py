@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.articles import find_article_numbers
 from legal_rag.corpus.patterns.dates import LegalDate
 from legal_rag.corpus.patterns.scanning import (
@@ -21,13 +22,13 @@ from legal_rag.corpus.patterns.scanning import (
 
 
 class Identifier(NamedTuple):
-    """The name of a decision or an article, as one text writes it."""
+    """The identifier of a decision or an article, as a text writes it."""
 
     kind: str  # 'ecli', 'pourvoi', 'rg', 'article', a series of the Conseil constitutionnel ('qpc'), or 'number'
-    value: str  # in one form: '16-86735', '15/452', '2016-561', 'L1152-1', 'ECLI:FR:CCASS:2023:SO02020'
+    value: str  # normalised: '16-86735', '15/452', '2016-561', 'L1152-1', 'ECLI:FR:CCASS:2023:SO02020'
     start: int  # characters
     end: int
-    code: str = ""  # of an article: 'code du travail', where it is named
+    code: str = ""  # of an article: 'code du travail', if it is named
 
 
 SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "rip")  # of constitutional decisions
@@ -46,8 +47,8 @@ _NUMBER_SIGN = rf"n(?:um[ée]ros?|{BLANK}?[°o]s?\.?)"
 _SIGNS = ("no ", "nos ", "no.", "no\u00a0", "n°", "n °", "n o ", "numéro", "numero")
 _ROLE_NUMBER = rf"(?:19|20)?\d\d{BLANK}?/{BLANK}?\d{{1,6}}"
 
-# The kinds of case numbers, the surer ones first. What stands for a chamber in the pourvoi's number: "n° X 22-18.784";
-# its letter is a check character.
+# The kinds of case numbers, the surest first. The letter before a pourvoi's number ("n° X 22-18.784") is a check
+# character.
 CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
     ("ecli", Around(rf"{NOT_INSIDE}ECLI:[A-Z]{{2}}:[A-Z0-9]{{1,7}}:\d{{4}}:[A-Z0-9.]{{1,25}}", ["ecli:"], 1, 60)),
     ("pourvoi", FiguresLed(rf"{NOT_INSIDE}\d\d{DASH}\d\d[. \u00a0\u202f]?\d{{3}}{NO_MORE}")),
@@ -56,7 +57,7 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
         "series",
         FiguresLed(
             rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
-            rf"(?P<told>{_CONSTITUTIONAL}){NO_MORE}",
+            rf"(?P<signed>{_CONSTITUTIONAL}){NO_MORE}",
             before=24,
         ),
     ),
@@ -71,12 +72,12 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
             100,
         ),
     ),
-    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}{GAP}(?P<told>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}{GAP}(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
     ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
     (
         "request",
         Around(
-            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire){GAP}(?P<told>\d{{6}}){NO_MORE}",
+            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire){GAP}(?P<signed>\d{{6}}){NO_MORE}",
             [*_SIGNS, "requête", "requete", "affaire"],
             1,
             30,
@@ -92,10 +93,10 @@ _ROLE = re.compile(r"\s*\d\d/\d{1,6}\s*$")
 
 
 def find_identifiers(text: str) -> list[Identifier]:
-    """Find the names of decisions and articles, in the order of the text; where two overlap the longer one counts.
+    """Find the identifiers of decisions and articles, in text order; of overlapping ones the longest counts.
 
-    A number of the Conseil constitutionnel's form that names no series has kind 'number'; the numbers of statutes and
-    decrees, which have that form too, are left out.
+    A number in the Conseil constitutionnel's form without a series has kind 'number'; numbers of statutes and decrees,
+    which have that form too, are left out.
     """
     cases = find_cases(text)
     # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
@@ -113,7 +114,7 @@ def find_identifiers(text: str) -> list[Identifier]:
 
 
 def find_cases(text: str) -> list[Identifier]:
-    """Find what has the form of a case number; of kind 'number', some may be parts of articles' numbers."""
+    """Find what has the form of a case number; some of kind 'number' may be parts of articles' numbers."""
     return list(_cases(text))
 
 
@@ -122,9 +123,9 @@ def _overlap(one: Identifier, other: Identifier) -> bool:
 
 
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:
-    """Read the column that holds a decision's own number or numbers, with the court's series in `nature`.
+    """Parse the column with a decision's own number or numbers, and the court's series in `nature`.
 
-    What has no known form keeps its own, under kind 'number'.
+    A number of unknown form is kept as it is, with kind 'number'.
     """
     series = nature.replace(".", "").lower()
     if series in SERIES:
@@ -156,26 +157,18 @@ def _cases(text: str) -> Iterator[Identifier]:
         if any(taken[start:end]):
             continue
         unmistakable = kind == "pourvoi" and "." in match.group()
-        if (
-            kind in ("number", "pourvoi", "rg")
-            and not unmistakable
-            and _is_of_something_else(text[max(start - _LOOK_BACK, 0) : start])
-        ):
-            continue
-        if kind == "number" and _is_no_case(match.group()):
+        before = text[max(start - _LOOK_BACK, 0) : start]
+        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_SOMETHING_ELSE.search(before):
+            continue  # the number of a statute
+        if kind == "number" and _is_range_of_years(match.group()):
             continue
         taken[start:end] = b"\1" * (end - start)
         for name, value in _READERS[kind](match):
             yield Identifier(name, value, start, end)
 
 
-def _is_of_something_else(before: str) -> bool:
-    """Tell whether a number is a statute's, by what stands before it."""
-    return _OF_SOMETHING_ELSE.search(before) is not None
-
-
-def _is_no_case(number: str) -> bool:
-    """Tell a range of years ('2019-2020') from a number."""
+def _is_range_of_years(number: str) -> bool:
+    """Is a number a range of years, such as '2019-2020'?"""
     first, _, last = re.sub(DASH, "-", number).partition("-")
     return len(first) == 4 and len(last) == 4 and 0 < int(last) - int(first) < 100 if last.isdecimal() else False
 
@@ -197,7 +190,7 @@ def _joined(value: str) -> list[str]:
 def _read_series(match: re.Match[str]) -> Iterator[tuple[str, str]]:
     groups = match.groupdict()
     series = (groups.get("after") or groups.get("before") or "").replace(".", "").lower()
-    for value in _joined(_constitutional(groups.get("number") or groups.get("told") or "")):
+    for value in _joined(_constitutional(groups.get("number") or groups.get("signed") or "")):
         yield series, value
 
 
@@ -215,13 +208,6 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
     "request": lambda match: (("number", value.upper()) for value in match.groups() if value),
     "number": lambda match: (("number", value) for value in _joined(_constitutional(match.group()))),
 }
-
-
-class CitedDecision(NamedTuple):
-    """Another decision, as one text cites it."""
-
-    start: int  # characters
-    end: int
 
 
 _CHAMBERS = (
@@ -263,32 +249,24 @@ _OF_DATE = re.compile(rf"{GAP},?{SPACE}(?:(?:rendue?{SPACE})?(?:le|du|en{SPACE}d
 _AND = re.compile(rf"{GAP}(?:,|et){SPACE}(?:(?:n{GAP}[°o]{GAP})?(?:[A-Z]{SPACE})?)?(?=\d\d{DASH})")
 
 
-def find_cited_decisions(
-    text: str, dates: Sequence[LegalDate], identifiers: Sequence[Identifier]
-) -> list[CitedDecision]:
-    """Find decisions cited by court and date or number, from the first word that names them to the last of the two.
-
-    Args:
-        text: The document.
-        dates: What `find_dates` finds in it.
-        identifiers: What `find_identifiers` finds in it.
-    """
+def find_cited_decisions(text: str, dates: Sequence[LegalDate], identifiers: Sequence[Identifier]) -> list[Span]:
+    """Find decisions cited by court and date or number, given the text's `find_dates` and `find_identifiers`."""
     days = {one.start: one.end for one in dates}
     cases = {one.start: one.end for one in identifiers if one.kind not in ("article", "rg")}
     found = []
     for day in dates:
         before = max(day.start - _LOOK_BACK, 0)
         if match := _ABBREVIATED.search(text[before : day.start]):
-            found.append(CitedDecision(before + match.start(), _with_number(text, day.end, cases)))
+            found.append((before + match.start(), _with_number(text, day.end, cases)))
     for match in _NAMED.finditer(text):
         if (end := days.get(match.end())) is not None:
-            found.append(CitedDecision(match.start(), _with_number(text, end, cases)))
+            found.append((match.start(), _with_number(text, end, cases)))
     for match in _NUMBERED.finditer(text):
         if (end := cases.get(match.end())) is not None:
             of = _OF_DATE.match(text, end)
-            found.append(CitedDecision(match.start(), days.get(of.end(), end) if of else end))
-    found.sort(key=lambda one: (one.start, -one.end))
-    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+            found.append((match.start(), days.get(of.end(), end) if of else end))
+    found.sort(key=lambda one: (one[0], -one[1]))
+    return [one for i, one in enumerate(found) if not i or one[0] >= found[i - 1][1]]
 
 
 def _with_number(text: str, end: int, cases: Mapping[int, int]) -> int:

@@ -3,38 +3,41 @@
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Protocol
 
-_LOOK_AHEAD = 30  # characters that a pattern may look ahead behind its match
+DASH = "[-\u2010-\u2014]"
+BLANK = r"[ \t\u00a0\u202f]"
+GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
+NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
+NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
+
+_LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
+_FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
 
 
-class Scan(Protocol):
-    """A pattern, and where it is worth trying."""
-
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in the order of the text; none overlaps another."""
-
-
-class _Compiled:
-    """A pattern that is compiled when it is first needed: compiling them all would delay every start."""
+class Scan:
+    """A pattern and where to try it; compiled on first use, because compiling them all would delay every start."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self._source, self._flags = pattern, flags
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The pattern itself."""
+        """The compiled pattern."""
         return re.compile(self._source, self._flags)
 
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in text order; none overlaps another."""
+        raise NotImplementedError
 
-class Around(_Compiled):
-    """A pattern searched around the places of its words.
+
+class Around(Scan):
+    """A pattern searched around the occurrences of its words.
 
     Args:
         pattern: What to find.
-        words: Of which each match has one; in small letters they stand for any, with a capital letter for themselves.
+        words: Each match contains one; those in lower case match any case.
         before: Characters that a match may begin before its word.
-        after: Characters that a match, and what it looks ahead to, may end behind the word's beginning.
+        after: Characters after the word's beginning within which a match and its lookahead end.
         flags: Of `re`.
     """
 
@@ -43,7 +46,7 @@ class Around(_Compiled):
         self._words, self._before, self._after = tuple(words), before, after
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in the order of the text."""
+        """Yield the matches in text order."""
         lower = lowered(text)
         if lower is None:
             yield from self.pattern.finditer(text)
@@ -51,16 +54,16 @@ class Around(_Compiled):
         for start, end in _merged(places(text, lower, self._words), self._before, self._after):
             for match in self.pattern.finditer(text, start, min(end, len(text))):
                 whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
-                if whole is not None:  # else what follows forbids it, which could not be seen from within
+                if whole is not None:  # else a lookahead beyond the window forbids it
                     yield whole
 
 
-class Led(_Compiled):
-    """A pattern tried where one of its first words stands, however long its match.
+class Led(Scan):
+    """A pattern tried where one of its first words occurs, however long its match.
 
     Args:
         pattern: What to find; it begins with one of the words.
-        words: In small letters, for any.
+        words: In lower case; they match any case.
         flags: Of `re`.
     """
 
@@ -69,7 +72,7 @@ class Led(_Compiled):
         self._words = tuple(words)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in the order of the text; none overlaps another."""
+        """Yield the matches in text order; none overlaps another."""
         lower = lowered(text)
         if lower is None:
             yield from self.pattern.finditer(text)
@@ -81,12 +84,12 @@ class Led(_Compiled):
                 yield match
 
 
-class FiguresLed(_Compiled):
-    """A pattern tried where two or four figures stand before a dash or letters, as they begin a case number or a date.
+class FiguresLed(Scan):
+    """A pattern tried at two or four digits before a dash or letters, as case numbers and dates begin.
 
     Args:
-        pattern: What to find, in letters of either size.
-        before: Characters that a match may begin before its figures.
+        pattern: What to find, in either case.
+        before: Characters that a match may begin before its digits.
     """
 
     def __init__(self, pattern: str, before: int = 0) -> None:
@@ -94,7 +97,7 @@ class FiguresLed(_Compiled):
         self._before = before
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in the order of the text; none overlaps another."""
+        """Yield the matches in text order; none overlaps another."""
         done = 0
         for place in _figures(text):
             for start in range(max(place - self._before, done), place + 1):
@@ -106,29 +109,26 @@ class FiguresLed(_Compiled):
 
 @lru_cache(maxsize=8)
 def lowered(text: str) -> str | None:
-    """Return a text in small letters, of the same length; None in the rare case that it has another."""
+    """Return a text in lower case; None in the rare case that its length changes."""
     lower = text.lower()
     return lower if len(lower) == len(text) else None
 
 
 def places(text: str, lower: str, words: Sequence[str]) -> list[int]:
-    """Return where any of some words begins, rising; those in small letters are looked for in `lower`."""
+    """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
     found: set[int] = set()
     for word in words:
         found.update(_places_of(text if word != word.lower() else lower, word))
     return sorted(found)
 
 
-@lru_cache(maxsize=1024)  # several patterns look for the same words, one after the other
+@lru_cache(maxsize=1024)  # several patterns search the same words in turn
 def _places_of(text: str, word: str) -> tuple[int, ...]:
     found, at = [], text.find(word)
     while at >= 0:
         found.append(at)
         at = text.find(word, at + 1)
     return tuple(found)
-
-
-_FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
 
 
 @lru_cache(maxsize=8)
@@ -146,10 +146,3 @@ def _merged(found: Sequence[int], before: int, after: int) -> Iterator[tuple[int
         end = place + after
     if end >= 0:
         yield start, end
-
-
-DASH = "[-\u2010-\u2014]"
-BLANK = r"[ \t\u00a0\u202f]"
-GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks is no reason to search it again and again
-NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
-NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"

@@ -21,7 +21,7 @@ _CODE = (
     rf"(?:{SPACE}(?:(?:et|ou){SPACE})?(?:(?:de{SPACE}la|de{SPACE}l['’]|des|du|de|d['’]|à{SPACE}l['’]){GAP})?"
     rf"(?:{{words}})(?!\w))*"
 )
-# Words that go on a code's name; any other word after its first noun is the sentence's.
+# Words that continue a code's name; any other word after its first noun belongs to the sentence.
 _CODE_WORDS = (
     "administrati(?:f|ve|on|ons)|aériennes?|aide|aménagement|artistes|asile|assurances|civiles?|civils|collectivités|"
     "communications|commande|commerce|construction|consommation|culture|définitive|douanes|droit|électroniques|"
@@ -33,12 +33,11 @@ _CODE_WORDS = (
 )
 CODE_NAME = _CODE.replace("{words}", _CODE_WORDS)
 
-
 TextKind = Literal["code", "statute", "treaty", "constitution"]
 
 
 class LegalText(NamedTuple):
-    """A legal text, as one document names it."""
+    """A legal text that a document names."""
 
     kind: TextKind
     start: int  # characters
@@ -66,7 +65,7 @@ _S = rf"{SPACE}"
 _RIGHTS = (
     rf"(?:de{_S}sauvegarde{_S})?(?:des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés{_S}fondamentales)?)"
 )
-# Names that are no pattern of words: treaties, declarations, rules of procedure.
+# Treaties, declarations and rules of procedure, by name.
 TREATIES: tuple[str, ...] = (
     rf"convention{_S}européenne{_S}{_RIGHTS}",
     rf"convention{_S}de{_S}sauvegarde{_S}des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés"
@@ -113,15 +112,15 @@ _NAMED_CODE = Led(
 
 _ARTICLE_OF = re.compile(r"articles?\s[^.;:]{1,40}de l['’]$", re.IGNORECASE)
 _LOOK_BACK = 60  # characters in which an article of an ordinance would stand before it
-_LAST_FAMOUS_YEAR = 1990  # ordinances that go by their dates alone (1945, 1958, 1967, 1986) are older
+_LAST_FAMOUS_YEAR = 1990  # ordinances named by date alone (1945, 1958, 1967, 1986) are older
 
 
 def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
-    """Find legal texts by their names, in the order of the text; of overlapping ones the longest counts.
+    """Find legal texts by name, in text order; of overlapping ones the longest counts.
 
     Args:
         text: The document.
-        dates: What `find_dates` finds in it: a statute goes by its number, its date, or both.
+        dates: Its `find_dates`: a statute is named by number, date or both.
     """
     ends = {one.start: one.end for one in dates}
     found = [
@@ -139,7 +138,7 @@ def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
 def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
     days = {one.start: one for one in dates}
     found, only_dated = [], []
-    numbered = set()  # days of the ordinances that the text also calls by their number
+    numbered = set()  # dates of ordinances that the text also names by number
     for match in _STATUTE.finditer(text):
         day, number = days.get(match.end()) if match["of"] else None, match["number"]
         if number and not re.search(r"n|-", number, re.IGNORECASE) and day is None:
@@ -153,7 +152,7 @@ def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
             found.append(one)
         elif number:
             found.append(LegalText("statute", match.start(), match.end("number")))
-    for one, day_value, qualified in only_dated:  # a judge's orders go by their dates too
+    for one, day_value, qualified in only_dated:  # a judge's orders are named by date too
         cited = _ARTICLE_OF.search(text[max(one.start - _LOOK_BACK, 0) : one.start])
         if qualified or cited or day_value in numbered or day_value.year < _LAST_FAMOUS_YEAR:
             found.append(one)
@@ -161,15 +160,9 @@ def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
 
 
 def _with_date(
-    kind: TextKind,
-    pattern: Led,
-    text: str,
-    ends: Mapping[int, int],
-    *,
-    needed: bool = False,
-    group: str = "of",
+    kind: TextKind, pattern: Led, text: str, ends: Mapping[int, int], *, needed: bool = False, group: str = "of"
 ) -> list[LegalText]:
-    """Return what a pattern finds, up to the date behind its group; where none is, to the group, if none is needed."""
+    """Extend a pattern's matches to the date after `group`; without one they end there, or are dropped if it is needed."""
     found = []
     for match in pattern.finditer(text):
         end = ends.get(match.end()) if match[group] else None

@@ -1,17 +1,16 @@
-"""The parts of a French decision: caption, visas, grounds, ruling."""
+"""The operative part of a French decision: its statements and outcome; and the grounds of appeal."""
 
 import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, SPACE, Around
 
-Span = tuple[int, int]
-
-# What opens the operative part: of an arrêt (its S may have been taken for a name and made "C..."), then of a
-# decision of the Conseil constitutionnel. Letters may stand apart.
+# What opens the operative part of an arrêt (pseudonymisation may have made its S "C..."), then of a decision of the
+# Conseil constitutionnel. Letters may be spaced.
 _S = r"(?:S|C\.{3})"
-_REASONS = re.compile(  # each alternative begins with one letter, by which `re` passes over all that lies between
+_REASONS = re.compile(  # each alternative begins with one letter, between which `re` skips
     rf"P(?:(?<!\wP)\s?A\s?R\s{{1,4}}C\s?E\s?{_S}\s{{1,4}}M\s?O\s?T\s?I\s?F\s?{_S}"
     rf"|(?<=\nP)ar{SPACE}ces{SPACE}motifs)(?!\w)"
 )
@@ -39,7 +38,7 @@ _ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
 _VERB = f"(?:{_VERBS.translate(_ACCENTS)})"
 _PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
 _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
-# A verb behind an opening such as "Vu l'article 700 …," or "Statuant à nouveau".
+# A verb after an opening such as "Vu l'article 700 …," or "Statuant à nouveau".
 _LATER_HEAD = re.compile(
     rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
 )
@@ -52,7 +51,7 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(rf"{_STOP}(?=\s|\Z)\s*|\s*;\s*\n\s*|\n\s*\n\s*")
-# What leads over from one statement to the next.
+# Transitions from one statement to the next.
 _TRANSITION = re.compile(
     r"(?:[,;]|(?<!\.)\.)?\s*(?:\b(?:et|mais)\b\s*,?\s*)?(?:(?<!\w)statuant\s(?:à|a)\snouveau|(?<!\w)y\sajoutant"
     r"|\n\s*vu\s"
@@ -68,13 +67,13 @@ _ARTICLE_HEAD = re.compile(
 class Operative(NamedTuple):
     """The operative part of a decision."""
 
-    start: int  # characters: behind its heading
+    start: int  # characters, after its heading
     end: int
     in_articles: bool  # as the Conseil constitutionnel writes it
 
 
 def operative_part(text: str) -> Operative | None:
-    """Find the operative part; None where its heading does not stand in the text."""
+    """Find the operative part; None if the text has no heading of one."""
     found = [(match, False) for match in _REASONS.finditer(text)] + [(match, True) for match in _DECIDES.finditer(text)]
     if not found:
         return None
@@ -84,7 +83,7 @@ def operative_part(text: str) -> Operative | None:
 
 
 def statements(text: str, part: Operative) -> list[Span]:
-    """Return the statements of an operative part, each with its own main verb, without the sign that ends it."""
+    """Split an operative part into statements, each with its own main verb, without final punctuation."""
     if part.in_articles:
         bodies = _split(text, (part.start, part.end), _ARTICLE_HEAD)
         return [span for body in bodies for span in _split(text, body, _SENTENCE_END) if span[1] - span[0] > 10]
@@ -99,14 +98,13 @@ def statements(text: str, part: Operative) -> list[Span]:
 
 
 def _split(text: str, whole: Span, between: re.Pattern[str]) -> list[Span]:
-    """Return the pieces of a span between what separates them, without the signs at their ends."""
+    """Split a span at the matches of `between`, and strip the pieces of blanks and signs."""
     cuts = [(whole[0], whole[0]), *(cut.span() for cut in between.finditer(text, *whole)), (whole[1], whole[1])]
     pieces = [_trimmed(text, before[1], after[0]) for before, after in pairwise(cuts)]
     return [(start, end) for start, end in pieces if start < end]
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """Leave out blanks and signs at both ends."""
     while start < end and text[start] in " \t\n\u00a0\u202f:,.;-–—*•'\"":
         start += 1
     while start < end and text[end - 1] in " \t\n\u00a0\u202f:,.;-–—*•" and not text.endswith("...", start, end):
@@ -144,14 +142,13 @@ CAPTION_CHARS = 1500  # of a decision's beginning, in which its heading stands
 
 
 def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Span]:
-    """Return the words that say how a claim or an appeal is decided: in the heading, and in the statements."""
+    """Find the words that state the outcome, in the caption and in the statements."""
     found = [match.span("word") for match in _CAPTION.finditer(text, 0, CAPTION_CHARS)][:1]
     for start, end in stated:
         statement = text[start:end]
         pattern = _PARTICIPLE if part is not None and part.in_articles else _DECIDED
-        for match in pattern.finditer(statement):
-            group = match.lastgroup or 0
-            found.append((start + match.start(group), start + match.end(group)))
+        spans = (match.span(match.lastgroup or 0) for match in pattern.finditer(statement))
+        found += [(start + first, start + last) for first, last in spans]
     return found
 
 
@@ -178,5 +175,5 @@ _MOYEN = Around(
 
 
 def grounds(text: str) -> list[Span]:
-    """Return the designations of grounds of appeal: 'second moyen, pris en sa première branche'."""
+    """Find designations of grounds of appeal, such as 'second moyen, pris en sa première branche'."""
     return [match.span() for match in _MOYEN.finditer(text)]

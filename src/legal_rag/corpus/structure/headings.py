@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from legal_rag.corpus.patterns.scanning import BLANK
-from legal_rag.corpus.structure.tree import Kind
 
-# Ranks: a section ends where another of its own or a smaller rank begins. Titles that are numbered ("I.", "A.") have
-# none of their own: they stand below the heading in which the first of them comes.
+Kind = Literal["document", "heading", "number", "part"]  # what makes a section; "part": its length alone
+# A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
+# they stand below the heading in which the first of them comes.
 MESSAGE, BOOK, PART, CAPITALS, SUBJECT, ARTICLE, STEP, WEAK = 7, 10, 20, 30, 40, 50, 55, 60
 NUMBERED_TITLE = 59
 PARAGRAPH, ITEM = 100, 200  # numbered texts, and those of an enumeration inside them
@@ -28,17 +28,17 @@ class Mark(NamedTuple):
     """The beginning of a section."""
 
     start: int
-    end: int  # of what the text writes over the section: its title or its number
+    end: int  # of its title or number in the text
     title: str
     rank: int
     kind: Kind = "heading"
-    family: str = ""  # of numbered titles: those numbered alike inside one section are sisters
-    deciding: bool = False  # it opens the operative part, where no short line is a heading
-    line_end: int = 0  # of the last of a run of numbered texts: what stands below its line is not its own
+    family: str = ""  # of numbered titles: those numbered alike in one section are siblings
+    deciding: bool = False  # opens the operative part, where no short line is a heading
+    line_end: int = 0  # of the last of a run of numbered texts, which ends with its line
 
 
 def title_of(text: str, start: int, end: int, most: int = HEADING_CHARS) -> str:
-    """Return the title that a span makes: on one line, without the signs around it, cut behind a word if long."""
+    """Make a title of a span: one line, without surrounding signs, cut after a word if long."""
     words = " ".join(text[start : min(end, start + most + 100)].split())
     title = words.lstrip(_EDGE) if words.endswith("...") else words.strip(_EDGE)
     if len(title) <= most:
@@ -47,16 +47,16 @@ def title_of(text: str, start: int, end: int, most: int = HEADING_CHARS) -> str:
 
 
 def is_spaced(words: str) -> bool:
-    """Tell whether letters stand apart: 'P A R C E S M O T I F S'."""
+    """Are the letters spaced, as in 'P A R C E S M O T I F S'?"""
     return _LETTERS_APART.match(words) is not None
 
 
 def is_dense(n_lines: int, text: str) -> bool:
-    """Tell whether so many lines of a text look like beginnings of sections that none is one: a table, or a list."""
+    """Do so many lines look like headings that none is one, as in a table or a list?"""
     return n_lines > _MANY and n_lines * _LEAST_CHARS > len(text)
 
 
-# The sign behind a number, or its first, tells the kind of numbering: "1." is not "1)" nor "1°/".
+# The (first) sign after a number tells the kind of numbering: "1." is not "1)" nor "1°/".
 _SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
 _NUMBERED = re.compile(
     rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
@@ -67,12 +67,13 @@ _NUMBERED = re.compile(
 _ORDER = ("figures", "roman", "upper", "lower")
 _STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
 _ROMAN = {"I": 1, "V": 5, "X": 10}
-_OPEN = 8  # runs of one kind that may wait to go on, so that a page of ones takes linear time
+_OPEN = 8  # runs of one kind that may continue, so that a page of ones takes linear time
 _GAP = 2  # one figure may be missing
 _TITLE_LINE = 120  # characters of a numbered title at most
 _LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
 
-Shape = tuple[str, int, str]  # kind of number, how many it is made of, its sign
+Match = re.Match[str]
+Shape = tuple[str, int, str]  # kind of number, number of components, sign
 
 
 class _Line(NamedTuple):
@@ -89,11 +90,11 @@ class _Run:
 
     shape: Shape
     lines: list[_Line]
-    within: "_Run | None" = None  # the run that goes on behind it
+    within: "_Run | None" = None  # the run that continues after it
     depth: int = field(default=0)
 
     def takes(self, line: _Line) -> bool:
-        """Tell whether a line goes on with the run."""
+        """Does the line continue the run?"""
         last = self.lines[-1].numbers
         most = _GAP if self.shape[0] == "figures" else 1
         return line.numbers[:-1] == last[:-1] and 0 < line.numbers[-1] - last[-1] <= most
@@ -154,7 +155,7 @@ def _runs(shape: Shape, lines: list[_Line]) -> Iterator[_Run]:
 
 
 def _marks(text: str, run: _Run) -> Iterator[Mark]:
-    """Yield the marks of a run; none if it is no run, or its texts are too short to be sections."""
+    """Yield the marks of a run, if it is one and its texts are long enough for sections."""
     kind, size, sign = run.shape
     first, last = run.lines[0], run.lines[-1]
     is_title = 2 * sum(line.is_title for line in run.lines) > len(run.lines)
@@ -178,7 +179,7 @@ def _marks(text: str, run: _Run) -> Iterator[Mark]:
 
 
 def _is_list(text: str, run: _Run) -> bool:
-    """Tell whether short lines follow one another without text below them."""
+    """Do short lines follow one another without text below them?"""
     bare = sum(not text[line.end : after.start].strip(' \n\t«"“') for line, after in pairwise(run.lines))
     return 2 * bare > len(run.lines) - 1
 
@@ -189,8 +190,6 @@ def _mean_chars(run: _Run) -> float:
     return (between + last.end - last.start) / len(run.lines)
 
 
-Match = re.Match[str]
-
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞŒŸ", "a-zß-öø-ÿœ"
 _END = r"[ \t\u00a0\u202f\r]{0,4}$"
 _LINE = rf"[^\n]{{0,{HEADING_CHARS}}}$"  # the rest of a line that is no paragraph
@@ -200,21 +199,21 @@ class Rule(NamedTuple):
     """One kind of heading."""
 
     rank: int
-    pattern: re.Pattern[str]  # at the first letter of a line, behind its bullet; its match is the heading
+    pattern: re.Pattern[str]  # matched at the first letter of a line, after its bullet; the match is the heading
     holds: Callable[[Match], bool] = lambda match: True
-    over_text: bool = False  # running text must stand below it, or a heading of a lower rank
-    deciding: bool = False  # it opens the operative part
+    over_text: bool = False  # running text, or a heading of a lower rank, must follow
+    deciding: bool = False  # opens the operative part
 
 
 def _line(rank: int, pattern: str, holds: Callable[[Match], bool], *, over_text: bool = False) -> Rule:
-    """Return the rule of headings that are whole lines of a certain look."""
+    """Make a rule for headings that are whole lines."""
     return Rule(rank, re.compile(pattern, re.MULTILINE), holds, over_text)
 
 
 def _lead(
     rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True, *, deciding: bool = False
 ) -> Rule:
-    """Return the rule of headings behind which their line may go on with text."""
+    """Make a rule for headings that text may follow in the line."""
     return Rule(rank, re.compile(pattern, re.MULTILINE), holds, deciding=deciding)
 
 
@@ -223,14 +222,13 @@ _MORE = rf"(?:,?{BLANK}{{1,2}}(?:[{_UPPER}'’/]{{2,30}}|[AÀ])(?![\w'’])){{0,
 
 
 def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, deciding: bool = False) -> Rule:
-    """Return the rule of headings with known words: in capitals whatever else is in their line, in small letters as a
-    line of their own.
+    """Make a rule for known headings: in capitals anywhere in a line, in lower case only as a whole line.
 
     Args:
         rank: Their rank.
-        phrases: In capitals, with their accents, one from the next by a bar; the longer before those it begins with.
+        phrases: In capitals, with accents, separated by bars; longer ones before their own prefixes.
         more: Further words in capitals belong to the heading.
-        alone: Nothing but a colon follows them in their line, in capitals too.
+        alone: Even in capitals, only a colon may follow in the line.
         deciding: They open the operative part.
     """
     known = phrases.split(" | ")
@@ -241,33 +239,33 @@ def _known(rank: int, phrases: str, *, more: bool = False, alone: bool = False, 
     return Rule(rank, re.compile(f"{line}|{led if alone else capitals}", re.MULTILINE), deciding=deciding)
 
 
-_SPELT: dict[str, str] = {}  # the known headings, by their letters alone
+_SPELT: dict[str, str] = {}  # known headings, by their letters
 
 
 def _letters(words: str) -> str:
     return "".join(filter(str.isalpha, words)).upper().translate(str.maketrans("ÉÈÔ", "EEO"))
 
 
-def put_together(title: str) -> str:
-    """Return a known heading whose letters stand apart as it is written otherwise; another title as it is."""
+def _respace(title: str) -> str:
+    """Return a known heading with its usual spacing; another title unchanged."""
     return _SPELT.get(_letters(title), title)
 
 
 def _phrase(words: str) -> str:
-    """Return a pattern of words in capitals, with accents or without, their letters together or apart."""
+    """Make a pattern for words in capitals, with or without accents, spaced or not."""
     letters = dict(zip("ÉÈEACÔ'", ("[EÉÈ]", "[EÉÈ]", "[EÉÈÊ]", "[AÀ]", "[CÇ]", "[OÔ]", "['’]"), strict=True))
     spelt = [f"{BLANK}?".join(letters.get(letter, letter) for letter in word) for word in words.split()]
     return f"{BLANK}{{1,4}}".join(spelt)
 
 
 def _is_open(match: Match) -> bool:
-    """Tell whether a line ends as no sentence does."""
+    """Does the line end as no sentence does?"""
     line = match.group().rstrip()
     return line[-1] not in ".;," or line.endswith("...")
 
 
 def _is_title(match: Match) -> bool:
-    """Tell whether a line reads as a title: it ends with a colon, or is short and ends with no other sign."""
+    """Does the line read as a title: ends with a colon, or is short and has no final punctuation?"""
     line = match.group().rstrip()
     return line.endswith(":") or (len(line) <= 120 and _is_open(match))
 
@@ -281,7 +279,7 @@ _NO_HEADING = re.compile(
 
 
 def _in_capitals(match: Match) -> bool:
-    """Tell whether a line in capitals is words, and not the letterhead of a court, a party or a signature."""
+    """Is a line in capitals words, not the letterhead of a court, a party or a signature?"""
     line = match.group()
     letters = sum(map(str.isalpha, line))
     return letters >= 5 and letters >= 0.6 * len(line.strip()) and not _NO_HEADING.match(line) and "..." not in line
@@ -301,7 +299,7 @@ _SAYS = re.compile(
 
 
 def _names_a_part(match: Match) -> bool:
-    """Tell whether a short line names what follows rather than says something of it."""
+    """Does a short line name what follows, rather than state something?"""
     first, *others = match.group().split()
     small = sum(word[0].islower() for word in others)
     return (
@@ -362,7 +360,7 @@ RULES: tuple[Rule, ...] = (
     _line(WEAK, rf"[{_UPPER}][{_LOWER}]+(?:[ '’-][^\W\d_]+){{1,9}}(?={_END})", _names_a_part, over_text=True),
 )
 
-# Known headings that stand within a line where a text has lost its line breaks: in capitals, behind a sentence.
+# Known headings within a line of a text that lost its line breaks: in capitals, after a sentence.
 INLINE: tuple[Rule, ...] = (
     _known(PART, "PAR CES MOTIFS", deciding=True),
     _known(PART, "EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | FAITS ET PROCÉDURE | SUR QUOI | SUR CE"),
@@ -371,23 +369,23 @@ INLINE: tuple[Rule, ...] = (
 )
 
 
-# A line that may be a heading: its bullet is no part of it.
+# A line that may be a heading, after its bullet.
 _TEXT_LINE = re.compile(rf"^{BLANK}*+(?:[-–—•*.]{BLANK}{{0,3}})?(?=[A-ZÀ-ÖØ-ÞŒŸ#][^\n]{{2}})", re.MULTILINE)
 _NEXT_LINE = re.compile(rf"\s*+(?:[-–—•*.]{BLANK}{{0,3}})?([^\s][^\n]{{0,90}})")
 _NUMBER_ONLY = re.compile(r"\w+\.?\s\w+")  # "Article premier": what follows makes it a title
 _TEXT_CHARS = 60  # a line as long as this is running text
-_BEHIND = re.compile(rf"(?<=[.;:,»)\]*_-]){BLANK}{{0,2}}(?=[A-ZÉ])")  # where one may stand inside a line
+_BEHIND = re.compile(rf"(?<=[.;:,»)\]*_-]){BLANK}{{0,2}}(?=[A-ZÉ])")  # where a heading may begin inside a line
 
 
 class _Table:
-    """Rules, tried in their order by one pattern."""
+    """Rules, tried in order by one pattern."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self._any = re.compile("|".join(f"({rule.pattern.pattern})" for rule in rules), re.MULTILINE)
 
     def first(self, text: str, start: int) -> tuple[Rule, int] | None:
-        """Return the first rule that a place is a heading by, and where the heading ends."""
+        """Return the first rule by which a heading begins at `start`, and the heading's end."""
         found = self._any.match(text, start)
         if found is None or found.lastindex is None:
             return None
@@ -402,12 +400,7 @@ _LINES, _WITHIN = _Table(RULES), _Table(INLINE)
 
 
 def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
-    """Return the marks of a text's headings, in order.
-
-    Args:
-        text: The text.
-        numbered: The marks of its numbered lines: they are no headings of another kind.
-    """
+    """Return the marks of a text's headings, in order; lines in `numbered` are not headings of another kind."""
     ranks = {mark.start: mark.rank for mark in numbered}
     found: list[tuple[int, Rule, int]] = []
     for match in _TEXT_LINE.finditer(text):
@@ -441,7 +434,7 @@ def _body(found: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> i
 
 
 def _stands_over(text: str, end: int, rank: int, ranks: Mapping[int, int]) -> bool:
-    """Tell whether running text stands below a line, or a heading of a lower rank."""
+    """Does running text, or a heading of a lower rank, follow the line?"""
     following = _NEXT_LINE.match(text, end)
     if following is None:
         return False
@@ -461,11 +454,6 @@ def _mark(text: str, start: int, end: int, rule: Rule) -> Mark:
     line_end = text.find("\n", start, end)
     title = title_of(text, start, line_end if line_end > 0 else end)
     if rule.rank == ARTICLE and _NUMBER_ONLY.fullmatch(title):
-        title = title_of(text, start, _end_of_next_line(text, end), TITLE_CHARS)
-    return Mark(start, end, put_together(title) if is_spaced(title) else title, rule.rank, deciding=rule.deciding)
-
-
-def _end_of_next_line(text: str, start: int) -> int:
-    """Return where the line ends that says what an article without a title is about."""
-    line = _NEXT_LINE.match(text, start)
-    return line.end() if line else start
+        following = _NEXT_LINE.match(text, end)
+        title = title_of(text, start, following.end() if following else end, TITLE_CHARS)
+    return Mark(start, end, _respace(title) if is_spaced(title) else title, rule.rank, deciding=rule.deciding)

@@ -1,4 +1,4 @@
-"""Build the outline of a document from headings, numbering and paragraphs."""
+"""The outline of a document: a tree of spans, built from headings, numbering and paragraphs."""
 
 import re
 import sys
@@ -14,71 +14,74 @@ from legal_rag.corpus.structure.headings import (
     PART,
     TITLE_CHARS,
     WEAK,
+    Kind,
     Mark,
     headings,
     is_dense,
     numbered_marks,
     title_of,
 )
-from legal_rag.corpus.structure.tree import TreeNode, node_id
 
 PART_CHARS = 3000  # of a part at most
 _LEAST_CHARS = 1200  # of a part that ends before a paragraph
-_NEAR = 600  # characters before its end where a part's last sentence is looked for first
+_NEAR = 600  # characters before its end searched first for a part's last sentence
 
-# Where a paragraph begins: behind a line break, or, in a text of one line, where a court's next reason does.
+# A paragraph begins after a line break, or, in a text of one line, at a court's next reason.
 _PARAGRAPH = re.compile(
     r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ«\"\d–—-])"
     r"|(?<=[.;,:]) (?=(?:\d{1,3}\. ?)?(?:(?:MAIS |Mais )?(?:ATTENDU|[Aa]ttendu)|CONSID[EÉ]RANT|[Cc]onsid[ée]rant|Vu)\b)"
 )
-
-
-def split_long(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a span; one that is short enough is its only part."""
-    while end - start > PART_CHARS:
-        cut = _cut(text, start, start + PART_CHARS)
-        yield start, cut
-        start = cut
-    yield start, end
-
-
-def _cut(text: str, start: int, limit: int) -> int:
-    """Return where a part that begins at `start` ends, at `limit` at the latest."""
-    if found := _PARAGRAPH.search(text, start + _LEAST_CHARS, limit):
-        return found.end()
-    for begun in (limit - _NEAR, start):
-        sentences = split_sentences(text[begun:limit])
-        if len(sentences) > 1:
-            return begun + sentences[-1][0]
-    blank = text.rfind(" ", start + _LEAST_CHARS, limit)
-    return blank + 1 if blank > 0 else limit
-
-
 _NEW_PARAGRAPH = re.compile(r"(?<=\n)[^\S\n]*+(?=[A-ZÀ-ÖØ-ÞŒ])")
 _STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", re.MULTILINE)
 _BEHIND_PART = re.compile(r"[.;]?\s*")
 _SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
-_END = Mark(sys.maxsize, sys.maxsize, "", 0)  # behind the last mark of any text
+_END = Mark(sys.maxsize, sys.maxsize, "", 0)  # after the last mark of any text
 _LOWEST = 1000  # rank below all others
 FRONT = "En-tête"  # title of what stands before the first heading
 
 
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A section of a document, as a span of its text.
+
+    Its own text comes first; then its children follow one another without gaps, up to its end.
+    """
+
+    node_id: str  # "0000" for the document, then in reading order
+    title: str  # on one line, without surrounding signs, cut if long
+    level: int  # 0: the document; a child's is one more than its parent's
+    char_start: int  # of the whole section, heading included
+    char_end: int
+    heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
+    kind: Kind
+    children: tuple["TreeNode", ...] = ()
+
+
+def build_tree(text: str) -> TreeNode:
+    """Build a document's outline: by headings, then numbers, and long stretches in parts of bounded length.
+
+    Linear in the length of any text, and deterministic.
+    """
+    return _node(text, _nested(_all_marks(text), len(text)), 0, count())
+
+
+def walk(tree: TreeNode) -> Iterator[TreeNode]:
+    """Yield a node and its descendants in reading order."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
 @dataclass
 class _Draft:
-    """A section that is being made."""
+    """A section under construction."""
 
     mark: Mark
     rank: int
     end: int = 0
     children: list["_Draft"] = field(default_factory=list)
-
-
-def build_tree(text: str) -> TreeNode:
-    """Return a document's outline: by headings, then numbers, then, where a stretch is long, parts of bounded length.
-
-    It takes time in proportion to the text, whatever the text; equal texts have equal trees.
-    """
-    return _node(text, _nested(_all_marks(text), len(text)), 0, count())
 
 
 def _all_marks(text: str) -> list[Mark]:
@@ -125,12 +128,12 @@ def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
 
 
 def _part(text: str, start: int, end: int, rank: int) -> Mark:
-    """Return the mark of a section that has the beginning of its text for a title."""
+    """Return the mark of a section titled by the beginning of its text."""
     return Mark(start, start, title_of(text, start, end, TITLE_CHARS), rank, "part")
 
 
 def _nested(marks: list[Mark], length: int) -> _Draft:
-    """Put sections inside one another by their ranks."""
+    """Nest sections by their ranks."""
     document = _Draft(Mark(0, 0, "", -1, "document"), -1, length)
     open_ones = [document]
     for mark in marks:
@@ -156,17 +159,38 @@ def _close(open_ones: list[_Draft], mark: Mark) -> int:
 
 
 def _node(text: str, draft: _Draft, level: int, numbers: "count[int]") -> TreeNode:
-    identity = node_id(next(numbers))
+    node_id = f"{next(numbers):04d}"
     children = [_node(text, child, level + 1, numbers) for child in _with_parts(text, draft)]
     mark = draft.mark
     heading = (mark.start, mark.end)
-    return TreeNode(identity, mark.title, level, mark.start, draft.end, heading, mark.kind, tuple(children))
+    return TreeNode(node_id, mark.title, level, mark.start, draft.end, heading, mark.kind, tuple(children))
 
 
 def _with_parts(text: str, draft: _Draft) -> Iterator[_Draft]:
     """Yield a section's children; its own text is cut into parts if it is long."""
     first = draft.children[0].mark.start if draft.children else draft.end
-    parts = split_long(text, draft.mark.end, first) if first - draft.mark.end > PART_CHARS else ()
+    parts = _split_long(text, draft.mark.end, first) if first - draft.mark.end > PART_CHARS else ()
     for start, end in parts:
         yield _Draft(_part(text, start, end, PARAGRAPH), PARAGRAPH, end)
     yield from draft.children
+
+
+def _split_long(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a span, at most `PART_CHARS` long."""
+    while end - start > PART_CHARS:
+        cut = _cut(text, start, start + PART_CHARS)
+        yield start, cut
+        start = cut
+    yield start, end
+
+
+def _cut(text: str, start: int, limit: int) -> int:
+    """Return where a part that begins at `start` ends, at `limit` at the latest."""
+    if found := _PARAGRAPH.search(text, start + _LEAST_CHARS, limit):
+        return found.end()
+    for begun in (limit - _NEAR, start):
+        sentences = split_sentences(text[begun:limit])
+        if len(sentences) > 1:
+            return begun + sentences[-1][0]
+    blank = text.rfind(" ", start + _LEAST_CHARS, limit)
+    return blank + 1 if blank > 0 else limit

@@ -19,8 +19,9 @@ from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
-from legal_rag.corpus.windows import Span, cut_windows
+from legal_rag.corpus.windows import cut_windows
 from legal_rag.deep_read.map_reduce.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.deep_read.models import SubCallError, SubModel
 

@@ -7,7 +7,7 @@ from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.windows import Span
+from legal_rag.corpus.folding import Span
 
 HEAD_CHARS = 300  # of a title, in a notice
 SHOWN_QUOTE = (800, 300)  # characters at the beginning and at the end of a longer quotation
