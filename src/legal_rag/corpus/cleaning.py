@@ -1,4 +1,4 @@
-"""Text cleaning: HTML, entities and Unicode normalisation."""
+"""Text cleaning (HTML, character references, Unicode NFC), and values that JSON and text stores can hold."""
 
 import html
 import math
@@ -20,15 +20,15 @@ INLINE_TAGS = frozenset(
     "object optgroup option output param path picture progress q rp rt ruby s samp script select small source span "
     "strike strong style sub sup svg td template textarea th time title track tt u var video wbr".split()
 )
-MAX_PASSES = 10  # text escaped or nested more often than this was made to keep a cleaner busy
+MAX_PASSES = 10  # text escaped or nested more often is adversarial
 
 _TAG_NAMES = "|".join(sorted(BLOCK_TAGS | INLINE_TAGS, key=len, reverse=True))
-# Up to the ">" that closes a tag: one inside a quoted value does not. Possessive, so that it takes linear time.
+# Up to the ">" that closes a tag, not one inside a quoted value. Possessive: linear time.
 _REST_OF_TAG = r"""(?:=\s*"[^"<]*"|=\s*'[^'<]*'|[^<>])*+>"""
-# A comment, or an element that is not for reading, as far as its end; one that never ends is no such thing.
-# None holds a second beginning of itself, so that a page of beginnings takes linear time.
+# A closed comment, or a closed element that is not rendered; none contains its own opening, so that a page of openings
+# takes linear time.
 _COMMENT = r"<!--(?:(?!<!--).)*?-->"
-UNREAD = re.compile(
+UNRENDERED = re.compile(
     rf"{_COMMENT}|<(script|style|title)(?=[\s/>]){_REST_OF_TAG}(?:(?!<\1[\s/>]).)*?</\1\s*>", re.IGNORECASE | re.DOTALL
 )
 # "<" opens a tag only before a known tag name, so that "a < b" and "<X...>" stay text.
@@ -36,20 +36,19 @@ TAG = re.compile(
     rf"</?({_TAG_NAMES})(?=[\s/>]){_REST_OF_TAG}|{_COMMENT}|<!doctype[^<>]*>|<\?xml[^<>]*>", re.IGNORECASE | re.DOTALL
 )
 REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-# Characters that no text store carries safely: NUL, and halves of UTF-16 pairs left by broken JSON.
+# Characters that no text store holds: NUL, and halves of surrogate pairs from broken JSON.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean_text(text: str, *, is_html: bool = False) -> str:
-    """Return `text` without tags and character references, in NFC, otherwise character for character.
+    """Remove HTML tags, decode character references, and normalise to NFC; idempotent.
 
-    Tags are looked for only where a known HTML tag stands. References are decoded only when they end in ";".
-    Text that was escaped twice is decoded twice, because a clean text must stay the same when cleaned again.
-    A text that is still markup after `MAX_PASSES` loses its "<" and "&" to U+FFFD.
+    Only known tags count, and only references that end in ";". Text escaped twice is decoded twice; what is still
+    markup after `MAX_PASSES` loses its "<" and "&" to U+FFFD.
 
     Args:
-        text: A record's text, of any length.
-        is_html: Trim and join blank lines as for HTML even when no tag is found.
+        text: A record's text.
+        is_html: Treat blank lines as in HTML even without a tag.
     """
     for _ in range(MAX_PASSES):
         cleaned = _clean_once(text, is_html=is_html)
@@ -60,22 +59,17 @@ def clean_text(text: str, *, is_html: bool = False) -> str:
 
 
 def storable(text: str) -> str:
-    """Return `text` with each character that cannot be written as UTF-8 or into a text store made U+FFFD."""
+    """Replace characters that UTF-8 or a text store cannot hold with U+FFFD."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
 def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool = False) -> Any:
-    """Return a value as JSON in UTF-8 and every text store can hold it.
-
-    Tuples and sets become lists; named tuples and dataclasses become objects, by their fields.
+    """Convert a value to JSON types and storable text; named tuples and dataclasses become objects.
 
     Args:
-        value: Any value, nested in any way but not in itself.
-        text_of: Writes what JSON has no form for.
-        keep_nan: Write numbers that are not finite as text; else they become null.
-
-    Raises:
-        RecursionError: If it is nested too deeply.
+        value: Any value without cycles (RecursionError if nested too deeply).
+        text_of: Formats what JSON has no type for.
+        keep_nan: Write non-finite numbers as text, not as null.
     """
     within = partial(json_safe, text_of=text_of, keep_nan=keep_nan)
     if isinstance(value, str):
@@ -108,8 +102,8 @@ def _decode_reference(match: re.Match[str]) -> str:
 
 
 def _text_of_html(text: str) -> str:
-    """Give the text of an HTML fragment: one line a block, `<br>` as a line break, no script, style or title."""
-    text = TAG.sub(_blank_of_tag, UNREAD.sub("", text))
+    """Render an HTML fragment: one line a block, `<br>` as a line break, no script, style or title."""
+    text = TAG.sub(_blank_of_tag, UNRENDERED.sub("", text))
     lines = (line.strip(" \t\r") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
 

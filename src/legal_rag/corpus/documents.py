@@ -19,57 +19,58 @@ from legal_rag.corpus.sources import BadRecord, Record, open_source
 
 logger = logging.getLogger(__name__)
 
-
 ID_COLUMN = "id"
 TEXT_COLUMN = "content"
 DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
 DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
-PATIENCE = 1000  # records read before a column that none of them has is called unknown
+PATIENCE = 1000  # records read before a column that none of them has is an error
+NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
 TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
 LAW_COLUMNS = ("applied_laws", "applied_law")
 
+_row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """One decision (or contract, article, letter): its text, and what its source says about it.
+    """One decision (or contract, article, letter): its text and its metadata.
 
-    `content` is clean: every offset in the toolkit counts its characters. `applied_laws` is a list whether the
-    source gave a list or one text; columns that the toolkit does not know are kept in `extra`.
+    `content` is clean; every offset in the toolkit counts its characters. Unknown columns are kept in `extra`.
     """
 
     id: str
     content: str
     title: str = ""
-    decision_date: str = ""  # ISO 8601 (1993-09-22) wherever the source's date could be read so
+    decision_date: str = ""  # ISO 8601 (1993-09-22) if the source's date could be parsed
     juridiction: str = ""
     formation: str = ""
     solution: str = ""
     applied_laws: tuple[str, ...] = ()
     summary: str = ""
-    config: str = ""  # the dataset configuration it came from, e.g. juri
+    config: str = ""  # dataset configuration, e.g. juri
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of everything the index is made of, in hexadecimal: equal hashes need no new indexing."""
+        """SHA-256 of everything that is indexed, in hexadecimal: equal hashes need no re-indexing."""
         return hashlib.sha256(json.dumps(self.row(), ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
     def row(self) -> dict[str, Any]:
-        """Return the document as a flat row with the dataset's own column names."""
+        """Return the document as a flat row with the dataset's column names."""
         row = {name: getattr(self, name) for name in (ID_COLUMN, TEXT_COLUMN, *TEXT_FIELDS)}
         return {**self.extra, **row, "applied_laws": list(self.applied_laws), "config": self.config}
 
 
 class SourceOptions(NamedTuple):
-    """How a source is read, apart from where it is."""
+    """How to read a source."""
 
     config: str | None = None  # dataset configurations, comma-separated; None: the default of the default dataset
     split: str = DEFAULT_SPLIT
     id_column: str = ID_COLUMN
     text_column: str = TEXT_COLUMN
-    html: bool = False  # parse every text as HTML, whether or not it shows a tag
+    html: bool = False  # parse every text as HTML, even without tags
 
 
 def read_documents(
@@ -80,26 +81,25 @@ def read_documents(
 ) -> Iterator[Document]:
     """Stream the documents of a source, in its order.
 
-    A record without an id or text, with an id seen before, or that cannot be read at all is left out and handed
-    to `on_bad`; without `on_bad` it is logged as a warning.
+    Unreadable records, and those without id or text or with a duplicate id, are skipped and reported to `on_bad`.
 
     Args:
         source: A Hugging Face dataset id; a `.jsonl`, `.jsonl.gz`, `.json` (Judilibre), `.parquet` or `.csv` file;
             a folder of `.txt`, `.md`, `.html`, `.pdf`, `.docx` or of the files above; or an iterable of rows.
         options: Columns, dataset configurations, split.
-        on_bad: Called with each record left out.
+        on_bad: Called with each skipped record; by default they are logged as warnings.
 
     Raises:
-        FileNotFoundError: If the source is neither a file, nor a folder, nor a dataset that can be reached.
-        ValueError: If the source has no such column, or no document is left.
+        FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
+        ValueError: If the source lacks the id or text column, or has no valid document.
     """
     options = options or SourceOptions()
     if options.config is None and source == DEFAULT_DATASET:
         options = options._replace(config=DEFAULT_CONFIG)
-    report = on_bad or _warn
+    report = on_bad or (lambda bad: logger.warning("left out %s: %s", bad.where, bad.problem))
     seen: set[bytes] = set()
     columns: dict[str, None] = {}
-    bad: list[BadRecord] = []
+    bad: list[BadRecord] = []  # the first ones, for a message
     n_records = 0
 
     for record in open_source(source, options.config, options.split):
@@ -113,7 +113,8 @@ def read_documents(
         if isinstance(result, Document):
             yield result
         else:
-            bad.append(result) if len(bad) < 3 else None
+            if len(bad) < 3:
+                bad.append(result)
             report(result)
         if not seen and n_records == PATIENCE:
             _require_columns(source, columns, options)
@@ -121,10 +122,6 @@ def read_documents(
         _require_columns(source, columns, options)
         examples = "; ".join(f"{record.where}: {record.problem}" for record in bad)
         raise ValueError(f"no document in {source!s}: {n_records} records read" + (f" ({examples})" if bad else ""))
-
-
-def _warn(record: BadRecord) -> None:
-    logger.warning("left out %s: %s", record.where, record.problem)
 
 
 def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
@@ -142,7 +139,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
         return BadRecord(record.where, f"no id (column {options.id_column!r} is empty or missing)")
     if not isinstance(content, str) or not content.strip():
         return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
-    # 16 bytes an id instead of the id itself: ten million of them still fit in memory.
+    # 16 bytes an id: ten million of them fit in memory.
     digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
@@ -164,7 +161,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
 
 
 def _laws(value: Any) -> list[str]:
-    """Split the laws a decision applies: a list, or one text separated by semicolons or line breaks."""
+    """Split the laws that a decision applies: a list, or one text with semicolons or line breaks."""
     if isinstance(value, list | tuple):
         laws = [clean_text(_text(law)) for law in value]
     else:
@@ -181,7 +178,7 @@ def _text(value: Any) -> str:
 
 
 def _iso_date(text: str) -> str:
-    """Write a date the ISO way when it is day/month/year, in words, or carries a time; leave any other text alone."""
+    """Normalise day/month/year, a date in words or one with a time to ISO 8601; return any other text unchanged."""
     if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
         day, month, year = map(int, match.groups())
         try:
@@ -194,15 +191,8 @@ def _iso_date(text: str) -> str:
     return named[0].value.isoformat() if [one[1:] for one in named] == [(0, len(text))] else text
 
 
-NEAR_IDS = 500  # ids compared when an unknown one is asked for
-
-_row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
-
-
 def document_of(source: Any, doc_id: str) -> Document:
-    """Return a document by its id.
-
-    A dataset's ids are read once, the first time; after that a look-up reads one row.
+    """Look up a document by id; a dataset's ids are read once.
 
     Args:
         source: A Library, a Hugging Face dataset with an id column, or a mapping from id to row.
@@ -215,7 +205,7 @@ def document_of(source: Any, doc_id: str) -> Document:
     """
     try:
         doc_id.encode()
-    except UnicodeEncodeError as error:  # half a character, which no store takes
+    except UnicodeEncodeError as error:  # half a surrogate pair is in no store
         raise LookupError(f"no document {doc_id!r}") from error
     if hasattr(source, "document"):
         document: Document = source.document(doc_id)
@@ -228,11 +218,7 @@ def document_of(source: Any, doc_id: str) -> Document:
 
 
 def holds(source: Any, doc_id: str) -> bool:
-    """Tell whether a source has a document of that id.
-
-    Raises:
-        TypeError: If the source is not one that `document_of` takes.
-    """
+    """Does the source (see `document_of`) have a document of this id?"""
     try:
         doc_id.encode()
         if isinstance(source, Mapping):
@@ -247,7 +233,7 @@ def holds(source: Any, doc_id: str) -> bool:
 
 
 def nearest_id(source: Any, doc_id: str) -> str | None:
-    """Return the document id most like `doc_id` among those beside it in the order of ids, or None."""
+    """Return the id most similar to `doc_id` among its neighbours in sorted order, or None."""
     doc_id = doc_id.encode(errors="replace").decode()
     if hasattr(source, "nearest_id"):
         near: str | None = source.nearest_id(doc_id)
@@ -256,18 +242,14 @@ def nearest_id(source: Any, doc_id: str) -> str | None:
 
 
 def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
-    """Return the id most like `doc_id` among those beside it in a sorted sequence, or None of an empty one."""
+    """Return the id most similar to `doc_id` among its neighbours in a sorted sequence, or None."""
     place = bisect.bisect_left(sorted_ids, doc_id)
-    beside = sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
-    return next(iter(difflib.get_close_matches(doc_id, beside, n=1, cutoff=0.0)), None)
+    near = sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
+    return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:
-    """Make a document of one row of a dataset.
-
-    Raises:
-        LookupError: If the row has no id or no text.
-    """
+    """Make a document of a dataset's row; LookupError if it has no id or no text."""
     try:
         (document,) = read_documents([row], on_bad=lambda record: None)
     except ValueError as error:
@@ -285,6 +267,6 @@ def _numbers_of(dataset: Any) -> dict[str, int]:
     if dataset not in _row_numbers:
         numbers: dict[str, int] = {}
         for number, doc_id in enumerate(dataset[ID_COLUMN][:]):
-            numbers.setdefault(str(doc_id).strip(), number)  # as in an index, the first of two rows with one id counts
+            numbers.setdefault(str(doc_id).strip(), number)  # as in an index, the first of duplicates counts
         _row_numbers[dataset] = numbers
     return _row_numbers[dataset]

@@ -1,4 +1,4 @@
-"""Case, accent and typography folding with a map back to the original offsets."""
+"""Case and typography folding with a map back to the original offsets; spans at word and number borders."""
 
 import re
 import unicodedata
@@ -6,16 +6,18 @@ from array import array
 from bisect import bisect_right
 from typing import NamedTuple
 
+Span = tuple[int, int]  # characters: start, end
+
 APOSTROPHES = "’‘ʼ′`´"
 DASHES = "‐‑‒–—―−"
 QUOTATION_MARKS = "«»“”„"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 LETTERS = {"œ": "oe", "Œ": "oe", "æ": "ae", "Æ": "ae", "ﬁ": "fi", "ﬂ": "fl", "…": "..."}
 
-# All that folding does besides lower case: each match becomes what `_folded` says. A single plain space needs none.
+# What folding changes besides case; each match becomes what `_folded` returns.
 _BREAK = "<[bB][rR]\\s?/?>"  # a line-break tag is a blank
 _BLANKS = rf"(?:[\s{INVISIBLE}]|{_BREAK})"
-# Letters, figures and signs that fold by themselves, unless an accent follows: most of a text, passed over at once.
+# Characters that only change case, unless a combining accent follows: most of a text, skipped at once.
 _ORDINARY = r"""[A-Za-z0-9,.;:()'?!/"\-À-ÅÇ-åç-ÿ](?![\u0300-\u036f])"""
 _SPECIAL = re.compile(
     rf"(?!{_ORDINARY})(?:(?P<quote>«{_BLANKS}*|{_BLANKS}*»|[{QUOTATION_MARKS}])"
@@ -25,23 +27,22 @@ _SPECIAL = re.compile(
     r"|(?P<accented>[^\W\d_][\u0300-\u036f]+))"
 )
 _SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
+# A number with its groups of three and its decimals.
+_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
+_LONGEST_NUMBER = 20  # characters
 
 
 class Folded(NamedTuple):
-    """A folded text, and where each of its characters comes from."""
+    """A folded text with the origin of each character."""
 
     text: str
-    starts: "array[int]"  # of the original, for each folded character; rising; the last one is the original's length
+    starts: "array[int]"  # original offset of each folded character, ascending; then the original's length
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original that a span of the folded text stands for, whole characters only.
-
-        Raises:
-            ValueError: If the span is empty or not within the folded text.
-        """
+        """Map a span of the folded text to the original; ValueError if it is empty or outside."""
         if not 0 <= start < end < len(self.starts):
             raise ValueError(f"not a span of the folded text: {start}-{end} (expected within 0-{len(self.text)})")
-        # "œ" is folded to two letters, which both begin where it does: it ends where the next character begins.
+        # The two letters of a folded "œ" have one origin: it ends where the next character begins.
         return self.starts[start], self.starts[bisect_right(self.starts, self.starts[end - 1])]
 
 
@@ -62,25 +63,23 @@ def fold(text: str) -> Folded:
 
 
 def fold_text(text: str) -> str:
-    """Return the text that `fold` gives, without the map back."""
+    """Fold a text without the map back."""
     return _SPECIAL.sub(_folded, text).casefold()
 
 
 def find_folded(passage: str, text: str | Folded) -> list[tuple[int, int]]:
-    """Return the spans of `text` that are `passage` but for what folding evens out, in order; they may overlap.
-
-    Blanks around the passage are left aside. A passage of blanks alone is nowhere.
+    """Find the spans of `text` equal to `passage` up to folding, in order; they may overlap.
 
     Args:
-        passage: What is looked for.
-        text: Where; folded already if it is searched more than once.
+        passage: Blanks around it are ignored; a blank one has no match.
+        text: Folded already, if it is searched more than once.
     """
     folded = text if isinstance(text, Folded) else fold(text)
     return [folded.original_span(*span) for span in find_exact(fold_text(passage).strip(), folded.text)]
 
 
 def find_exact(passage: str, text: str) -> list[tuple[int, int]]:
-    """Return the spans of `text` that are `passage` letter for letter, in order; they may overlap."""
+    """Find the spans of `text` equal to `passage`, in order; they may overlap."""
     spans: list[tuple[int, int]] = []
     at = text.find(passage) if passage else -1
     while at >= 0:
@@ -96,7 +95,7 @@ def _lower(text: str, start: int, end: int, pieces: list[str], starts: "array[in
         pieces.append(lower)
         starts.extend(range(start, end))
         return
-    for at, letter in enumerate(piece, start):  # a letter with two in lower case, such as "ß"
+    for at, letter in enumerate(piece, start):  # a letter that folds to two, such as "ß"
         pieces.append(letter.casefold())
         starts.extend([at] * len(pieces[-1]))
 
@@ -110,15 +109,8 @@ def _folded(match: re.Match[str]) -> str:
     return unicodedata.normalize("NFC", match.group()).casefold()
 
 
-Span = tuple[int, int]  # characters: start, end
-
-# A number with its groups of three and its decimals: part of it is another number.
-_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
-_LONGEST_NUMBER = 20  # characters
-
-
 def is_whole(text: str, span: Span) -> bool:
-    """Tell whether a span neither begins nor ends within a word or a number."""
+    """Does a span begin and end at borders of words and numbers?"""
     return widened(text, span) == span and not cuts_number(text, span)
 
 
@@ -133,7 +125,7 @@ def widened(text: str, span: Span) -> Span:
 
 
 def cuts_number(text: str, span: Span) -> bool:
-    """Tell whether a span begins or ends within a number: '5 ans' does in '15 ans', '000 euros' in '1 000 euros'."""
+    """Does a span begin or end inside a number, as '000 euros' in '1 000 euros'?"""
     return any(
         match.start() < end < match.end()
         for end in span
@@ -142,5 +134,5 @@ def cuts_number(text: str, span: Span) -> bool:
 
 
 def _is_within_word(text: str, at: int) -> bool:
-    """Tell whether what stands before and after a place belongs to one word; a separate accent is part of it."""
+    """Are the characters around a place of one word? A combining accent is part of it."""
     return 0 < at < len(text) and all(one.isalnum() or unicodedata.combining(one) for one in text[at - 1 : at + 1])

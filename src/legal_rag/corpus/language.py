@@ -9,19 +9,29 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 
-# Told apart from French: those that models fall into, and enough others that nothing is taken for French for want of
-# a better name. All hundred at once would take a few French questions for Walloon.
+# Languages that models fall into, and enough others; all hundred would classify a few French questions as Walloon.
 LANGUAGES = "fr en de es it pt nl ca ro la pl sv tr ru el ar zh".split()
+FEWEST_LETTERS = 15  # below, "Oui." or "60 jours :" could be any language
+MOST_CHARS = 5000  # of an answer that are classified
+
+_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|\[[^\[\]]*\]|`[^`]*`|\bhttps?://\S+|\b[A-Z]{4,}\d*\b")
+_LETTER = re.compile(r"[^\W\d_]")
 
 _loading = threading.Lock()
 
 
 @functools.lru_cache(maxsize=1024)
 def is_french(text: str) -> bool:
-    """Tell whether French is the likeliest language of a text, however short: "What is unique?" is not French."""
-    with _loading:  # else each thread would load a model of its own
+    """Is French the likeliest language of a text, however short? "What is unique?" is not French."""
+    with _loading:  # else each thread would load its own model
         identifier = _identifier()
     return bool(identifier.classify(text)[0] == "fr")
+
+
+def is_french_answer(answer: str) -> bool:
+    """Is an answer French, apart from its quotations and markers?"""
+    own = " ".join(_QUOTED.sub(" ", answer[:MOST_CHARS]).split())
+    return len(_LETTER.findall(own)) < FEWEST_LETTERS or is_french(own)
 
 
 @functools.cache
@@ -31,17 +41,3 @@ def _identifier() -> "LanguageIdentifier":
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE)
     identifier.set_languages(LANGUAGES)
     return identifier
-
-
-FEWEST_LETTERS = 15  # below, "Oui." or "60 jours :" could be any language
-MOST_CHARS = 5000  # of an answer that are looked at
-_QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|\[[^\[\]]*\]|`[^`]*`|\bhttps?://\S+|\b[A-Z]{4,}\d*\b")
-_LETTER = re.compile(r"[^\W\d_]")
-
-
-def is_french_answer(answer: str) -> bool:
-    """Tell whether the model's own words, quotations and markers apart, are French."""
-    own = " ".join(_QUOTED.sub(" ", answer[:MOST_CHARS]).split())
-    if len(_LETTER.findall(own)) < FEWEST_LETTERS:
-        return True
-    return is_french(own)

@@ -17,9 +17,9 @@ from legal_rag.corpus.patterns import (
     find_identifiers,
 )
 
-CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel, whatever its series
-NO_CODE = "?"  # of an article that goes by its number alone
-# Figures that count something, or are of a day: no article's number.
+CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
+NO_CODE = "?"  # of an article named by its number alone
+# Figures that count something or belong to a date: not an article's number.
 MEASURE = re.compile(
     r"\d+(?:(?:[ \u00a0\u202f.]\d{3})+(?!\d)|,\d{1,2}(?!\d)|\s*[%€]|/\d{1,2}/"
     rf"|(?:er)?\s*(?:ans?|années?|mois|semaines?|jours?|heures?|h|minutes?|{'|'.join(MONTHS)})\b)",
@@ -29,7 +29,7 @@ MEASURE = re.compile(
 
 @dataclass(frozen=True)
 class ParsedQuery:
-    """A question in Unicode NFC, as documents are, with what it names: found once, when first asked for."""
+    """A question in Unicode NFC, as documents are, with the references it contains, parsed once on demand."""
 
     text: str
 
@@ -38,22 +38,22 @@ class ParsedQuery:
 
     @classmethod
     def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":
-        """Return a query as it is, or parse a text."""
+        """Return a parsed query unchanged, or wrap a text."""
         return query if isinstance(query, ParsedQuery) else ParsedQuery(query)
 
     @cached_property
     def identifiers(self) -> list[Identifier]:
-        """The decisions and articles that it names, in the order of the text."""
+        """The decisions and articles that it names, in text order."""
         return find_identifiers(self.text)
 
     @cached_property
     def keys(self) -> list[str]:
-        """The keys of what it names, as `reference_keys` gives them."""
+        """Its `reference_keys`."""
         return _keys(self.identifiers, self.text)
 
 
 def reference_keys(text: str) -> list[str]:
-    """Return the relaxed keys of the decisions, articles and days that a text names, each once, in text order."""
+    """Return the relaxed keys of the decisions, articles and dates that a text names, each once, in text order."""
     return _keys(find_identifiers(text), text)
 
 
@@ -63,12 +63,11 @@ def _keys(identifiers: Iterable[Identifier], text: str) -> list[str]:
 
 
 def all_reference_keys(text: str) -> list[str]:
-    """Return all keys of the decisions and articles that a text names, of each the canonical one, then the relaxed.
+    """Return the canonical and relaxed keys of each decision and article that a text names.
 
     A text that begins with an article's number names that article; "3 000 €" and "24 mai 2019" name none.
     """
-    found = find_identifiers(text) or _bare_articles(text)
-    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
+    return _both_keys(find_identifiers(text) or _bare_articles(text))
 
 
 def _bare_articles(text: str) -> list[Identifier]:
@@ -80,9 +79,9 @@ def _bare_articles(text: str) -> list[Identifier]:
 
 
 def cited_keys(document: Document) -> list[str]:
-    """Return the keys of the decisions and articles that a document cites in its text, summary or law column.
+    """Return the relaxed and canonical keys of what a document cites in its text, summary or law column.
 
-    Articles have a key with their code and one without; an article that cites others without a code means its own.
+    An article that cites others without a code means its own.
     """
     found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
     codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
@@ -93,10 +92,10 @@ def cited_keys(document: Document) -> list[str]:
 
 
 def resolve_key(key: str) -> tuple[str, bool] | None:
-    """Resolve a cited key to the key that documents are held under.
+    """Resolve a cited key to the key of a document.
 
     Returns:
-        The key, and whether it is complete (with code or series); None where another key of the citation says more.
+        The key, and whether it is complete (with code or series); None if the citation's other key says more.
     """
     kind, _, value = key.partition(":")
     if kind == "article":
@@ -108,7 +107,7 @@ def resolve_key(key: str) -> tuple[str, bool] | None:
 
 
 def relaxed_key(key: str) -> str:
-    """Return the key without code or series, the same however a reference is written; see `reference_keys`."""
+    """Return the key without code or series: the same however a reference is written."""
     kind, _, value = key.partition(":")
     if kind == "article":
         return f"article:{value.partition(' ')[0]}"
@@ -116,9 +115,8 @@ def relaxed_key(key: str) -> str:
 
 
 def own_keys(document: Document) -> list[str]:
-    """Return the keys a document is held under: its number or numbers and its ECLI, or the article that it is."""
-    found = _own_identifiers(document)
-    return list(dict.fromkeys(term for one in found for term in (canonical_key(one), _relaxed(one))))
+    """Return a document's own keys: its numbers and ECLI, or the article that it is."""
+    return _both_keys(_own_identifiers(document))
 
 
 def _own_identifiers(document: Document) -> list[Identifier]:
@@ -131,30 +129,30 @@ def _own_identifiers(document: Document) -> list[Identifier]:
 
 
 def _column(document: Document, name: str) -> str:
-    """Return a column's text, the parts of a list one after the other; empty where there is none."""
+    """Return a column of `extra` as text, lists joined."""
     value = document.extra.get(name) or ""
     return " ; ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def candidate_keys(query: ParsedQuery) -> list[list[str]]:
-    """Return, for each decision or article that a question names, the keys to look it up by, the best first."""
+    """Return the look-up keys of each decision or article that a question names, best first."""
     return [_candidates(one) for one in query.identifiers]
 
 
 def candidate_keys_of_number(number: str) -> list[list[str]]:
-    """Return, for each of a decision's numbers as a user writes them, the keys to look it up by, the best first."""
+    """Return the look-up keys of each of a decision's numbers as a user writes them, best first."""
     return [_candidates(one) for one in decision_identifiers(number, "") or find_identifiers(number)]
 
 
 def decision_keys(query: ParsedQuery) -> list[str]:
-    """Return the relaxed keys of the decisions that a question names: those that texts citing them are found by."""
+    """Return the relaxed keys of the decisions that a question names, by which citing texts are found."""
     return [_relaxed(one) for one in query.identifiers if one.kind != "article"]
 
 
 def article_keys(text: str) -> list[str]:
-    """Return the keys that find what cites an article, given as '1240' or 'L. 1152-1 du code du travail'.
+    """Return the keys of citations of one article, given as '1240' or 'L. 1152-1 du code du travail'.
 
-    With a code: those that name it, and those that name none.
+    With a code, citations without any code count too.
 
     Raises:
         ValueError: If the text names no article, or several.
@@ -166,17 +164,21 @@ def article_keys(text: str) -> list[str]:
     if len({one.value for one in articles}) > 1:
         raise ValueError(f"several articles: {text!r} (expected one, e.g. 'L. 1152-1 du code du travail')")
     one = articles[-1]
-    return [canonical_key(one), canonical_key(one._replace(code=""))] if one.code else [_relaxed(one)]
+    return _candidates(one) if one.code else [_relaxed(one)]
 
 
 def _candidates(one: Identifier) -> list[str]:
     if one.kind == "article" and one.code:
         return [canonical_key(one), canonical_key(one._replace(code=""))]  # never the same number in another code
-    return list(dict.fromkeys([canonical_key(one), _relaxed(one)]))
+    return _both_keys([one])
+
+
+def _both_keys(found: Iterable[Identifier]) -> list[str]:
+    return list(dict.fromkeys(key for one in found for key in (canonical_key(one), _relaxed(one))))
 
 
 def canonical_key(one: Identifier) -> str:
-    """Return the key of a reference as written: with its code or series, if it gives one."""
+    """Return the key of a reference as written, with its code or series if it has one."""
     if one.kind == "article":
         return f"article:{one.value} {one.code or NO_CODE}"
     return f"{one.kind}:{one.value}"

@@ -66,8 +66,9 @@ class LegalSentenceChunker(SentenceChunker):
             yield span, count
             return
         middle = _blank_near_middle(text, start, end)
-        for half in ((start, middle), (middle, end)):
-            yield from self._fitted(text, half, *self._counts(text, [half]), room)
+        halves = [(start, middle), (middle, end)]
+        for half, half_count in zip(halves, self._counts(text, halves), strict=True):
+            yield from self._fitted(text, half, half_count, room)
 
 
 def _without_repeats(spans: list[Span]) -> list[Span]:

@@ -1,4 +1,4 @@
-"""Rows of every supported source: JSON Lines, CSV, Parquet, folders of files, Judilibre, Hugging Face datasets."""
+"""Rows of every source: JSON Lines, CSV, Parquet, Judilibre, folders of files, Hugging Face datasets."""
 
 import csv
 import gzip
@@ -27,43 +27,7 @@ CHAMBERS = {
     "creun": "Chambres réunies",
     "ordo": "Première présidence (ordonnance)",
 }
-
-
-def is_judilibre(row: Mapping[str, Any]) -> bool:
-    """Tell a Judilibre record from a row of the dataset: text under `text`, and a court under `jurisdiction`."""
-    return "text" in row and "jurisdiction" in row and "content" not in row
-
-
-def judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename a Judilibre record's fields; `zones` stay offsets into the published text."""
-    row = {
-        key: value
-        for key, value in record.items()
-        if key not in ("text", "jurisdiction", "chamber", "formation", "visa")
-    }
-    court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
-    court, chamber = JURISDICTIONS.get(court, court), CHAMBERS.get(chamber, chamber)
-    visas = record.get("visa") or []
-    if location := record.get("location"):
-        court = f"{court} ({location})"
-    row |= {
-        "content": record["text"],
-        "juridiction": court,
-        "formation": chamber,
-        "applied_laws": [_visa_title(visa) for visa in (visas if isinstance(visas, list) else [visas])],
-    }
-    if record.get("formation"):
-        row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS
-    parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
-    row.setdefault("title", ", ".join(str(part) for part in parts if part))
-    return row
-
-
-def _visa_title(visa: Any) -> str:
-    return str(visa.get("title", "")) if isinstance(visa, Mapping) else str(visa)
-
-
-SAMPLE = "sample"  # names the corpus in the package, where no file or folder has that name
+SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
@@ -71,14 +35,14 @@ MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,
 
 
 class BadRecord(NamedTuple):
-    """A record that was left out: where it stands, and what is wrong with it."""
+    """A skipped record: its place in the source, and what is wrong with it."""
 
     where: str
     problem: str
 
 
 class Record(NamedTuple):
-    """One row as its source gives it, and where it stands there."""
+    """A row as its source gives it, and its place there."""
 
     where: str
     row: Mapping[str, Any]
@@ -90,11 +54,11 @@ Records = Iterator[Record | BadRecord]
 
 
 def open_source(source: Any, config: str | None, split: str) -> Records:
-    """Stream the rows of a source; see `legal_rag.corpus.read_documents` for what a source may be.
+    """Stream the rows of a source, as `legal_rag.corpus.read_documents` takes it.
 
     Raises:
-        FileNotFoundError: If the source does not exist and is not a reachable dataset.
-        ValueError: If it is a file of an unknown kind or a folder without any document.
+        FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
+        ValueError: If it is a file of an unknown kind, or a folder without documents.
     """
     if not isinstance(source, str | Path):
         return _rows_of_iterable(source)
@@ -106,18 +70,12 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     if path.is_dir():
         return _rows_of_folder(path, config, split)
     if HUB_ID.fullmatch(str(source)):
-        return rows_of_dataset(str(source), config, split)
+        return _rows_of_dataset(str(source), config, split)
     raise FileNotFoundError(f"no such file, folder or dataset: {source}")
 
 
-def rows_of_dataset(name: str, config: str | None, split: str) -> Records:
-    """Stream a Hugging Face dataset, one configuration after the other, without downloading it whole first.
-
-    Args:
-        name: A hub id such as `owner/name`, or a local dataset folder.
-        config: Configurations, comma-separated; None for the dataset's only one.
-        split: The split to read, e.g. `train`.
-    """
+def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
+    """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
@@ -140,13 +98,13 @@ def _rows_of_iterable(rows: Iterable[Mapping[str, Any]]) -> Records:
 
 
 def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
-    """Stream a folder: one saved by `datasets`, one laid out like a hub dataset, or any tree of documents."""
+    """Stream a folder: saved by `datasets`, laid out like a hub dataset, or any tree of documents."""
     if (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file():
         yield from _rows_of_saved_dataset(folder, split)
         return
     readme = folder / "README.md"
     if readme.is_file() and re.search(r"^(configs|dataset_info):", readme.read_text("utf-8", "replace"), re.MULTILINE):
-        yield from rows_of_dataset(str(folder), config, split)
+        yield from _rows_of_dataset(str(folder), config, split)
         return
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _suffix(path) in READERS]
     if not files:
@@ -184,9 +142,6 @@ def _suffix(path: Path) -> str:
     return next((suffix for suffix in sorted(READERS, key=len, reverse=True) if name.endswith(suffix)), "")
 
 
-# --- files that hold many rows -------------------------------------------------------------------------------------
-
-
 def _rows_of_jsonl(path: Path) -> Records:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
@@ -214,11 +169,35 @@ def _parse_row(line: str, where: str) -> Record | BadRecord:
 def _record(row: Any, where: str) -> Record | BadRecord:
     if not isinstance(row, Mapping):
         return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
-    return Record(where, judilibre_row(row) if is_judilibre(row) else row)
+    is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
+    return Record(where, _judilibre_row(row) if is_judilibre else row)
+
+
+def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename a Judilibre record's fields; `zones` stay offsets into the published text."""
+    renamed = ("text", "jurisdiction", "chamber", "formation", "visa")
+    row = {key: value for key, value in record.items() if key not in renamed}
+    court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
+    court, chamber = JURISDICTIONS.get(court, court), CHAMBERS.get(chamber, chamber)
+    visas = record.get("visa") or []
+    visas = visas if isinstance(visas, list) else [visas]
+    if location := record.get("location"):
+        court = f"{court} ({location})"
+    row |= {
+        "content": record["text"],
+        "juridiction": court,
+        "formation": chamber,
+        "applied_laws": [str(visa.get("title", "") if isinstance(visa, Mapping) else visa) for visa in visas],
+    }
+    if record.get("formation"):
+        row["judges"] = record["formation"]  # Judilibre's "formation" is the size of the bench, e.g. FS
+    parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
+    row.setdefault("title", ", ".join(str(part) for part in parts if part))
+    return row
 
 
 def _rows_of_json(path: Path) -> Records:
-    """Read one JSON file: a list of rows, one row, or a Judilibre answer with its rows under `results`."""
+    """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
         value = json.loads(path.read_text("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:
@@ -261,17 +240,13 @@ def _rows_of_parquet(path: Path) -> Records:
         yield BadRecord(path.name, f"unreadable Parquet ({str(error).splitlines()[0]})")
 
 
-# --- files that are one document -----------------------------------------------------------------------------------
-
-
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     """Read a file as one document, whose id is its path below `root`."""
     name = path.relative_to(root).as_posix()
     suffix = _suffix(path)
     try:
         text = TEXT_READERS[suffix](path)
-    # Files from anywhere break these parsers in every way there is (struct, key, recursion, zip errors…).
-    except Exception as error:
+    except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
         return BadRecord(name, f"unreadable {suffix[1:]} file ({type(error).__name__}: {error})".replace("\n", " "))
     if not text.strip():
         return BadRecord(name, f"no text in this {suffix[1:]} file")

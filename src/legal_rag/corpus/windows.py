@@ -9,21 +9,21 @@ from typing import NamedTuple
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 
-READ_CHARS = 20_000  # of one reading: 97 decisions in 100 are shorter; some 5,750 of a model's tokens
-PIECE_CHARS = 800  # sentences are put together up to here: their marks then cost 5 tokens in 100 of the text's
-LONGEST_SENTENCE = 1200  # characters; what is longer is cut at a blank
-# Where a court reasons or decides.
+READ_CHARS = 20_000  # of one reading: about 5,750 tokens; 97 % of decisions are shorter
+PIECE_CHARS = 800  # sentences are joined up to here: marking the pieces then costs 5 % of the text's tokens
+LONGEST_SENTENCE = 1200  # characters; longer ones are cut at a blank
+# A court's reasoning or decision.
 REASONS = re.compile(
     r"\b(?:mais )?attendu que\b|\bconsidérant\b|\bsur l[ea]s? (?:\w+ ){0,3}(?:moyens?|griefs?)\b|\bréponse de la cour\b"
     r"|\bmotifs (?:de la décision|propres)\b|\baux termes de\b|\bil (?:résulte|ressort|suit)\b|\bvu l'article\b"
     r"|\bpar ces motifs\b",
     re.IGNORECASE,
 )
-MOST_REASONS = 8  # counted in a window: beyond, more say nothing more
+MOST_REASONS = 8  # counted in a window at most
 
 
 class Window(NamedTuple):
-    """A part of a text, in citable pieces that together hold all of it but the blanks between them."""
+    """A span of a text, in citable pieces that cover all but blanks."""
 
     start: int
     end: int
@@ -31,12 +31,9 @@ class Window(NamedTuple):
 
 
 def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
-    """Return what one reading from an offset shows; the next one begins at its end.
+    """Return the window at an offset, of at most `most` characters; the next one begins at its end.
 
-    Args:
-        content: The whole text.
-        start: Where the window begins.
-        most: Its characters at most; it ends with the last sentence that fits, unless one sentence fills it.
+    It ends with the last sentence that fits, unless one sentence fills it.
     """
     limit = min(start + most, len(content))
     sentences = [
@@ -50,18 +47,13 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
 
 
 def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None = None) -> list[Span]:
-    """Cut a text into windows of similar size that together cover every character; a blank text has none.
-
-    A window ends at a line break, else behind a sentence, else behind a blank.
+    """Split a text into windows of similar size that cover it, at line breaks, else sentences, else blanks.
 
     Args:
-        content: The text.
-        most: Characters of a window at most.
-        overlap: Characters that two neighbours share at least, twice as many at most; at most a quarter of `most`.
-        within: The span that is cut; None cuts the whole text.
-
-    Raises:
-        ValueError: If `most` is below 1, or the overlap below 0 or above a quarter of `most`.
+        content: The text; a blank one has no window.
+        most: Characters of a window at most, from 1.
+        overlap: Characters that neighbours share, up to twice as many; 0 to a quarter of `most`.
+        within: The span to split; None for the whole text.
     """
     if most < 1:
         raise ValueError(f"most must be at least 1, got {most}")
@@ -80,22 +72,14 @@ def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None =
 
 
 def draw_window(content: str, seed: str, most: int) -> Span:
-    """Draw one window of a text, without the blanks around it; a text that fits is its own window.
-
-    Over many documents every part of a decision is drawn, those that hold reasons more often than names and procedure.
-
-    Args:
-        content: The text; not blank.
-        seed: The same text and seed give the same window.
-        most: Characters of a window at most.
-    """
+    """Draw a window of a non-blank text, pseudo-random by `seed`, favouring reasons over names and procedure."""
     windows = without_blanks(content, cut_windows(content, most))
     weights = [1 + min(len(REASONS.findall(content, start, end)), MOST_REASONS) for start, end in windows]
     return random.Random(seed).choices(windows, weights)[0]  # noqa: S311
 
 
 def _pieces(sentences: list[Span]) -> Iterator[Span]:
-    """Join neighbours as long as they stay within a piece."""
+    """Join sentences up to `PIECE_CHARS`."""
     if not sentences:
         return
     begun, done = sentences[0]
@@ -108,15 +92,15 @@ def _pieces(sentences: list[Span]) -> Iterator[Span]:
 
 
 def _size(left: int, most: int, overlap: int) -> int:
-    """Return the size that leaves no short remainder for the last window."""
+    """Return the window size that leaves no short remainder."""
     n_windows = -(-(left - overlap) // (most - overlap))
     return -(-(left - overlap) // n_windows) + overlap
 
 
 def _end(content: str, borders: Sequence[int], start: int, most: int, size: int) -> int:
-    """Return where a window ends: at the line break nearest to its size, else at a sentence, a blank, or its limit.
+    """Return a window's end: the line break nearest to `size`, else a sentence's end, a blank, or the limit.
 
-    It is never shorter than half of `most`, which is longer than what it shares with the next one.
+    It has at least half of `most`, which is longer than the overlap.
     """
     low, limit = start + most // 2, start + most
     ends = borders[bisect_right(borders, low) : bisect_right(borders, limit)]
@@ -128,10 +112,7 @@ def _end(content: str, borders: Sequence[int], start: int, most: int, size: int)
 
 
 def _start(content: str, borders: Sequence[int], end: int, overlap: int) -> int:
-    """Return where the window after one that ends at `end` begins: the last sentence or word that leaves the overlap.
-
-    At most twice the overlap is shared.
-    """
+    """Return the start of the window after `end`: the last sentence or word that leaves one to two overlaps."""
     latest, earliest = end - overlap, end - 2 * overlap
     number = bisect_right(borders, latest) - 1
     if number >= 0 and borders[number] >= earliest:

@@ -216,6 +216,8 @@ class PyLateEncoder:
     """
 
     def __init__(self, config: EncoderConfig) -> None:
+        import torch
+
         name = resolve_encoder(config.name)
         place = ensure_bundled_model(cache_folder(), name) if name in PROJECTIONS else name
         bundled = bundled_revision(name) if name in PROJECTIONS else ""
@@ -225,11 +227,13 @@ class PyLateEncoder:
         self._counting.no_truncation()
         self._counting.no_padding()
         self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
-        self._autocast = _autocast_settings(self._model, self.backend)
+        device = self._model.device.type
+        in_bfloat16 = self.backend == "torch" and device == "cpu" and product_dtype() == torch.bfloat16
+        self._autocast = {"device_type": device, "dtype": torch.bfloat16, "enabled": in_bfloat16}
         # A lasting pool: each thread keeps its own inference request, and that its memory.
         self._n_lanes = n_lanes() if self.backend == "openvino" else 1
         self._lanes = ThreadPoolExecutor(self._n_lanes, thread_name_prefix="encode")
-        self._batch_tokens = GPU_BATCH_TOKENS if self._model.device.type == "cuda" else BATCH_TOKENS
+        self._batch_tokens = GPU_BATCH_TOKENS if device == "cuda" else BATCH_TOKENS
         self.identity = EncoderIdentity(
             name=name,
             revision=config.revision or bundled or _hub_commit(name, None),
@@ -244,11 +248,11 @@ class PyLateEncoder:
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens as a document, prefix and special tokens included, without truncation."""
-        return self._count(texts, "document", self._model.document_prefix_id)
+        return self._count(texts, "document")
 
     def count_query_tokens(self, text: str) -> int:
         """Count the tokens of a query, expansion excluded, without truncation."""
-        return self._count([text], "query", self._model.query_prefix_id)[0]
+        return self._count([text], "query")[0]
 
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode documents: for each, shape (n_tokens, dim), float32, unit rows; fewer rows if pooled."""
@@ -297,16 +301,14 @@ class PyLateEncoder:
             offsets.insert(1, (0, 0))
         return offsets
 
-    def _count(self, texts: Sequence[str], kind: str, prefix_id: int | None) -> list[int]:
-        if not texts:
-            return []
-        prompt = self._prompts[kind]
-        encoded = self._counting.encode_batch([prompt + text for text in texts])
-        return [len(item.ids) + (prefix_id is not None) for item in encoded]
+    def _count(self, texts: Sequence[str], kind: str) -> list[int]:
+        has_prefix = getattr(self._model, f"{kind}_prefix_id") is not None
+        encoded = self._counting.encode_batch([self._prompts[kind] + text for text in texts])
+        return [len(item.ids) + has_prefix for item in encoded]
 
     def _encode(self, texts: Sequence[str], kind: str) -> list[np.ndarray]:
         limit = getattr(self.identity, f"{kind}_length")
-        counts = self._count(texts, kind, getattr(self._model, f"{kind}_prefix_id"))
+        counts = self._count(texts, kind)
         batches = list(_batches([min(count, limit) for count in counts], self._batch_tokens))
 
         def encode(batch: list[int]) -> list[np.ndarray]:
@@ -357,14 +359,6 @@ def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
-
-
-def _autocast_settings(model: "ColBERT", backend: str) -> dict[str, Any]:
-    import torch
-
-    dtype = product_dtype()
-    enabled = backend == "torch" and model.device.type == "cpu" and dtype == torch.bfloat16
-    return {"device_type": model.device.type, "dtype": torch.bfloat16, "enabled": enabled}
 
 
 def _load_model(place: str, config: "EncoderConfig", cache: Path, source: str = "") -> tuple["ColBERT", str]:

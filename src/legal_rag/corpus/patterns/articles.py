@@ -97,7 +97,7 @@ _OF = (
 )
 _LIST_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
 _LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
-# Careless typing puts a blank beside the dash: "L 412- 10", "R 414-4 -1".
+# Careless typing puts a blank next to the dash: "L 412- 10", "R 414-4 -1".
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Of what is no law: agreements, contracts, a company's statutes.

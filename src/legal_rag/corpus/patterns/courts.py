@@ -145,7 +145,7 @@ _ABBREVIATIONS = tuple(
         (r"cour administrative d appel|caa", "caa"),
         (r"\bc ?cass\b|\bcass\b|\bcour de cassation\b", "cassation"),
         (r"\bconseil constitutionnel\b|\bcons const\b|\bconseil const\b", "constitutionnel"),
-        (r"\bconseil d etat\b|\bc ?e\b", "conseiletat etat"),  # with a word of its own: "état civil" is no court
+        (r"\bconseil d etat\b|\bc ?e\b", "conseiletat etat"),  # its own word: "état civil" is not a court
         (r"\bc ?a\b|\bcour d appel\b", "appel"),
         (r"\btribunal administratif\b|\bt ?a\b", "administratif"),
         (r"\btribunal judiciaire\b|\bt ?j\b", "judiciaire"),

@@ -115,7 +115,21 @@ def find_identifiers(text: str) -> list[Identifier]:
 
 def find_cases(text: str) -> list[Identifier]:
     """Find what has the form of a case number; some of kind 'number' may be parts of articles' numbers."""
-    return list(_cases(text))
+    found: list[Identifier] = []
+    taken = bytearray(len(text))  # characters that belong to a name already
+    for kind, match in _matches(text):
+        start, end = match.span()
+        if any(taken[start:end]):
+            continue
+        unmistakable = kind == "pourvoi" and "." in match.group()
+        before = text[max(start - _LOOK_BACK, 0) : start]
+        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_SOMETHING_ELSE.search(before):
+            continue  # the number of a statute
+        if kind == "number" and _is_range_of_years(match.group()):
+            continue
+        taken[start:end] = b"\1" * (end - start)
+        found += [Identifier(name, value, start, end) for name, value in _READERS[kind](match)]
+    return found
 
 
 def _overlap(one: Identifier, other: Identifier) -> bool:
@@ -148,23 +162,6 @@ def _matches(text: str) -> Iterator[tuple[str, re.Match[str]]]:
     for kind, pattern in CASE_PATTERNS:
         for match in pattern.finditer(text):
             yield kind, match
-
-
-def _cases(text: str) -> Iterator[Identifier]:
-    taken = bytearray(len(text))  # characters that belong to a name already
-    for kind, match in _matches(text):
-        start, end = match.span()
-        if any(taken[start:end]):
-            continue
-        unmistakable = kind == "pourvoi" and "." in match.group()
-        before = text[max(start - _LOOK_BACK, 0) : start]
-        if kind in ("number", "pourvoi", "rg") and not unmistakable and _OF_SOMETHING_ELSE.search(before):
-            continue  # the number of a statute
-        if kind == "number" and _is_range_of_years(match.group()):
-            continue
-        taken[start:end] = b"\1" * (end - start)
-        for name, value in _READERS[kind](match):
-            yield Identifier(name, value, start, end)
 
 
 def _is_range_of_years(number: str) -> bool:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
+from legal_rag.corpus.folding import find_exact
+
 DASH = "[-\u2010-\u2014]"
 BLANK = r"[ \t\u00a0\u202f]"
 GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks takes linear time
@@ -27,6 +29,10 @@ class Scan:
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Yield the matches in text order; none overlaps another."""
+        lower = lowered(text)
+        return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
+
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
         raise NotImplementedError
 
 
@@ -45,12 +51,7 @@ class Around(Scan):
         super().__init__(pattern, flags)
         self._words, self._before, self._after = tuple(words), before, after
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in text order."""
-        lower = lowered(text)
-        if lower is None:
-            yield from self.pattern.finditer(text)
-            return
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
         for start, end in _merged(places(text, lower, self._words), self._before, self._after):
             for match in self.pattern.finditer(text, start, min(end, len(text))):
                 whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
@@ -71,12 +72,7 @@ class Led(Scan):
         super().__init__(pattern, flags)
         self._words = tuple(words)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in text order; none overlaps another."""
-        lower = lowered(text)
-        if lower is None:
-            yield from self.pattern.finditer(text)
-            return
+    def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
         done = 0
         for place in places(text, lower, self._words):
             if place >= done and (match := self.pattern.match(text, place)):
@@ -124,11 +120,7 @@ def places(text: str, lower: str, words: Sequence[str]) -> list[int]:
 
 @lru_cache(maxsize=1024)  # several patterns search the same words in turn
 def _places_of(text: str, word: str) -> tuple[int, ...]:
-    found, at = [], text.find(word)
-    while at >= 0:
-        found.append(at)
-        at = text.find(word, at + 1)
-    return tuple(found)
+    return tuple(start for start, _ in find_exact(word, text))
 
 
 @lru_cache(maxsize=8)

@@ -162,7 +162,7 @@ def _statutes(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
 def _with_date(
     kind: TextKind, pattern: Led, text: str, ends: Mapping[int, int], *, needed: bool = False, group: str = "of"
 ) -> list[LegalText]:
-    """Extend a pattern's matches to the date after `group`; without one they end there, or are dropped if it is needed."""
+    """Extend a pattern's matches to the date after `group`; without one they end there, or are dropped if `needed`."""
     found = []
     for match in pattern.finditer(text):
         end = ends.get(match.end()) if match[group] else None

@@ -42,7 +42,7 @@ _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECAS
 _LATER_HEAD = re.compile(
     rf"(?:,|:|nouveau|ajoutant|surplus|\n|—|-)\s{{1,3}}(?P<head>{_PRONOUN}{{0,2}}(?<!\w){_VERB})(?!\w)", re.IGNORECASE
 )
-# Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with a verb of its own.
+# Where one statement ends and another begins: a semicolon, a sentence's full stop, a line with its own verb.
 _STOP = r"(?<!\b[A-Z])(?<!\.\.)(?<!\b[Mm])(?<!\bMM)(?<!\bart)(?<!\bal)\."  # that ends a sentence, no abbreviation
 _BETWEEN = re.compile(
     rf"\s*;\s*|{_STOP}(?:(?=\s+(?-i:[A-ZÀ-Þ-])|\s*\Z)|(?=(?-i:[A-Z][a-zé]{{3}})))\s*"
