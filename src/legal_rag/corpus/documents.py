@@ -178,17 +178,11 @@ def _text(value: Any) -> str:
 
 
 def _iso_date(text: str) -> str:
-    """Normalise day/month/year, a date in words or one with a time to ISO 8601; return any other text unchanged."""
-    if match := re.fullmatch(r"(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})", text):
-        day, month, year = map(int, match.groups())
-        try:
-            return datetime.date(year, month, day).isoformat()
-        except ValueError:
-            return text
+    """Normalise a date in figures or words, or with a time, to ISO 8601; return any other text unchanged."""
     if match := re.match(r"(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}", text):
         return match.group(1)
-    named = find_dates(text)  # "8 novembre 2023"
-    return named[0].value.isoformat() if [one[1:] for one in named] == [(0, len(text))] else text
+    dates = find_dates(text)  # "08/11/2023", "8 novembre 2023"
+    return dates[0].value.isoformat() if [one[1:] for one in dates] == [(0, len(text))] else text
 
 
 def document_of(source: Any, doc_id: str) -> Document:

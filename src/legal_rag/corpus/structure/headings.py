@@ -23,6 +23,25 @@ _MANY, _LEAST_CHARS = 1000, 50  # lines, and characters from one to the next
 _LETTERS_APART = re.compile(r"(?:\w[ \t\u00a0\u202f'’]+){3,}\w\b")
 _EDGE = " \t\n\r\u00a0\u202f:;,.-–—*•#_|"
 
+# The (first) sign after a number tells the kind of numbering: "1." is not "1)" nor "1°/".
+_SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
+_NUMBERED = re.compile(
+    rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
+    rf"|(?P<upper>[A-Z])|(?P<lower>[a-z]))"
+    rf"(?:{_SIGN}|(?<=\.\d)(?={BLANK})|(?<=\.\d\d)(?={BLANK})){BLANK}*+(?=[^\W\d_]|[«\"“(\[])(?!\.)(?P<rest>[^\n]*)",
+    re.MULTILINE,
+)
+_ORDER = ("figures", "roman", "upper", "lower")
+_STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
+_ROMAN = {"I": 1, "V": 5, "X": 10}
+_OPEN = 8  # runs of one kind that may continue, so that a page of ones takes linear time
+_GAP = 2  # one figure may be missing
+_TITLE_LINE = 120  # characters of a numbered title at most
+_LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
+
+Match = re.Match[str]
+Shape = tuple[str, int, str]  # kind of number, number of components, sign
+
 
 class Mark(NamedTuple):
     """The beginning of a section."""
@@ -54,26 +73,6 @@ def is_spaced(words: str) -> bool:
 def is_dense(n_lines: int, text: str) -> bool:
     """Do so many lines look like headings that none is one, as in a table or a list?"""
     return n_lines > _MANY and n_lines * _LEAST_CHARS > len(text)
-
-
-# The (first) sign after a number tells the kind of numbering: "1." is not "1)" nor "1°/".
-_SIGN = rf"{BLANK}?(?P<sign>[.)°/:–—-]|[oº](?={BLANK}?[)/]))(?!\.)[.)°/:–— -]{{0,3}}"
-_NUMBERED = re.compile(
-    rf"^{BLANK}*+(?:[«\"“]{BLANK}?)?(?P<number>(?P<figures>\d{{1,3}}(?:\.\d{{1,2}}){{0,4}})|(?P<roman>[IVX]{{1,6}})"
-    rf"|(?P<upper>[A-Z])|(?P<lower>[a-z]))"
-    rf"(?:{_SIGN}|(?<=\.\d)(?={BLANK})|(?<=\.\d\d)(?={BLANK})){BLANK}*+(?=[^\W\d_]|[«\"“(\[])(?!\.)(?P<rest>[^\n]*)",
-    re.MULTILINE,
-)
-_ORDER = ("figures", "roman", "upper", "lower")
-_STARTS = {"roman": 1, "upper": ord("A"), "lower": ord("a")}  # runs of letters begin with their first
-_ROMAN = {"I": 1, "V": 5, "X": 10}
-_OPEN = 8  # runs of one kind that may continue, so that a page of ones takes linear time
-_GAP = 2  # one figure may be missing
-_TITLE_LINE = 120  # characters of a numbered title at most
-_LEAST_PARAGRAPH, _LEAST_ITEM = 60, 150  # characters on the average, below which a run needs no sections
-
-Match = re.Match[str]
-Shape = tuple[str, int, str]  # kind of number, number of components, sign
 
 
 class _Line(NamedTuple):
@@ -113,7 +112,7 @@ def numbered_marks(text: str) -> list[Mark]:
 
 def _read(match: re.Match[str]) -> tuple[Shape, _Line]:
     """Return the kind of a numbered line, and the line."""
-    kind = next(name for name in ("figures", "roman", "upper", "lower") if match[name])
+    kind = next(name for name in _ORDER if match[name])
     written = match["number"]
     if kind == "figures":
         numbers = tuple(map(int, written.split(".")))
@@ -124,7 +123,7 @@ def _read(match: re.Match[str]) -> tuple[Shape, _Line]:
     is_title = length <= _TITLE_LINE and (
         kind in ("roman", "upper") or ending[-1:] not in (".", ";", ",") or ending == "..."
     )
-    sign = "-" if (match["sign"] or "") in "–—-" and match["sign"] else match["sign"] or ""
+    sign = re.sub("[–—]", "-", match["sign"] or "")
     return (kind, len(numbers), sign), _Line(match.start("number"), match.start("rest"), match.end(), numbers, is_title)
 
 
