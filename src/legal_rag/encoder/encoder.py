@@ -361,19 +361,10 @@ def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-def _load_model(place: str, config: "EncoderConfig", cache: Path, source: str = "") -> tuple["ColBERT", str]:
-    """Load a model, and return it with its backend: 'openvino' or 'torch'.
+def _load_model(place: str, config: EncoderConfig, cache: Path, source: str = "") -> tuple["ColBERT", str]:
+    """Load a model (folder or hub id) and its backend: 'openvino', converted in `cache`, or 'torch'.
 
-    Args:
-        place: A model folder or a hub id.
-        config: The settings; their `name` is only for messages.
-        cache: The cache folder, where converted models are kept.
-        source: A unique name of the weights, if known; else a folder's files are hashed.
-
-    Raises:
-        FileNotFoundError: If `place` is neither a folder nor a model on a reachable hub.
-        ValueError: If a folder brings its own code and the settings do not allow it.
-        OpenVinoError: If the settings require OpenVINO and it cannot run the model.
+    `source` is a unique name of the weights, if known; else a folder's files are hashed.
     """
     if Path(place).is_dir() and not config.trust_remote_code:
         _refuse_own_code(Path(place))
@@ -389,7 +380,7 @@ def _load_model(place: str, config: "EncoderConfig", cache: Path, source: str = 
     return _load_checkpoint(place, config, best_device()), "torch"
 
 
-def _load_converted(place: str, config: "EncoderConfig", cache: Path, source: str) -> "ColBERT":
+def _load_converted(place: str, config: EncoderConfig, cache: Path, source: str) -> "ColBERT":
     """Load the converted model from the cache, converting it on first use.
 
     Settings left to the model are resolved to the model's own values (cached next to the conversions), because a
@@ -415,7 +406,7 @@ def _load_converted(place: str, config: "EncoderConfig", cache: Path, source: st
     return _load_checkpoint(str(folder), replace(config, revision=None), "cpu")
 
 
-def _source(place: str, config: "EncoderConfig") -> str:
+def _source(place: str, config: EncoderConfig) -> str:
     """Name the weights by their content or commit; '' for a hub model that is not downloaded."""
     if Path(place).is_dir():
         return fingerprint(Path(place))
@@ -435,7 +426,7 @@ def _hub_commit(name: str, revision: str | None) -> str:
     return Path(file).parent.name if isinstance(file, str) else ""
 
 
-def _load_checkpoint(place: str, config: "EncoderConfig", device: str) -> "ColBERT":
+def _load_checkpoint(place: str, config: EncoderConfig, device: str) -> "ColBERT":
     import torch
     from huggingface_hub.errors import HFValidationError
     from pylate.models import ColBERT
