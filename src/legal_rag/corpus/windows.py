@@ -42,7 +42,7 @@ def window_at(content: str, start: int = 0, most: int = READ_CHARS) -> Window:
         for part in cut_at_blanks(content, start + first, start + last, LONGEST_SENTENCE)
     ]
     if limit < len(content) and len(sentences) > 1:
-        limit, _ = sentences.pop()  # it may continue behind the limit
+        limit, _ = sentences.pop()  # it may continue after the limit
     return Window(start, limit, without_blanks(content, _pieces(sentences)))
 
 

@@ -14,7 +14,7 @@ NUMBER_WORD = (
 _STEP = rf"(?:{BLANK}{{1,3}}et{BLANK}{{1,3}}|{BLANK}?{DASH}{BLANK}?(?:et{DASH})?|{BLANK}{{1,3}})"
 NUMBER_IN_WORDS = rf"{NUMBER_WORD}(?:{_STEP}{NUMBER_WORD}){{0,20}}"
 # "1 000", "1.000", "1 000 000,50"; a figure of four or more without groups; not a part of a longer number.
-# Careless typing puts a blank behind the sign: "37. 752, 18".
+# Careless typing puts a blank after the sign: "37. 752, 18".
 _GROUPS = r"\d{1,3}(?:(?:[ .\u00a0\u202f'’]|\.[ \u00a0])\d{3}(?!\d)){1,4}"
 FIGURES = rf"(?:{_GROUPS}|\d{{1,12}})(?:[.,]\d{{1,2}}(?!\d)|,[ \u00a0]\d\d(?!\d))?"
 

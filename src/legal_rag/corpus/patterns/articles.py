@@ -146,15 +146,15 @@ def _listed(text: str, start: int, at: int, ends: Mapping[int, int]) -> Iterator
     """Yield the citations of a list of numbers from `at` on; the first one begins at `start`."""
     while number := _NUMBER.match(text, at):
         parts = _PARTS.match(text, number.end())
-        behind = parts.end() if parts else number.end()
+        after = parts.end() if parts else number.end()
         end = number.end()
-        if _goes_on(text, number) or _OF_NO_LAW.match(text, behind) or _OF_ELSE.match(text, end):
+        if _goes_on(text, number) or _OF_NO_LAW.match(text, after) or _OF_ELSE.match(text, end):
             return
-        text_start, text_end = _text_after(text, (behind, number.end()), ends)
+        text_start, text_end = _text_after(text, (after, number.end()), ends)
         end = text_end or number.end()
         value = article_value(re.sub(rf"{BLANK}?({DASH}){BLANK}?", r"\1", number.group()))
         yield ArticleCitation(value, start, end, text_start or end, end)
-        following = _NEXT.match(text, text_end or behind)
+        following = _NEXT.match(text, text_end or after)
         if following is None:
             return
         start = at = following.end()

@@ -75,7 +75,7 @@ _OF_TOWN = (
 
 
 def _spaced(names: tuple[str, ...]) -> str:
-    """Make a pattern of names; a tilde stands for an apostrophe, which scanned texts lose."""
+    """Make a pattern of names; "~" is an apostrophe, which scanned texts may have lost."""
     patterns = (
         name.replace(" ", SPACE).replace("~", rf"['’]?{BLANK}?") for name in sorted(names, key=len, reverse=True)
     )

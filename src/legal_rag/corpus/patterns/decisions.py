@@ -178,7 +178,7 @@ def _constitutional(number: str) -> str:
 
 
 def _joined(value: str) -> list[str]:
-    """Return the numbers of joined cases: '2007-3742/3947' stands for itself and for each of the two."""
+    """Return the numbers of joined cases: '2007-3742/3947' and each of the two."""
     year, _, rest = value.partition("-")
     numbers = rest.split("/")
     return [value, *(f"{year}-{number}" for number in numbers)] if len(numbers) > 1 else [value]
@@ -216,7 +216,7 @@ _COURTS = (
     rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de"
     rf"{SPACE}cassation)"
 )
-# What stands before a date: "Soc., " or "CE, ass., ".
+# What precedes a date: "Soc., " or "CE, ass., ".
 _ABBREVIATED = re.compile(
     rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
     rf"(?:(?:du|le|arrêt{SPACE}du){SPACE})?$"

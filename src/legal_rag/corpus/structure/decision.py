@@ -138,7 +138,7 @@ _CAPTION = re.compile(
     r"IRRECEVABILITÉ)(?:\s(?:partielle?|totale|PARTIELLE|TOTALE|non admission|non spécialement motivé))?(?:\s(?:sans"
     r"|et|avec|SANS)\s(?:renvoi|désignation|RENVOI|déchéance|annulation|irrecevabilité))?)[ \t]*(?=\n)"
 )
-CAPTION_CHARS = 1500  # of a decision's beginning, in which its heading stands
+CAPTION_CHARS = 1500  # of a decision's beginning, with its caption
 
 
 def solutions(text: str, part: Operative | None, stated: list[Span]) -> list[Span]:

@@ -37,7 +37,7 @@ _BEHIND_PART = re.compile(r"[.;]?\s*")
 _SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
 _END = Mark(sys.maxsize, sys.maxsize, "", 0)  # after the last mark of any text
 _LOWEST = 1000  # rank below all others
-FRONT = "En-tête"  # title of what stands before the first heading
+FRONT = "En-tête"  # title of the text before the first heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ def _clipped(marks: list[Mark]) -> Iterator[Mark]:
 
 
 def _separated(text: str) -> list[Mark]:
-    """Return the marks of what stands below rows of stars."""
+    """Return the marks of sections under rows of stars."""
     starts = [match.end() for match in _STARS.finditer(text)]
     return [] if is_dense(len(starts), text) else [_part(text, start, len(text), WEAK) for start in starts]
 
 
 def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
-    """Yield the mark of what stands below the operative part, or of an agreement's last lines."""
+    """Yield the mark of the text after the operative part, or of an agreement's last lines."""
     part = operative_part(text)
     found = _BEHIND_PART.match(text, part.end) if part else _SIGNED.search(text)
     articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
@@ -114,13 +114,13 @@ def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
 
 
 def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
-    """Yield the mark of what stands before the first heading, if anything does."""
+    """Yield the mark of a text before the first heading."""
     if marks and text[: marks[0].start].strip():
         yield Mark(0, 0, FRONT, _LOWEST)
 
 
 def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:
-    """Yield marks, and those of what stands below the last text of a numbered run."""
+    """Yield marks, and those of text after the last item of a numbered run."""
     for mark, following in pairwise([*marks, _END]):
         yield mark
         if mark.line_end and (rest := _NEW_PARAGRAPH.search(text, mark.line_end, following.start)):
@@ -147,7 +147,7 @@ def _nested(marks: list[Mark], length: int) -> _Draft:
 
 
 def _close(open_ones: list[_Draft], mark: Mark) -> int:
-    """Close the sections that end where a mark stands, and return the mark's rank among those that stay open."""
+    """Close the sections that end at a mark, and return its rank among those that stay open."""
     rank = mark.rank
     if mark.family:
         sisters = [draft.rank for draft in open_ones if draft.mark.family == mark.family]
