@@ -42,9 +42,8 @@ _TOLD_AFTER = re.compile(
 )
 _TOLD_BEFORE = re.compile(
     r"(?:observations[\w ]{0,30} de(?: la)?|(?:pour )?[Aa]voca[\w ]{0,12} ?:|pour avoca\w{1,3}|pour avou\w{1,3}|"
-    r"[Aa]vou[ée][\w ]{0,12} ?:|AVOCATS? ?:|[Pp]laidant|"
-    r"ayant|[Ss]ubstitu\w{1,6}|représent\w{1,6}|assist\w{1,6})"
-    r"(?: par| de)?(?: la| le)?[ :]{0,3}$"
+    r"[Aa]vou[ée][\w ]{0,12} ?:|AVOCATS? ?:|[Pp]laidant|ayant|[Ss]ubstitu\w{1,6}|représent\w{1,6}|"
+    r"assist\w{1,6})(?: par| de)?(?: la| le)?[ :]{0,3}$"
 )
 _OTHER_OFFICE = re.compile(
     r"(?i:notaire|huissier|liquidat|mandataire|administrat(?:eur|rice)|commissaire|curateur|syndic|tut(?:eur|rice)|"
@@ -56,14 +55,15 @@ _OFFICE_AFTER = re.compile(
     r"(?:mandataire|liquidat|administrat|commissaire|curateur|syndic|architecte|expert))[^.;\n]{0,40}"
 )
 _OFFICE_BEFORE = re.compile(
-    r"(?i:notaires?|huissiers?|liquidat(?:eur|rice)s?|mandataires?(?: judiciaires?| liquidateurs?)?|"
-    r"administrat(?:eur|rice)s?(?: judiciaires?)?|syndic|"
-    r"personne de|commissaires?|(?:actes?|acte reçu|testament|reçu) (?:de|par))(?: (?:de justice|"
-    r"à la liquidation))?[ ,:]{0,2}(?:la |le )?$"
+    r"(?i:notaires?|huissiers?|liquidat(?:eur|rice)s?|mandataires?(?: judiciaires?| liquidateurs?)?|administrat(?:eur|"
+    r"rice)s?(?: judiciaires?)?|syndic|personne de|commissaires?|(?:actes?|acte reçu|testament|reçu) (?:de|"
+    r"par))(?: (?:de justice|à la liquidation))?[ ,:]{0,2}(?:la |le )?$"
 )
 _CLIENT = re.compile(
     rf"{BLANK}(?:(?:de{BLANK}la|de{BLANK}l['’]|du|des|de|d['’])){BLANK}?(?P<who>(?!cour|Cour|barreau)\S.*)", re.DOTALL
 )
+_AND = re.compile(rf"{BLANK}?(?:,|et|ET|&){BLANK}(?:et{BLANK})?(?=[{CAPITAL}])")
+_AT_A_BAR = re.compile(rf"{BLANK}(?:au|à|aux|du|inscrit|postulant|plaidant)\b")
 
 
 class _Lead(NamedTuple):
@@ -130,9 +130,6 @@ def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
         start = at = joint.end()
 
 
-_AND = re.compile(rf"{BLANK}?(?:,|et|ET|&){BLANK}(?:et{BLANK})?(?=[{CAPITAL}])")
-
-
 def _firm_end(text: str, at: int) -> int | None:
     """Return where a firm's name ends: its partners' names, with all that joins them."""
     end = None
@@ -163,9 +160,6 @@ def _is_counsel(text: str, kind: str, start: int, end: int, told: re.Match[str] 
     if (office and _OTHER_OFFICE.search(office.group())) or _OFFICE_BEFORE.search(before):
         return False
     return told is not None or kind != "other" or _TOLD_BEFORE.search(before) is not None
-
-
-_AT_A_BAR = re.compile(rf"{BLANK}(?:au|à|aux|du|inscrit|postulant|plaidant)\b")
 
 
 def _told(told: re.Match[str] | None) -> dict[str, str]:

@@ -27,11 +27,9 @@ _KNOWN = "|".join(KNOWN)
 COMPANY_NOUNS = "société|sociétés|sté|compagnie|compagnies|cie|établissements|entreprise|banque|ets"
 BODY_NOUNS = (
     "association|associations|syndicat|syndicats|caisse|mutuelle|mutuelles|mutualité|fédération|union|confédération|"
-    "comité|"
-    "fondation|fonds|groupement|coopérative|section|office|conseil national|conseil régional|ordre|institut|"
-    "institution|"
-    "clinique|polyclinique|centre hospitalier|chambre syndicale|régie|agence|commune|ville|département|crédit|"
-    "direction départementale|lycée|collège|université|ligue|centre|cpam|urssaf"
+    "comité|fondation|fonds|groupement|coopérative|section|office|conseil national|conseil régional|ordre|institut|"
+    "institution|clinique|polyclinique|centre hospitalier|chambre syndicale|régie|agence|commune|ville|département|"
+    "crédit|direction départementale|lycée|collège|université|ligue|centre|cpam|urssaf"
 )
 # Bodies whose noun is of common use: named only where their place tells that they are parties.
 _COMMON = frozenset(
@@ -96,9 +94,29 @@ _STOPS = NO_NAME - frozenset(
     ).split()
 )
 _OTHER_BODY = frozenset(_UPPER_NOUNS.split("|")) | frozenset(_TITLE_NOUNS.split("|")) | frozenset(LEGAL_FORMS)
-
-
 _FORM_BEHIND = re.compile(rf"{BLANK}(?:{_CAPITALS})(?![.\w]|{BLANK}?[A-ZÀ-Þ])")
+_PLURALS = frozenset(("sociétés", "compagnies", "syndicats", "associations"))
+_AND = re.compile(rf"{BLANK}?(?:,|et){BLANK}(?=[{CAPITAL}])(?!M\.|Mme|Mlle|SCP|Me )")
+_FORM_IN_FULL = re.compile(
+    rf"(?:{BLANK}(?:anonyme|civile|par actions simplifiée|à responsabilité limitée|en nom collectif|"
+    rf"en commandite(?: simple)?|immobilière|unipersonnelle)(?!\w))*"
+)
+_WHOLE = frozenset(("pôle emploi", "pole emploi", "france travail"))
+_COMPANIES = frozenset(COMPANY_NOUNS.split("|"))
+_RUN_OF_CAPITALS = re.compile(r"(?:[ -][A-ZÀ-ÖØ-Þ]{3,}(?!\w)){1,4}")
+_OF_PLACE = re.compile(
+    rf"{BLANK}(?:(?:de{BLANK}la|de{BLANK}l['’]|de|du|des|d['’]|DE{BLANK}LA|DE{BLANK}L['’]|DE|DU|DES|D['’]){BLANK}?)"
+    rf"(?:\[[^\]\n]{{1,20}}\]|(?:(?:L[ae]|LES?){BLANK})?[{CAPITAL}](?:\w|['’-](?=\w))*(?:-?{BLANK}?(?:et|du|de|ET|DU|"
+    rf"DE|en|EN)?{BLANK}?[{CAPITAL}](?:\w|['’-](?=\w))*){{0,2}})"
+    r"|[ ][A-Z]\.\.\."
+)
+_STREET = re.compile(
+    rf"{BLANK}?(?:bis|ter)?[ ,-]{{0,3}}(?:/|\d|r\.|rue|cours|avenue|av\.|boulevard|bd|place|chemin|route|quai|allée|"
+    rf"impasse|square|\d{{5}}|(?-i:[A-Z]))",
+    re.IGNORECASE,
+)
+_MOST_WORDS = 22
+_NAMED_ALONE = frozenset((*ACRONYMS, *KNOWN))
 
 
 def body_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -116,14 +134,6 @@ def body_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
         end = _run(text, start, company=company, plural=True)
 
 
-_PLURALS = frozenset(("sociétés", "compagnies", "syndicats", "associations"))
-_AND = re.compile(rf"{BLANK}?(?:,|et){BLANK}(?=[{CAPITAL}])(?!M\.|Mme|Mlle|SCP|Me )")
-_FORM_IN_FULL = re.compile(
-    rf"(?:{BLANK}(?:anonyme|civile|par actions simplifiée|à responsabilité limitée|en nom collectif|"
-    rf"en commandite(?: simple)?|immobilière|unipersonnelle)(?!\w))*"
-)
-
-
 def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> int | None:
     if lead["known"]:
         end = lead.end() if noun in _WHOLE else _capitals(text, lead.end()) or lead.end()
@@ -138,10 +148,6 @@ def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> i
     return _run(text, at, company=company, plural=noun in _PLURALS, full_name=full_name and not company)
 
 
-_WHOLE = frozenset(("pôle emploi", "pole emploi", "france travail"))
-_COMPANIES = frozenset(COMPANY_NOUNS.split("|"))
-
-
 def _capitals(text: str, at: int) -> int | None:
     """Return where words in capitals end that go on a name of letters: 'MACIF PROVENCE MÉDITERRANÉE'."""
     found = _RUN_OF_CAPITALS.match(text, at)
@@ -150,27 +156,9 @@ def _capitals(text: str, at: int) -> int | None:
     return found.end() if found and not stopped else None
 
 
-_RUN_OF_CAPITALS = re.compile(r"(?:[ -][A-ZÀ-ÖØ-Þ]{3,}(?!\w)){1,4}")
-
-
 def _place(text: str, at: int) -> int | None:
     found = _OF_PLACE.match(text, at)
     return found.end() if found else None
-
-
-_OF_PLACE = re.compile(
-    rf"{BLANK}(?:(?:de{BLANK}la|de{BLANK}l['’]|de|du|des|d['’]|DE{BLANK}LA|DE{BLANK}L['’]|DE|DU|DES|D['’]){BLANK}?)"
-    rf"(?:\[[^\]\n]{{1,20}}\]|(?:(?:L[ae]|LES?){BLANK})?[{CAPITAL}](?:\w|['’-](?=\w))*(?:-?{BLANK}?(?:et|du|de|ET|DU|"
-    rf"DE|en|EN)?{BLANK}?[{CAPITAL}](?:\w|['’-](?=\w))*){{0,2}})"
-    r"|[ ][A-Z]\.\.\."
-)
-
-
-_STREET = re.compile(
-    rf"{BLANK}?(?:bis|ter)?[ ,-]{{0,3}}(?:/|\d|r\.|rue|cours|avenue|av\.|boulevard|bd|place|chemin|route|quai|allée|"
-    rf"impasse|square|\d{{5}}|(?-i:[A-Z]))",
-    re.IGNORECASE,
-)
 
 
 def _run(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
@@ -209,10 +197,6 @@ def _run(text: str, at: int, *, company: bool, plural: bool = False, full_name: 
         return common_end if commons > 2 and full_name else None
     form = _FORM_BEHIND.match(text, end) if company else None
     return form.end() if form else end
-
-
-_MOST_WORDS = 22
-_NAMED_ALONE = frozenset((*ACRONYMS, *KNOWN))
 
 
 def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, first: bool) -> str:

@@ -24,16 +24,13 @@ from legal_rag.extraction.rules.persons import (
 
 _BODY = (
     r"(?:soci[ée]t[ée]s?|association|syndicat|caisse|mutuelle|compagnie|f[ée]d[ée]ration|union|conf[ée]d[ée]ration|"
-    r"comit[ée]|commune|ville|"
-    r"fondation|fonds|groupement|coop[ée]rative|office|institut|département|région|agence|ordre|établissement|banque|"
-    r"clinique|centre|"
-    r"cpam|collectivité|métropole|communauté|ligue|section|mutualité)"
+    r"comit[ée]|commune|ville|fondation|fonds|groupement|coop[ée]rative|office|institut|département|région|agence|"
+    r"ordre|établissement|banque|clinique|centre|cpam|collectivité|métropole|communauté|ligue|section|mutualité)"
 )
 # What follows a party's full name.
 _FOLLOWED = re.compile(
     ", (?:dont le|domicili|soci[ée]té|syndicat|association|ayant|pris|représent|venant|demeurant|établissement|"
-    "agissant|anciennement|union|groupement|"
-    "exerçant|aux droits|défend)"
+    "agissant|anciennement|union|groupement|exerçant|aux droits|défend)"
 )
 _LED = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
 _WITHIN = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
@@ -58,14 +55,12 @@ _MORE = re.compile(
 )
 _FORMS = frozenset("sci sarl sas sa ues société sur eurl snc gie scp".split())
 _NO_PARTY = re.compile(
-    r"(?i:^(?:appelant|intim|intervenant|demande|défende|volontaire|incident)|^(?:et|sur|fait|dit|vu|que|attendu|en|"
-    r"il|elle|le|les|condamne|déboute|statuant|par|considérant) |^ues\b|"
-    r"pourvoi|\bmoyens?\b|requête| contre | et M\.| le conseil\b|plaidant|^soci[ée]t[ée] (?:anonyme|civile|compagnie)$|"
-    r"élection|procureur|ministre|préfet|directeur|président|avocat|\bcour\b|tribunal|ministère|"
-    r"conseil constitutionnel|commission nationale des comptes|"
-    r"barreau|^article|^arrêt|chambre (?:sociale|civile|commerciale|criminelle)|république|assemblée nationale|"
-    r"journal officiel|^conseil d['’]|"
-    r"^chambre$|^[ée]tat$|agent judiciaire|lecture|^français|^droit)"
+    r"(?i:^(?:appelant|intim|intervenant|demande|défende|volontaire|incident)|^(?:et|sur|fait|dit|vu|que|attendu|en|il|"
+    r"elle|le|les|condamne|déboute|statuant|par|considérant) |^ues\b|pourvoi|\bmoyens?\b|requête| contre | et M\.|"
+    r" le conseil\b|plaidant|^soci[ée]t[ée] (?:anonyme|civile|compagnie)$|élection|procureur|ministre|préfet|directeur|"
+    r"président|avocat|\bcour\b|tribunal|ministère|conseil constitutionnel|commission nationale des comptes|barreau|"
+    r"^article|^arrêt|chambre (?:sociale|civile|commerciale|criminelle)|république|assemblée nationale|"
+    r"journal officiel|^conseil d['’]|^chambre$|^[ée]tat$|agent judiciaire|lecture|^français|^droit)"
 )
 _TITLED = re.compile(r"(?:MM?\.|Mmes?|Mlle|Monsieur|Madame|Me|Maître|SCP)(?!\w)|(?:MADAME|MONSIEUR) ")
 _ALIAS = re.compile(
@@ -74,11 +69,100 @@ _ALIAS = re.compile(
 )
 _CAPTION = re.compile(
     r"(?:APPELANT|INTIM[EÉ]|DEMANDE|D[EÉ]FENDE|INTERVENANT)[A-ZÉ]{0,9}(?: ?\([EeSs/]{1,4}\))?(?: INCIDENTE?S?|"
-    r" PRINCIPALE?S?)?[ :\n]{1,4}"
-    r"(?P<name>(?:L[AE]S? )?(?:[A-ZÉÈ][A-ZÉÈ'&.-]{2,30} ){0,8}[A-ZÉÈ][A-ZÉÈ'&.-]{1,30})(?= ?[\n,]| prise?\b| \d|"
-    r" repr[ée]s)"
+    r" PRINCIPALE?S?)?[ :\n]{1,4}(?P<name>(?:L[AE]S? )?(?:[A-ZÉÈ][A-ZÉÈ'&.-]{2,30} ){0,8}[A-ZÉÈ][A-ZÉÈ'&.-]{1,30})(?= "
+    r"?[\n,]| prise?\b| \d| repr[ée]s)"
 )
 _CAPTION_WORDS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
+# Words behind which parties of a role are named, what must stand before them, up to which signs, how many characters.
+_ROLE_LED: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
+    ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
+    ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
+    ("formés par", ("pourvois ",), "demandeur", ("\n\ncontre", " contre "), 800),
+    (
+        "opposant",
+        ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'"),
+        "défendeur",
+        ("à la cassation", "invoque", "dossier"),
+        6000,
+    ),
+    ("posée par", ("constitutionnalité ",), "requérant", (",", " dans "), 200),
+)
+_APPLIES = ("formé le pourvoi", "formé un pourvoi", "est pourvu", "ont formulé une question")
+_HEADINGS = ("\narrêt de la cour", "du peuple français", "l'arrêt suivant", "la cour de cassation")
+_ROLE_CAPTION = re.compile(
+    r"(?P<appelant>APPELANTE?S?|APPELANT ?\(E/S\))|(?P<intimé>INTIM[EÉ]E?S?)|(?P<demandeur>DEMANDE(?:UR|RESSE)S?)|"
+    r"(?P<défendeur>D[EÉ]FENDE(?:UR|RESSE)S?)"
+    r"|(?P<intervenant>INTERVENANTE?S?)|(?P<end>COMPOSITION|D[EÉ]BATS|FAITS|EXPOS[EÉ]|D[’']AUTRE PART)"
+)
+_CAPTIONS = (
+    "APPELANT",
+    "INTIM",
+    "DEMANDE",
+    "DEFENDE",
+    "DÉFENDE",
+    "INTERVENANT",
+    "COMPOSITION",
+    "DEBATS",
+    "DÉBATS",
+    "FAITS",
+    "EXPOS",
+)
+_MOST_ZONES = 100
+_HEAD = 6000  # characters in which captions stand
+_BEHIND = re.compile(
+    r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
+    r"(?P<prévenu>prévenue?))(?!\w)"
+)
+_TITLE = re.compile(
+    r"(?:MM?\.|Mmes?\.?|Mlles?|M|(?i:monsieur|madame|mademoiselle|messieurs|mesdames|sieurs?|dame|demoiselle|"
+    r"sociétés?|s\.?a\.?r\.?l\.?|s\.?a\.?s?\.?|sci|compagnie))[ \n\u00a0]?(?![a-z])"
+)
+_PRESENTED = re.compile(r"présentée?s? p(?P<by>ar|our) ")
+_PAPERS = (("requête ", "requérant"), ("requêtes ", "requérant"), ("défense ", "défendeur"))
+_REGISTERED = ("ladite", "lesdites", "ledit", "lesdits", "enregistr", "tendant", ";")
+_SEVERAL = frozenset("mm. mmes messieurs mesdames sieurs époux consorts mlles".split())
+_AND = re.compile(
+    rf"{BLANK}?(?:,{BLANK}?(?:et{BLANK})?|{BLANK}(?:et|ET|ou){BLANK})(?!M\.|M[lm])(?:d['’]|de{BLANK})?(?=[{CAPITAL}\[])"
+)
+_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
+_NEXT = re.compile(r"\s*,?\s*(?:et )?")
+_LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
+_ESTATE = re.compile(
+    r"(?i:liquidat|mandataire|administrat(?:eur|rice)|curateur|syndic\b|représentant des créanciers|commissaire à l)"
+)
+_WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
+_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
+
+
+class Mention(NamedTuple):
+    """A name that may be a party's."""
+
+    start: int  # characters
+    end: int
+    key: str  # what the mentions of one person share; empty where that is nothing certain
+    official: bool  # its own place makes it a judge's, an expert's or the like
+
+
+class _Zone(NamedTuple):
+    start: int
+    end: int
+    role: str
+
+
+def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
+    """Find the mentions of parties by name; `counsel` are the document's, who are none."""
+    taken = [(one["char_start"], one["char_end"]) for one in counsel]
+    members = bench(text)
+    persons = _with_colleagues(text, list(_persons(text, members)))
+    lawyers = {one["extraction_text"].split()[-1].lower() for one in counsel if one["extraction_text"].startswith("M")}
+    officials = {one.key for one in persons if one.official and one.key} | lawyers
+    kept = [(one.start, one.end) for one in persons if not one.official and one.key not in officials]
+    kept += _bodies(text)
+    kept += untitled_names(text)
+    kept += _known(text, learned_names(text))
+    kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
+    kept = _outermost(kept, taken)
+    return with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
 
 
 def learned_names(text: str) -> list[str]:
@@ -139,58 +223,6 @@ def _may_be_name(name: str) -> bool:
     return known and not _NO_PARTY.search(name) and not _TITLED.match(name)
 
 
-class _Zone(NamedTuple):
-    start: int
-    end: int
-    role: str
-
-
-# Words behind which parties of a role are named, what must stand before them, up to which signs, how many characters.
-_ROLE_LED: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
-    ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
-    ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
-    ("formés par", ("pourvois ",), "demandeur", ("\n\ncontre", " contre "), 800),
-    (
-        "opposant",
-        ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'"),
-        "défendeur",
-        ("à la cassation", "invoque", "dossier"),
-        6000,
-    ),
-    ("posée par", ("constitutionnalité ",), "requérant", (",", " dans "), 200),
-)
-_APPLIES = ("formé le pourvoi", "formé un pourvoi", "est pourvu", "ont formulé une question")
-_HEADINGS = ("\narrêt de la cour", "du peuple français", "l'arrêt suivant", "la cour de cassation")
-_ROLE_CAPTION = re.compile(
-    r"(?P<appelant>APPELANTE?S?|APPELANT ?\(E/S\))|(?P<intimé>INTIM[EÉ]E?S?)|(?P<demandeur>DEMANDE(?:UR|RESSE)S?)|"
-    r"(?P<défendeur>D[EÉ]FENDE(?:UR|RESSE)S?)"
-    r"|(?P<intervenant>INTERVENANTE?S?)|(?P<end>COMPOSITION|D[EÉ]BATS|FAITS|EXPOS[EÉ]|D[’']AUTRE PART)"
-)
-_CAPTIONS = (
-    "APPELANT",
-    "INTIM",
-    "DEMANDE",
-    "DEFENDE",
-    "DÉFENDE",
-    "INTERVENANT",
-    "COMPOSITION",
-    "DEBATS",
-    "DÉBATS",
-    "FAITS",
-    "EXPOS",
-)
-_MOST_ZONES = 100
-_HEAD = 6000  # characters in which captions stand
-_BEHIND = re.compile(
-    r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
-    r"(?P<prévenu>prévenue?))(?!\w)"
-)
-_TITLE = re.compile(
-    r"(?:MM?\.|Mmes?\.?|Mlles?|M|(?i:monsieur|madame|mademoiselle|messieurs|mesdames|sieurs?|dame|demoiselle|"
-    r"sociétés?|s\.?a\.?r\.?l\.?|s\.?a\.?s?\.?|sci|compagnie))[ \n\u00a0]?(?![a-z])"
-)
-
-
 def with_roles(text: str, parties: list[Entity]) -> list[Entity]:
     """Give parties their attribute `role`, where the text tells it of one of their mentions, at all of them."""
     zones = sorted(islice(chain(_applicants(text), _role_captions(text), _role_led(text)), _MOST_ZONES))
@@ -234,11 +266,6 @@ def _role_led(text: str) -> Iterator[_Zone]:
                 yield _zone(lower, start + len(cue), role, signs, most)
 
 
-_PRESENTED = re.compile(r"présentée?s? p(?P<by>ar|our) ")
-_PAPERS = (("requête ", "requérant"), ("requêtes ", "requérant"), ("défense ", "défendeur"))
-_REGISTERED = ("ladite", "lesdites", "ledit", "lesdits", "enregistr", "tendant", ";")
-
-
 def _zone(lower: str, at: int, role: str, signs: tuple[str, ...], most: int) -> _Zone:
     ends = [end for sign in signs if (end := lower.find(sign, at, at + most)) >= 0]
     return _Zone(at, min([*ends, at + most]), role)
@@ -266,40 +293,6 @@ def _role_captions(text: str) -> Iterator[_Zone]:
         under = found[i + 1].start() if i + 1 < len(found) else min(len(head), one.end() + 1500)
         above = found[i - 1].end() if i else over
         yield _Zone(*((above, one.start()) if over >= 0 else (one.end(), under)), one.lastgroup or "")
-
-
-class Mention(NamedTuple):
-    """A name that may be a party's."""
-
-    start: int  # characters
-    end: int
-    key: str  # what the mentions of one person share; empty where that is nothing certain
-    official: bool  # its own place makes it a judge's, an expert's or the like
-
-
-_SEVERAL = frozenset("mm. mmes messieurs mesdames sieurs époux consorts mlles".split())
-_AND = re.compile(
-    rf"{BLANK}?(?:,{BLANK}?(?:et{BLANK})?|{BLANK}(?:et|ET|ou){BLANK})(?!M\.|M[lm])(?:d['’]|de{BLANK})?(?=[{CAPITAL}\[])"
-)
-
-
-_FORM_ALONE = re.compile(r"soci[ée]t[ée]\s(?:anonyme|civile|compagnie)", re.IGNORECASE)  # a form, no name
-
-
-def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
-    """Find the mentions of parties by name; `counsel` are the document's, who are none."""
-    taken = [(one["char_start"], one["char_end"]) for one in counsel]
-    members = bench(text)
-    persons = _with_colleagues(text, list(_persons(text, members)))
-    lawyers = {one["extraction_text"].split()[-1].lower() for one in counsel if one["extraction_text"].startswith("M")}
-    officials = {one.key for one in persons if one.official and one.key} | lawyers
-    kept = [(one.start, one.end) for one in persons if not one.official and one.key not in officials]
-    kept += _bodies(text)
-    kept += untitled_names(text)
-    kept += _known(text, learned_names(text))
-    kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
-    kept = _outermost(kept, taken)
-    return with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
 
 
 def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[Mention]:
@@ -330,22 +323,12 @@ def _with_colleagues(text: str, persons: list[Mention]) -> list[Mention]:
     return persons
 
 
-_NEXT = re.compile(r"\s*,?\s*(?:et )?")
-_LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
-_ESTATE = re.compile(
-    r"(?i:liquidat|mandataire|administrat(?:eur|rice)|curateur|syndic\b|représentant des créanciers|commissaire à l)"
-)
-
-
 def _has_office(text: str, title: str, start: int, end: int) -> bool:
     """Tell whether a name is no party's; a Maître is one's only who stands in for a debtor, as liquidators do."""
     if title in ("me", "maître", "maitre"):
         stands_in = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
         return stands_in is None or has_office(text, start, end)
     return has_office(text, start, end)
-
-
-_WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
 
 
 def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int, int, str]]:
@@ -373,9 +356,6 @@ def _bodies(text: str) -> Iterator[tuple[int, int]]:
                 done = span[1]
                 if (text[span[0] - 1 : span[0]], text[done : done + 1]) != ("(", ")"):
                     yield span
-
-
-_CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
 
 
 def _leads(text: str) -> Iterator[re.Match[str]]:

@@ -14,8 +14,7 @@ ANONYMOUS = r"(?:[A-Z]{1,2}(?:\.{3}|\.\.(?!\.)|…|\*{2,3})|\[[A-Z]{1,3}(?:[ -][
 _WORD = rf"[{CAPITAL}](?:[^\W\d_]|['’‑-](?=[^\W\d_])){{0,60}}"
 PARTICLE = (
     rf"(?:(?:de{BLANK}la|de{BLANK}l['’]|d['’]|de|du|des|le|la|les|van{BLANK}de[nr]?|van|von|el|al|ben|bel|di|da|dos|"
-    rf"del|della)"
-    rf"(?:{BLANK}|(?<=['’])))"
+    rf"del|della)(?:{BLANK}|(?<=['’])))"
 )
 _PIECE = re.compile(
     rf"{BLANK}{{0,2}}(?P<particle>{PARTICLE})?(?P<word>(?P<left_out>{ANONYMOUS})|"
@@ -54,8 +53,6 @@ NO_NAME = frozenset(
     lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai juin juillet août
     septembre octobre novembre décembre ministère public parquet état français nom peuple république motifs""".split()
 )
-
-
 # Titles that begin with a capital M, and the others, which are looked for by their words.
 _CAPITAL_TITLE = re.compile(
     r"M(?:M?\.|(?=[ \u00a0](?:[A-Z]\.\.|\[|[A-Z][a-z]))|(?:mes?|lles?|elles?|r)(?!\w)\.?|(?:onsieur|adame|"
@@ -68,6 +65,96 @@ _SMALL_TITLE = re.compile(
     r"veuve)(?=[ \u00a0\n])"
 )
 _SMALL_WORDS = ("monsieur", "madame", "époux", "epoux", "consorts", "sieur", "dame ", "demoiselle", "veuve ")
+# A name left out that the next line goes on with, and a first name behind one: "Monsieur Jean\nX...", "Y... Philippe".
+_NEXT_LINE = re.compile(rf"\n{{1,2}}(?P<particle>(?!))?(?P<word>(?P<left_out>{ANONYMOUS}))")
+_FIRST_NAME_AFTER = re.compile(
+    rf"{BLANK}(?P<first>[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)?)(?=,| demeurant| né| domicil)"
+)
+# Passages in which the persons named make up the court: how they begin, and at which of some signs they end.
+# The first is a word that all of a group have.
+_BENCH: tuple[tuple[str, tuple[tuple[str, tuple[str, ...], int], ...]], ...] = (
+    ("siégeai", (("siégeai", ("\n\n", "ecli"), 1500),)),
+    ("étai", (
+        ("étaient présent", ("\n", " ; ", "sur le rapport", "les observations"), 1500),
+        ("était présent", ("\n", " ; ", "sur le rapport"), 300),
+    )),
+    ("délibéré par", (("délibéré par", ("\n\n",), 600),)),
+    ("en présence de m", (("en présence de m", (",", ";", "\n", "."), 100),)),
+    ("rédacteur :", (("rédacteur :", (), 10_000),)),
+    (" : m", (
+        ("rapporteur : m", ("\n", "avocat :", "avocats :", ";"), 200),
+        ("avocat général : m", ("\n", "avocats", ";"), 200),
+        ("président : m", ("\n", ";"), 200),
+    )),
+    (" signé", (("ont signé", ("\n", ". "), 200), ("a signé la minute", ("\n\n",), 200))),
+    ("compos", (
+        ("cour composée", ("\n\n\n", "délibéré", "arrêt", "ayant pour", "appelant", "demande", "faits"), 500),
+        ("cassation, composée", ("\n",), 1500),
+        ("composée lors", ("\n\n",), 500),
+        (
+            "composition de la cour",
+            ("\n\n\n", "délibéré.", "délibéré con", "ont délibéré", "faits", "exposé", "appelant", "attendu", "consid"),
+            500,
+        ),
+        ("composition du tribunal", ("\n\n\n", "faits", "exposé", "appelant", "attendu"), 500),
+        ("composition lors", ("\n\n\n", "faits", "exposé"), 500),
+    )),
+)  # fmt: skip
+_OFFICES = (
+    r"(?:(?:premi|prés|Prem|Pr[ée]s|PR[ÉE]S|vice|Vice|VICE)[\w-]*\s?(?:pr[ée]s\w+)?|[Cc]onseill\w+(?! (?:génér|région|"
+    r"munic|départ|territ|techn|commun|comm))|CONSEILL\w+|[Gg]reffi\w+|GREFFI\w+|[Ss]ubstitut\w*|[Pp]rocureur\w*|"
+    r"(?:[Pp]remier )?[Aa]vocate?s?[- ][Gg]énéra\w+|[Jj]uges?\b(?! de)|[Mm]agistrat\w*|[Rr]apporteur\w*|[Aa]uditeur\w*|"
+    r"[Aa]djoint\w* administrati\w+|[Ff]aisant fonction|f\.f\.|[Ee]xperts?\b(?! ?-?comptable)|[Nn]otaires?\b|"
+    r"[Hh]uissiers?\b|[Cc]ommissaire(?:s|-priseur)|[Mm]édecins?\b(?! généraliste)|[Dd]octeur|[Pp]rofesseur|"
+    r"[Ss]ecrétaire[ -][Gg]reff|[Pp]sychiatre|[Dd]oyen|[Aa]gent de police|[Gg]ardien de la paix|[Oo]fficier de police|"
+    r"[Ii]nspecteur|[Bb]rigadier|[Gg]éomètre|[Ss]apiteur|[Aa]ttachée?\b de justice|[Vv]ice-procureur|"
+    r"désignés? par le juge|désignés? en qualité)"
+)
+_AFTER = re.compile(
+    rf"[\s,:(–-]{{0,4}}(?:(?:(?:le|la|son|sa|qui|désignée?|nommée?|en qualité d[e'’])|l['’]|Mme|"
+    rf"M\.)\s?){{0,2}}{_OFFICES}(?P<of>[^,;\n]{{0,30}})"
+)
+_OF_A_BODY = re.compile(
+    r"\s*(?:directeur|d[eu](?:s|\s?la|\s?l['’])?\s(?:la\s|l['’])?(?:soci|assoc|conseil d|conseil g|conseil r|syndic|"
+    r"commission|comité|sarl|SA|bureau|groupe|fédé|union|directoire|mutuelle|caisse))"
+)
+# What stands before those who hold an office, in small letters, without the words that may join the two.
+_BEFORE = tuple(
+    (
+        "président|présidente|president|presidente|présidents|conseiller|conseillère|conseillers|greffier|greffière|"
+        "greffiers|rapporteur|rapporteure|magistrat|magistrats|substitut|procureur|avocat général|avocate générale|"
+        "juge|juges|expert|experts|docteur|docteurs| dr|(dr|professeur|professeurs| pr|notaire|notaires|huissier|"
+        "inspecteur|brigadier|rédacteur|assisté de|assistée de|assistés de|, présidée par|signé par|"
+        "sur le rapport de|rapport de|l'avis de|l’avis de|, tenue par| tenus par|prononcé par|publique par|"
+        "prorogation par|délibéré par|greffe par|devant|entendu en son rapport|lors des débats|lors du prononcé|"
+        "lors du délibéré|établi par|ouï|confiée à|confié à|certificat médical de|certificat de|"
+        "ministre de l'intérieur|commissaire enquêteur|exploit de|acte de|ministère de"
+    ).split("|")
+)
+_JOINING = re.compile(
+    r"(?: (?:lors des débats|de chambre|judiciaire|en chef|cheff?|placée?|de justice|audiencier|général|doyen|"
+    r"référendaire|le|la|et par|et|faisant fonction|associée?))*[\s,:–-]{0,4}$"
+)
+_JOINTS = (
+    " débats", " chambre", " judiciaire", " chef", " placé", " placée", " justice", " audiencier", " général", " doyen",
+    " référendaire", " le", " la", " par", " fonction",
+)  # fmt: skip
+_PLURAL_OFFICE = re.compile(
+    r"[\s,:(–-]{0,4}(?:[Cc]onseill[eè]re?s|[Jj]uges|[Pp]résidents|[Gg]reffiers|[Ee]xperts|[Mm]agistrats|"
+    r"[Aa]ssesseurs|CONSEILLERS|[Dd]octeurs|[Mm]édecins|[Nn]otaires)\b"
+)
+_NAMES = re.compile(rf"{ANONYMOUS}(?:[ -]{ANONYMOUS}){{0,2}}")
+_FIRST_NAMES = re.compile(rf"(?:(?<![\w.-])[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)*{BLANK}){{1,3}}$")
+_REACH = 50  # characters of first names
+# Words within a sentence that persons are named behind; at its beginning, letters with dots may be anything left out.
+_WITHIN_SENTENCE = re.compile(
+    r"(?:\b(?:à|que|qu['’]|de|d['’]|et|par|contre|pour|dont|si|entre|chez|lequel|avec|ou|envers|donc|où|dame|MM\.|"
+    r"époux),? ?|[a-zé]{3,} )$"
+)
+_OFFICE_BEFORE = re.compile(r"(?:octeurs?|Dr\.?|xperts?|rofesseur|OCTEUR|XPERT) $")
+# Captions set the parties against each other by 'C/'.
+_AGAINST = re.compile(r"(?<!\w)[Cc] ?/")
+_ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 
 
 @lru_cache(maxsize=8)
@@ -125,85 +212,10 @@ def _with_first_name(text: str, end: int) -> int:
     return behind.end("first") if behind and behind["first"].lower() not in NO_NAME else end
 
 
-# A name left out that the next line goes on with, and a first name behind one: "Monsieur Jean\nX...", "Y... Philippe".
-_NEXT_LINE = re.compile(rf"\n{{1,2}}(?P<particle>(?!))?(?P<word>(?P<left_out>{ANONYMOUS}))")
-_FIRST_NAME_AFTER = re.compile(
-    rf"{BLANK}(?P<first>[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)?)(?=,| demeurant| né| domicil)"
-)
-
-
 def first_name_behind(text: str, end: int) -> int:
     """Return where a name ends that is followed by a first name in brackets, as in 'Durand (Gabriel)'."""
     found = _FIRST_NAME_BEHIND.match(text, end)
     return found.end() if found else end
-
-
-# Passages in which the persons named make up the court: how they begin, and at which of some signs they end.
-# The first is a word that all of a group have.
-_BENCH: tuple[tuple[str, tuple[tuple[str, tuple[str, ...], int], ...]], ...] = (
-    ("siégeai", (("siégeai", ("\n\n", "ecli"), 1500),)),
-    ("étai", (
-        ("étaient présent", ("\n", " ; ", "sur le rapport", "les observations"), 1500),
-        ("était présent", ("\n", " ; ", "sur le rapport"), 300),
-    )),
-    ("délibéré par", (("délibéré par", ("\n\n",), 600),)),
-    ("en présence de m", (("en présence de m", (",", ";", "\n", "."), 100),)),
-    ("rédacteur :", (("rédacteur :", (), 10_000),)),
-    (" : m", (
-        ("rapporteur : m", ("\n", "avocat :", "avocats :", ";"), 200),
-        ("avocat général : m", ("\n", "avocats", ";"), 200),
-        ("président : m", ("\n", ";"), 200),
-    )),
-    (" signé", (("ont signé", ("\n", ". "), 200), ("a signé la minute", ("\n\n",), 200))),
-    ("compos", (
-        ("cour composée", ("\n\n\n", "délibéré", "arrêt", "ayant pour", "appelant", "demande", "faits"), 500),
-        ("cassation, composée", ("\n",), 1500),
-        ("composée lors", ("\n\n",), 500),
-        (
-            "composition de la cour",
-            ("\n\n\n", "délibéré.", "délibéré con", "ont délibéré", "faits", "exposé", "appelant", "attendu", "consid"),
-            500,
-        ),
-        ("composition du tribunal", ("\n\n\n", "faits", "exposé", "appelant", "attendu"), 500),
-        ("composition lors", ("\n\n\n", "faits", "exposé"), 500),
-    )),
-)  # fmt: skip
-_OFFICES = (
-    r"(?:(?:premi|prés|Prem|Pr[ée]s|PR[ÉE]S|vice|Vice|VICE)[\w-]*\s?(?:pr[ée]s\w+)?|[Cc]onseill\w+(?! (?:génér|"
-    r"région|munic|départ|territ|techn|commun|comm))|CONSEILL\w+|[Gg]reffi\w+|GREFFI\w+|[Ss]ubstitut\w*|"
-    r"[Pp]rocureur\w*|"
-    r"(?:[Pp]remier )?[Aa]vocate?s?[- ][Gg]énéra\w+|[Jj]uges?\b(?! de)|[Mm]agistrat\w*|[Rr]apporteur\w*|"
-    r"[Aa]uditeur\w*|[Aa]djoint\w* administrati\w+|[Ff]aisant fonction|f\.f\.|"
-    r"[Ee]xperts?\b(?! ?-?comptable)|[Nn]otaires?\b|[Hh]uissiers?\b|[Cc]ommissaire(?:s|-priseur)|"
-    r"[Mm]édecins?\b(?! généraliste)|[Dd]octeur|[Pp]rofesseur|[Ss]ecrétaire[ -][Gg]reff|[Pp]sychiatre|[Dd]oyen|"
-    r"[Aa]gent de police|[Gg]ardien de la paix|[Oo]fficier de police|[Ii]nspecteur|[Bb]rigadier|[Gg]éomètre|"
-    r"[Ss]apiteur|[Aa]ttachée?\b de justice|[Vv]ice-procureur|désignés? par le juge|désignés? en qualité)"
-)
-_AFTER = re.compile(
-    rf"[\s,:(–-]{{0,4}}(?:(?:(?:le|la|son|sa|qui|désignée?|nommée?|en qualité d[e'’])|l['’]|Mme|"
-    rf"M\.)\s?){{0,2}}{_OFFICES}(?P<of>[^,;\n]{{0,30}})"
-)
-_OF_A_BODY = re.compile(
-    r"\s*(?:directeur|d[eu](?:s|\s?la|\s?l['’])?\s(?:la\s|l['’])?(?:soci|assoc|conseil d|conseil g|conseil r|syndic|"
-    r"commission|comité|sarl|SA|bureau|groupe|fédé|union|directoire|mutuelle|caisse))"
-)
-# What stands before those who hold an office, in small letters, without the words that may join the two.
-_BEFORE = tuple(
-    (
-        "président|présidente|president|presidente|présidents|conseiller|conseillère|conseillers|greffier|greffière|"
-        "greffiers|rapporteur|rapporteure|magistrat|magistrats|substitut|procureur|avocat général|avocate générale|"
-        "juge|juges|expert|experts|docteur|docteurs| dr|(dr|professeur|professeurs| pr|notaire|notaires|huissier|"
-        "inspecteur|brigadier|rédacteur|assisté de|assistée de|assistés de|, présidée par|signé par|"
-        "sur le rapport de|rapport de|l'avis de|l’avis de|, tenue par| tenus par|prononcé par|publique par|"
-        "prorogation par|délibéré par|greffe par|devant|entendu en son rapport|lors des débats|lors du prononcé|"
-        "lors du délibéré|établi par|ouï|confiée à|confié à|certificat médical de|certificat de|"
-        "ministre de l'intérieur|commissaire enquêteur|exploit de|acte de|ministère de"
-    ).split("|")
-)
-_JOINING = re.compile(
-    r"(?: (?:lors des débats|de chambre|judiciaire|en chef|cheff?|placée?|de justice|audiencier|général|doyen|"
-    r"référendaire|le|la|et par|et|faisant fonction|associée?))*[\s,:–-]{0,4}$"
-)
 
 
 def bench(text: str) -> list[tuple[int, int]]:
@@ -228,16 +240,6 @@ def _merged(passages: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-_JOINTS = (
-    " débats", " chambre", " judiciaire", " chef", " placé", " placée", " justice", " audiencier", " général", " doyen",
-    " référendaire", " le", " la", " par", " fonction",
-)  # fmt: skip
-_PLURAL_OFFICE = re.compile(
-    r"[\s,:(–-]{0,4}(?:[Cc]onseill[eè]re?s|[Jj]uges|[Pp]résidents|[Gg]reffiers|[Ee]xperts|[Mm]agistrats|"
-    r"[Aa]ssesseurs|CONSEILLERS|[Dd]octeurs|[Mm]édecins|[Nn]otaires)\b"
-)
-
-
 def has_plural_office(text: str, end: int) -> bool:
     """Tell whether an office of several persons stands behind a name: it is that of those named before, too."""
     return _PLURAL_OFFICE.match(text, end) is not None
@@ -255,20 +257,6 @@ def has_office(text: str, start: int, end: int) -> bool:
         return True
     before = text[max(0, start - 60) : start].rstrip(" \n\u00a0,:–-").lower()
     return before.endswith(_BEFORE) or (before.endswith(_JOINTS) and _JOINING.sub("", before).endswith(_BEFORE))
-
-
-_NAMES = re.compile(rf"{ANONYMOUS}(?:[ -]{ANONYMOUS}){{0,2}}")
-_FIRST_NAMES = re.compile(rf"(?:(?<![\w.-])[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)*{BLANK}){{1,3}}$")
-_REACH = 50  # characters of first names
-# Words within a sentence that persons are named behind; at its beginning, letters with dots may be anything left out.
-_WITHIN_SENTENCE = re.compile(
-    r"(?:\b(?:à|que|qu['’]|de|d['’]|et|par|contre|pour|dont|si|entre|chez|lequel|avec|ou|envers|donc|où|dame|MM\.|"
-    r"époux),? ?|[a-zé]{3,} )$"
-)
-_OFFICE_BEFORE = re.compile(r"(?:octeurs?|Dr\.?|xperts?|rofesseur|OCTEUR|XPERT) $")
-# Captions set the parties against each other by 'C/'.
-_AGAINST = re.compile(r"(?<!\w)[Cc] ?/")
-_ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 
 
 def untitled_names(text: str) -> Iterator[tuple[int, int]]:

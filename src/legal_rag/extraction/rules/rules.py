@@ -50,6 +50,29 @@ from legal_rag.extraction.rules.counsel import find_counsel
 from legal_rag.extraction.rules.parties import find_parties
 from legal_rag.extraction.schemas import Schema
 
+# What the rules find is called otherwise in other schemas; what has no name there is left out.
+_REFERENCES = dict.fromkeys((ARTICLE_CITE, TEXTE_VISE, JURISPRUDENCE_CITEE), LEGAL_REFERENCE)
+CLASSES_ELSEWHERE = {
+    "general": {DATE: LEGAL_DATE, MONTANT: MONETARY_AMOUNT, DELAI: DEADLINE, PARTIE: PERSON, **_REFERENCES},
+    "correspondence": {DATE: LEGAL_DATE, DELAI: DEADLINE, **_REFERENCES},
+    "contract": {PARTIE: PARTY},
+}
+_PERSON = re.compile(
+    r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
+)
+# Numbers by which only the deciding court knows the case.
+_OWN_NUMBER = Around(
+    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
+    r"(?![\d.,-]|\s?/)",
+    ["arrêt", "arret", "rg"],
+    12,
+    60,
+)
+_ARTICLES_LETTER = re.compile(r"(?:L\.?\s?O|[LRDAC])\.?\s?\*?\s?$")
+_OF_A_CODE = re.compile(r"\s+du\s+code\b", re.IGNORECASE)
+# "les ordonnances n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958"
+_IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
+
 
 def find_entities(text: str) -> list[Entity]:
     """Find the entities of a French decision."""
@@ -73,18 +96,6 @@ def find_entities(text: str) -> list[Entity]:
         found.append(rule_entity(MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
     counsel = find_counsel(text)
     return in_order([*found, *counsel, *find_parties(text, counsel)])
-
-
-# What the rules find is called otherwise in other schemas; what has no name there is left out.
-_REFERENCES = dict.fromkeys((ARTICLE_CITE, TEXTE_VISE, JURISPRUDENCE_CITEE), LEGAL_REFERENCE)
-CLASSES_ELSEWHERE = {
-    "general": {DATE: LEGAL_DATE, MONTANT: MONETARY_AMOUNT, DELAI: DEADLINE, PARTIE: PERSON, **_REFERENCES},
-    "correspondence": {DATE: LEGAL_DATE, DELAI: DEADLINE, **_REFERENCES},
-    "contract": {PARTIE: PARTY},
-}
-_PERSON = re.compile(
-    r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
-)
 
 
 def finds_any_of(schema: Schema) -> bool:
@@ -120,20 +131,6 @@ def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
             yield rule_entity(NUMERO, text, _first_digit(text, one), _without_stop(text, one))
     for match in _OWN_NUMBER.finditer(text):
         yield rule_entity(NUMERO, text, *match.span("number"))
-
-
-# Numbers by which only the deciding court knows the case.
-_OWN_NUMBER = Around(
-    r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
-    r"(?![\d.,-]|\s?/)",
-    ["arrêt", "arret", "rg"],
-    12,
-    60,
-)
-_ARTICLES_LETTER = re.compile(r"(?:L\.?\s?O|[LRDAC])\.?\s?\*?\s?$")
-_OF_A_CODE = re.compile(r"\s+du\s+code\b", re.IGNORECASE)
-# "les ordonnances n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958"
-_IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
 
 
 def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
