@@ -64,7 +64,80 @@ def in_order(entities: list[Entity]) -> list[Entity]:
     return list(kept.values())
 
 
-# jurisprudence: what a French decision is made of
+# The classes of each schema, with the labels of the pages.
+CLASS_LABELS: dict[str, dict[str, str]] = {
+    "contract": {
+        "party": "Partie au contrat",
+        "effective_date": "Date d’effet",
+        "termination_date": "Date de fin",
+        "governing_law": "Droit applicable",
+        "dispute_resolution": "Règlement des litiges",
+        "indemnity_cap": "Plafond d’indemnité",
+        "liability_limitation": "Limite de responsabilité",
+        "confidentiality_period": "Durée de confidentialité",
+        "notice_period": "Préavis",
+        "renewal_term": "Renouvellement",
+        "assignment_restriction": "Limite de cession",
+        "force_majeure": "Force majeure",
+    },
+    "correspondence": {
+        "sender": "Expéditeur",
+        "recipient": "Destinataire",
+        "date": "Date",
+        "subject": "Objet",
+        "commitment": "Engagement",
+        "deadline": "Échéance",
+        "action_item": "Action à mener",
+        "legal_reference": "Référence juridique",
+    },
+    "corporate": {
+        "entity_name": "Dénomination",
+        "resolution_date": "Date de résolution",
+        "resolution_subject": "Objet de la résolution",
+        "authorised_signatory": "Signataire autorisé",
+        "share_capital": "Capital social",
+        "registered_address": "Siège social",
+        "compliance_deadline": "Échéance réglementaire",
+    },
+    "general": {
+        "date": "Date",
+        "monetary_amount": "Somme",
+        "person": "Personne",
+        "organisation": "Organisation",
+        "legal_reference": "Référence juridique",
+        "obligation": "Obligation",
+        "condition": "Condition",
+        "deadline": "Échéance",
+    },
+    "jurisprudence": {
+        "juridiction": "Juridiction",
+        "formation": "Formation",
+        "date": "Date",
+        "numero": "Numéro",
+        "ecli": "ECLI",
+        "partie": "Partie",
+        "avocat": "Avocat",
+        "texte_vise": "Texte visé",
+        "article_cite": "Article cité",
+        "jurisprudence_citee": "Jurisprudence citée",
+        "moyen": "Moyen",
+        "solution": "Solution",
+        "montant": "Montant",
+        "delai": "Délai",
+        "dispositif": "Dispositif",
+    },
+    "regulation": {
+        "LeaveRule": "Règle de congé",
+        "WorkingTimeRule": "Règle de temps de travail",
+        "BenefitRule": "Règle d’avantage",
+    },
+}
+CLASSES = {name: tuple(labels) for name, labels in CLASS_LABELS.items()}
+JURISPRUDENCE = CLASSES["jurisprudence"]
+LABELS = {name: label for labels in CLASS_LABELS.values() for name, label in labels.items()}
+KNOWN_CLASSES = tuple(LABELS)
+
+# Classes that rules, terms and outcomes name; LEGAL_DATE, DEADLINE and LEGAL_REFERENCE belong to two schemas.
 JURIDICTION = "juridiction"
 FORMATION = "formation"
 DATE = "date"
@@ -80,73 +153,21 @@ SOLUTION = "solution"
 MONTANT = "montant"
 DELAI = "delai"
 DISPOSITIF = "dispositif"
-JURISPRUDENCE = (
-    JURIDICTION, FORMATION, DATE, NUMERO, ECLI, PARTIE, AVOCAT, TEXTE_VISE, ARTICLE_CITE, JURISPRUDENCE_CITEE, MOYEN,
-    SOLUTION, MONTANT, DELAI, DISPOSITIF,
-)  # fmt: skip
-
-# contract
 PARTY = "party"
 EFFECTIVE_DATE = "effective_date"
 TERMINATION_DATE = "termination_date"
-GOVERNING_LAW = "governing_law"
-DISPUTE_RESOLUTION = "dispute_resolution"
 INDEMNITY_CAP = "indemnity_cap"
 LIABILITY_LIMITATION = "liability_limitation"
-CONFIDENTIALITY_PERIOD = "confidentiality_period"
-NOTICE_PERIOD = "notice_period"
-RENEWAL_TERM = "renewal_term"
-ASSIGNMENT_RESTRICTION = "assignment_restriction"
-FORCE_MAJEURE = "force_majeure"
-CONTRACT = (
-    PARTY, EFFECTIVE_DATE, TERMINATION_DATE, GOVERNING_LAW, DISPUTE_RESOLUTION, INDEMNITY_CAP, LIABILITY_LIMITATION,
-    CONFIDENTIALITY_PERIOD, NOTICE_PERIOD, RENEWAL_TERM, ASSIGNMENT_RESTRICTION, FORCE_MAJEURE,
-)  # fmt: skip
-
-# correspondence; dates and references are those of `general`
 SENDER = "sender"
 RECIPIENT = "recipient"
-SUBJECT = "subject"
-COMMITMENT = "commitment"
-ACTION_ITEM = "action_item"
 LEGAL_DATE = "date"
 DEADLINE = "deadline"
 LEGAL_REFERENCE = "legal_reference"
-CORRESPONDENCE = (SENDER, RECIPIENT, LEGAL_DATE, SUBJECT, COMMITMENT, DEADLINE, ACTION_ITEM, LEGAL_REFERENCE)
-
-# corporate
 ENTITY_NAME = "entity_name"
 RESOLUTION_DATE = "resolution_date"
-RESOLUTION_SUBJECT = "resolution_subject"
 AUTHORISED_SIGNATORY = "authorised_signatory"
 SHARE_CAPITAL = "share_capital"
-REGISTERED_ADDRESS = "registered_address"
 COMPLIANCE_DEADLINE = "compliance_deadline"
-CORPORATE = (
-    ENTITY_NAME, RESOLUTION_DATE, RESOLUTION_SUBJECT, AUTHORISED_SIGNATORY, SHARE_CAPITAL, REGISTERED_ADDRESS,
-    COMPLIANCE_DEADLINE,
-)  # fmt: skip
-
-# general
 MONETARY_AMOUNT = "monetary_amount"
 PERSON = "person"
 ORGANISATION = "organisation"
-OBLIGATION = "obligation"
-CONDITION = "condition"
-GENERAL = (LEGAL_DATE, MONETARY_AMOUNT, PERSON, ORGANISATION, LEGAL_REFERENCE, OBLIGATION, CONDITION, DEADLINE)
-
-# regulation: a company's rules
-LEAVE_RULE = "LeaveRule"
-WORKING_TIME_RULE = "WorkingTimeRule"
-BENEFIT_RULE = "BenefitRule"
-REGULATION = (LEAVE_RULE, WORKING_TIME_RULE, BENEFIT_RULE)
-
-CLASSES = {
-    "contract": CONTRACT,
-    "correspondence": CORRESPONDENCE,
-    "corporate": CORPORATE,
-    "general": GENERAL,
-    "jurisprudence": JURISPRUDENCE,
-    "regulation": REGULATION,
-}
-KNOWN_CLASSES = tuple(dict.fromkeys(name for names in CLASSES.values() for name in names))

@@ -1,1 +1,1 @@
-"""Extraction by rules: patterns of French legal usage, no model."""
+"""Entities by rules: parties, counsel, dates, sums, cited law; no model needed."""

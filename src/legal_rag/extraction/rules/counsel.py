@@ -8,26 +8,14 @@ from legal_rag.corpus.patterns.scanning import lowered, places
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
 from legal_rag.extraction.rules.persons import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
 
-# A firm of lawyers and a Maître are counsel unless told otherwise; other firms and persons where they are told to be.
+# Law firms and Maîtres are counsel unless the context gives them another office; other firms and persons only where it
+# names them counsel.
 _LEAD = re.compile(
     r"(?P<firm>S\.?C\.?P(?:\.|(?!\w))A?|AARPI(?!\w)|ASSOCIATION D['’]AVOCATS)"
     r"|(?P<other>SELA(?:RL|FA|S)U?(?!\w)|S\.?E\.?L\.?A\.?R\.?L(?:\.|(?!\w))|SARL(?!\w)|S\.A\.R\.L\.|SAS(?!\w)|"
     r"CABINET(?!\w)|Cabinet(?!\w))"
 )
-_FIRM_WORDS = (
-    "scp",
-    "s.c.p",
-    "aarpi",
-    "association d",
-    "selarl",
-    "selaf",
-    "selas",
-    "s.e.l.a.r.l",
-    "SARL",
-    "S.A.R.L",
-    "SAS ",
-    "cabinet ",
-)
+_FIRM_WORDS = "scp|s.c.p|aarpi|association d|selarl|selaf|selas|s.e.l.a.r.l|SARL|S.A.R.L|SAS |cabinet ".split("|")
 _MASTERS = frozenset(("me", "mes", "maître", "maîtres", "maitre", "maitres"))
 _PIECE = re.compile(
     rf"(?P<joint>(?:{BLANK}?[,&/–-]|{BLANK}(?:et|ET)(?={BLANK}))?{BLANK}{{0,2}}|\n)(?P<particle>{PARTICLE})?"
@@ -36,11 +24,11 @@ _PIECE = re.compile(
 )
 _NO_FIRM = NO_NAME - {"cabinet", "et", "de"} | frozenset("scp sarl selarl selas sas postulant vestiaire".split())
 _COUNSEL = r"(?:avocat|avoué|Avocat|Avoué|AVOCAT|AVOU[EÉ])(?:[es]s?|E?S)?(?!\w)(?!\s+g[ée]n[ée]ral|\s+G[ÉE]N)"
-_TOLD_AFTER = re.compile(
-    rf"\s{{0,3}}(?:\([^()\n]{{1,40}}\))?[\s,:-]{{0,4}}(?:(?:les?|ses|"
-    rf"anciens?){BLANK})?(?P<role>{_COUNSEL})(?P<of>[^,;\n(]{{0,120}})"
+_ROLE_AFTER = re.compile(
+    rf"\s{{0,3}}(?:\([^()\n]{{1,40}}\))?[\s,:-]{{0,4}}(?:(?:les?|ses|anciens?){BLANK})?"
+    rf"(?P<role>{_COUNSEL})(?P<of>[^,;\n(]{{0,120}})"
 )
-_TOLD_BEFORE = re.compile(
+_ROLE_BEFORE = re.compile(
     r"(?:observations[\w ]{0,30} de(?: la)?|(?:pour )?[Aa]voca[\w ]{0,12} ?:|pour avoca\w{1,3}|pour avou\w{1,3}|"
     r"[Aa]vou[ée][\w ]{0,12} ?:|AVOCATS? ?:|[Pp]laidant|ayant|[Ss]ubstitu\w{1,6}|représent\w{1,6}|"
     r"assist\w{1,6})(?: par| de)?(?: la| le)?[ :]{0,3}$"
@@ -51,8 +39,7 @@ _OTHER_OFFICE = re.compile(
 )
 _OFFICE_AFTER = re.compile(
     r"[\s,(]{0,4}(?:notaire|huissier|(?:agissant |pris(?:e)? |intervenant )?(?:en (?:sa |leur |la )?qualités? |"
-    r"[èeé]s[ -]qualités?)|"
-    r"(?:mandataire|liquidat|administrat|commissaire|curateur|syndic|architecte|expert))[^.;\n]{0,40}"
+    r"[èeé]s[ -]qualités?)|(?:mandataire|liquidat|administrat|commissaire|curateur|syndic|architecte|expert))[^.;\n]{0,40}"
 )
 _OFFICE_BEFORE = re.compile(
     r"(?i:notaires?|huissiers?|liquidat(?:eur|rice)s?|mandataires?(?: judiciaires?| liquidateurs?)?|administrat(?:eur|"
@@ -67,7 +54,7 @@ _AT_A_BAR = re.compile(rf"{BLANK}(?:au|à|aux|du|inscrit|postulant|plaidant)\b")
 
 
 class _Lead(NamedTuple):
-    """What a name of counsel begins with."""
+    """Title or legal form that a lawyer's name begins with."""
 
     start: int  # characters
     end: int
@@ -75,19 +62,19 @@ class _Lead(NamedTuple):
 
 
 def find_counsel(text: str) -> list[Entity]:
-    """Find those who act for a party as its lawyers; attributes `role` (avocat or avoué) and `client` where told."""
+    """Find the parties' lawyers, with their `role` ('avocat' or 'avoué') and `client` where the text states them."""
     found: list[Entity] = []
-    barred: set[str] = set()  # masters who hold another office
+    barred: set[str] = set()  # surnames of Maîtres who hold another office
     for lead in _leads(text):
         if found and lead.start < found[-1]["char_end"]:
             continue
         for start, end in _names(text, lead):
-            told = _TOLD_AFTER.match(text, end)
-            if _is_counsel(text, lead.kind, start, end, told):
-                found.append(rule_entity(AVOCAT, text, start, end, **_told(told)))
+            role = _ROLE_AFTER.match(text, end)
+            if _is_counsel(text, lead.kind, start, end, role):
+                found.append(rule_entity(AVOCAT, text, start, end, **(_attributes(role) if role else {})))
             elif lead.kind == "master":
-                barred.add(_key(text[start:end]))
-    return [one for one in found if not _is_barred(one, barred)] if barred else found
+                barred.add(_surname(text[start:end]))
+    return [one for one in found if not _is_barred(one, barred)]
 
 
 def _leads(text: str) -> list[_Lead]:
@@ -104,18 +91,17 @@ def _leads(text: str) -> list[_Lead]:
     return sorted(found)
 
 
-def _key(name: str) -> str:
+def _surname(name: str) -> str:
     return name.split()[-1].lower()
 
 
 def _is_barred(one: Entity, barred: set[str]) -> bool:
-    return (
-        one["extraction_text"][:1] == "M" and _key(one["extraction_text"]) in barred and "role" not in one["attributes"]
-    )
+    name = one["extraction_text"]
+    return name[0] == "M" and "role" not in one["attributes"] and _surname(name) in barred
 
 
 def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
-    """Yield the places of the names behind a lead, the first with it: several behind 'Mes'."""
+    """Yield the spans of the names behind a lead: several behind 'Mes'. The first includes the lead."""
     start, at = lead.start, lead.end
     if lead.kind in ("firm", "other"):
         if end := _firm_end(text, at):
@@ -131,7 +117,7 @@ def _names(text: str, lead: _Lead) -> Iterator[tuple[int, int]]:
 
 
 def _firm_end(text: str, at: int) -> int | None:
-    """Return where a firm's name ends: its partners' names, with all that joins them."""
+    """Return where the partners' names that make up a firm's name end."""
     end = None
     for _ in range(16):
         piece = _PIECE.match(text, at)
@@ -152,20 +138,18 @@ def _ends_firm(piece: re.Match[str], *, first: bool) -> bool:
     return stops or left_out or "\n" in joint
 
 
-def _is_counsel(text: str, kind: str, start: int, end: int, told: re.Match[str] | None) -> bool:
+def _is_counsel(text: str, kind: str, start: int, end: int, role: re.Match[str] | None) -> bool:
     if kind == "person":
-        return told is not None and _AT_A_BAR.match(told["of"]) is not None
+        return role is not None and _AT_A_BAR.match(role["of"]) is not None
     before = text[max(0, start - 60) : start]
     office = _OFFICE_AFTER.match(text, end)
     if (office and _OTHER_OFFICE.search(office.group())) or _OFFICE_BEFORE.search(before):
         return False
-    return told is not None or kind != "other" or _TOLD_BEFORE.search(before) is not None
+    return role is not None or kind != "other" or _ROLE_BEFORE.search(before) is not None
 
 
-def _told(told: re.Match[str] | None) -> dict[str, str]:
-    if told is None:
-        return {}
-    attributes = {"role": "avoué" if told["role"].lower().startswith("avou") else "avocat"}
-    if client := _CLIENT.match(told["of"]):
+def _attributes(role: re.Match[str]) -> dict[str, str]:
+    attributes = {"role": "avoué" if role["role"].lower().startswith("avou") else "avocat"}
+    if client := _CLIENT.match(role["of"]):
         attributes["client"] = re.split(r" et (?:d|l['’]avis)| venant | ayant ", client["who"])[0].strip()
     return attributes

@@ -5,57 +5,52 @@ from collections.abc import Iterator
 
 from legal_rag.extraction.rules.persons import BLANK, CAPITAL, NO_NAME
 
-# Legal forms, as abbreviations; each may have stops and blanks between its letters.
-LEGAL_FORMS = (
-    "SARL SASU SAS SA EURL SCI SNC SCA SCEA SCOP SCEV SCCV SCM EARL "
-    "GAEC GFA GIE SELARL SELAFA SELAS SEM SPRL GMBH BV NV PLC"
-).split()
-# Bodies known by letters alone, or by a name that has no noun.
-ACRONYMS = (
-    "CPAM CRAM CRAMIF CARSAT CNAVTS CNAV CNAM CNAMTS CNRACL CARPIMKO CARMF CIPAV MSA CMSA CAF URSSAF ASSEDIC UNEDIC "
-    "AGS CGEA "
-    "MACIF MAIF MAAF MATMUT GMF GAN AGF UAP MGEN MFP FGA FGAO FGTI ONIAM EDF RATP SNCF CANCAVA ORGANIC RSI ENIM"
-).split()
-KNOWN = (
+# Abbreviated legal forms; their letters may be spaced or dotted.
+_LEGAL_FORMS = """
+    SARL SASU SAS SA EURL SCI SNC SCA SCEA SCOP SCEV SCCV SCM EARL GAEC GFA GIE SELARL SELAFA SELAS SEM SPRL GMBH BV NV
+    PLC""".split()
+# Organisations known by an acronym, or by a name that has no noun.
+_ACRONYMS = """
+    CPAM CRAM CRAMIF CARSAT CNAVTS CNAV CNAM CNAMTS CNRACL CARPIMKO CARMF CIPAV MSA CMSA CAF URSSAF ASSEDIC UNEDIC AGS
+    CGEA MACIF MAIF MAAF MATMUT GMF GAN AGF UAP MGEN MFP FGA FGAO FGTI ONIAM EDF RATP SNCF CANCAVA ORGANIC RSI
+    ENIM""".split()
+_KNOWN = (
     "GROUPAMA", "AXA", "ALLIANZ", "GENERALI", "AREAS", "Pôle emploi", "Pôle Emploi", "POLE EMPLOI", "France Travail",
 )  # fmt: skip
-_CAPITALS = "|".join(r"\.?[ ]?".join(form) + r"(?:\.|(?!\w))" for form in sorted(LEGAL_FORMS, key=len, reverse=True))
+_CAPITALS = "|".join(r"\.?[ ]?".join(form) + r"(?:\.|(?!\w))" for form in sorted(_LEGAL_FORMS, key=len, reverse=True))
 _LETTERS = "|".join(
-    r"\.?".join(name) + r"(?:\.(?=[ ,\n;)]|$)|(?![\w.]))" for name in sorted(ACRONYMS, key=len, reverse=True)
+    r"\.?".join(name) + r"(?:\.(?=[ ,\n;)]|$)|(?![\w.]))" for name in sorted(_ACRONYMS, key=len, reverse=True)
 )
-_KNOWN = "|".join(KNOWN)
-COMPANY_NOUNS = "société|sociétés|sté|compagnie|compagnies|cie|établissements|entreprise|banque|ets"
-BODY_NOUNS = (
+_COMPANY_NOUNS = "société|sociétés|sté|compagnie|compagnies|cie|établissements|entreprise|banque|ets"
+_BODY_NOUNS = (
     "association|associations|syndicat|syndicats|caisse|mutuelle|mutuelles|mutualité|fédération|union|confédération|"
     "comité|fondation|fonds|groupement|coopérative|section|office|conseil national|conseil régional|ordre|institut|"
     "institution|clinique|polyclinique|centre hospitalier|chambre syndicale|régie|agence|commune|ville|département|"
     "crédit|direction départementale|lycée|collège|université|ligue|centre|cpam|urssaf"
 )
-# Bodies whose noun is of common use: named only where their place tells that they are parties.
-_COMMON = frozenset(
-    (
-        "commune ville département ordre institut section office direction "
-        "agence centre lycée collège université ligue union entreprise crédit"
-    ).split()
+# Nouns in common use: in lower case they begin no name.
+_COMMON_NOUNS = frozenset(
+    """commune ville département ordre institut section office direction agence centre lycée collège université ligue
+    union entreprise crédit""".split()
 )
-# How the nouns begin that are read in small letters; capitals are read wherever two of them stand.
-NOUN_STEMS = (
+# Stems that lower-case nouns are found by; capitals are found wherever two of them stand.
+LEAD_STEMS = (
     "sociét", "sté ", "compagnie", "cie ", "établissements ", "banque ", "association", "syndicat", "caisse", "mutu",
     "fédération", "confédération", "comité ", "fondation ", "fonds ", "groupement ", "coopérative ", "clinique ",
     "centre hospitalier", "conseil national", "Crédit ", "pôle emploi", "france travail",
 )  # fmt: skip
-_NOUNS = f"{COMPANY_NOUNS}|{BODY_NOUNS}"
+_NOUNS = f"{_COMPANY_NOUNS}|{_BODY_NOUNS}"
 _UPPER_NOUNS = f"{_NOUNS}|{_NOUNS.replace('é', 'e')}".upper()
 _TITLE_NOUNS = "|".join(noun.capitalize() for noun in f"{_NOUNS}|etablissements".split("|"))
 LEAD = re.compile(
-    rf"(?:(?P<form>{_CAPITALS})|(?P<letters>{_LETTERS})|(?P<known>(?:{_KNOWN})(?!\w))"
+    rf"(?:(?P<form>{_CAPITALS})|(?P<letters>{_LETTERS})|(?P<known>(?:{'|'.join(_KNOWN)})(?!\w))"
     rf"|(?P<upper>(?:{_UPPER_NOUNS})(?!\w))|(?P<noun>(?:{_NOUNS}|{_TITLE_NOUNS})(?!\w)))"
 )
-# The first two letters of what is written in capitals, to pass over other words quickly.
-CAPITAL_BEGINNINGS = frozenset(
-    word[:2] for word in (*LEGAL_FORMS, *ACRONYMS, *(name.upper() for name in KNOWN), *_UPPER_NOUNS.split("|"))
-) | frozenset(f"{word[0]}." for word in (*LEGAL_FORMS, *ACRONYMS))
-# What a body's noun may be followed by in small letters and still be its name.
+# First two letters of leads in capitals: a cheap filter.
+LEAD_CAPITALS = frozenset(
+    word[:2] for word in (*_LEGAL_FORMS, *_ACRONYMS, *(name.upper() for name in _KNOWN), *_UPPER_NOUNS.split("|"))
+) | frozenset(f"{word[0]}." for word in (*_LEGAL_FORMS, *_ACRONYMS))
+# Lower-case words that may continue the name of a public body or association.
 _VOCABULARY = frozenset(
     """primaire primaires régionale régional nationale national générale général départementale départemental
     locale local mutuelle mutuel autonome centrale central assurance assurances maladie vieillesse allocations
@@ -78,9 +73,8 @@ _COMPANY_WORDS = frozenset(
     d'assurances""".split()
 )
 _LINKS = frozenset("de du des d' d’ la le les l' l’ et & - – / pour DE DU DES D' D’ LA LE LES L' L’ ET POUR".split())
-_PIECE = re.compile(
-    rf"{BLANK}{{0,2}}"
-    rf"(?P<word>[\"“«]{BLANK}?[^\"”»\n]{{1,60}}{BLANK}?[\"”»]|\[[^\]\n]{{1,20}}\]|[A-Z]{{1,2}}(?:\.{{3}}|…)"
+_WORD = re.compile(
+    rf"{BLANK}{{0,2}}(?P<word>[\"“«]{BLANK}?[^\"”»\n]{{1,60}}{BLANK}?[\"”»]|\[[^\]\n]{{1,20}}\]|[A-Z]{{1,2}}(?:\.{{3}}|…)"
     rf"|(?:[{CAPITAL}]\.{BLANK}?){{1,6}}(?:[A-Z](?!\w))?|[dlDL]['’]|[&–/-](?={BLANK}|[{CAPITAL}])"
     rf"|[^\W_](?:\w|['’.&‑-](?=\w)|(?<=\.[A-Z])\.(?!\w)){{0,80}})"
 )
@@ -88,12 +82,10 @@ _ANONYMOUS = re.compile(r"\[|[A-Z]{1,2}(?:\.{3}|…)$")
 _STOPS = NO_NAME - frozenset(
     "pour et a à en conseil compagnie société caisse général premier première route maître".split()
 ) | frozenset(
-    (
-        "immatriculée inscrite capital adresse venant anciennement agissant enregistrée prises poursuites diligences "
-        "toque rcs aide"
-    ).split()
+    """immatriculée inscrite capital adresse venant anciennement agissant enregistrée prises poursuites diligences
+    toque rcs aide""".split()
 )
-_OTHER_BODY = frozenset(_UPPER_NOUNS.split("|")) | frozenset(_TITLE_NOUNS.split("|")) | frozenset(LEGAL_FORMS)
+_OTHER_BODY = frozenset(_UPPER_NOUNS.split("|")) | frozenset(_TITLE_NOUNS.split("|")) | frozenset(_LEGAL_FORMS)
 _FORM_BEHIND = re.compile(rf"{BLANK}(?:{_CAPITALS})(?![.\w]|{BLANK}?[A-ZÀ-Þ])")
 _PLURALS = frozenset(("sociétés", "compagnies", "syndicats", "associations"))
 _AND = re.compile(rf"{BLANK}?(?:,|et){BLANK}(?=[{CAPITAL}])(?!M\.|Mme|Mlle|SCP|Me )")
@@ -102,7 +94,7 @@ _FORM_IN_FULL = re.compile(
     rf"en commandite(?: simple)?|immobilière|unipersonnelle)(?!\w))*"
 )
 _WHOLE = frozenset(("pôle emploi", "pole emploi", "france travail"))
-_COMPANIES = frozenset(COMPANY_NOUNS.split("|"))
+_COMPANIES = frozenset(_COMPANY_NOUNS.split("|"))
 _RUN_OF_CAPITALS = re.compile(r"(?:[ -][A-ZÀ-ÖØ-Þ]{3,}(?!\w)){1,4}")
 _OF_PLACE = re.compile(
     rf"{BLANK}(?:(?:de{BLANK}la|de{BLANK}l['’]|de|du|des|d['’]|DE{BLANK}LA|DE{BLANK}L['’]|DE|DU|DES|D['’]){BLANK}?)"
@@ -116,11 +108,11 @@ _STREET = re.compile(
     re.IGNORECASE,
 )
 _MOST_WORDS = 22
-_NAMED_ALONE = frozenset((*ACRONYMS, *KNOWN))
+_NAMED_ALONE = frozenset((*_ACRONYMS, *_KNOWN))
 
 
-def body_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield the places of the bodies named behind a form or noun, the first with it: several behind 'sociétés'."""
+def organisation_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the names behind a form or noun: several behind 'sociétés'. The first includes the lead."""
     noun = lead.group().lower()
     company = bool(lead["form"]) or noun in _COMPANIES
     end = _first_end(text, lead, noun, company=company)
@@ -131,7 +123,7 @@ def body_names(text: str, lead: re.Match[str]) -> Iterator[tuple[int, int]]:
         if joint is None:
             return
         start = joint.end()
-        end = _run(text, start, company=company, plural=True)
+        end = _name_end(text, start, company=company, plural=True)
 
 
 def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> int | None:
@@ -140,37 +132,30 @@ def _first_end(text: str, lead: re.Match[str], noun: str, *, company: bool) -> i
         form = _FORM_BEHIND.match(text, end)
         return form.end() if form else end
     if lead["letters"]:
-        return max(_place(text, lead.end()) or 0, _capitals(text, lead.end()) or 0, lead.end())
-    if noun in _COMMON and not lead["upper"]:
+        place = _OF_PLACE.match(text, lead.end())
+        return max(place.end() if place else 0, _capitals(text, lead.end()) or 0, lead.end())
+    if noun in _COMMON_NOUNS and not lead["upper"]:
         return None
-    full_name = noun not in _COMMON and lead.group()[0].isupper() and not lead.group().isupper()
+    full_name = noun not in _COMMON_NOUNS and lead.group()[0].isupper() and not lead.group().isupper()
     at = _FORM_IN_FULL.match(text, lead.end()).end() if company else lead.end()  # type: ignore[union-attr]
-    return _run(text, at, company=company, plural=noun in _PLURALS, full_name=full_name and not company)
+    return _name_end(text, at, company=company, plural=noun in _PLURALS, full_name=full_name and not company)
 
 
 def _capitals(text: str, at: int) -> int | None:
-    """Return where words in capitals end that go on a name of letters: 'MACIF PROVENCE MÉDITERRANÉE'."""
+    """Return where the capitalised words that continue an acronym end: 'MACIF PROVENCE MÉDITERRANÉE'."""
     found = _RUN_OF_CAPITALS.match(text, at)
     words = found.group().split() if found else []
     stopped = any(word.lower() in _STOPS or word in _OTHER_BODY for word in words)
     return found.end() if found and not stopped else None
 
 
-def _place(text: str, at: int) -> int | None:
-    found = _OF_PLACE.match(text, at)
-    return found.end() if found else None
-
-
-def _run(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
-    """Return where the words of a name end: its own ones, and common ones only between a noun and these.
-
-    A noun with a capital letter may have no words but common ones: `full_name`.
-    """
+def _name_end(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
+    """Return where a name ends; common words count only before proper ones, or behind a capitalised noun (`full_name`)."""
     words = _COMPANY_WORDS if company else _VOCABULARY
     end, common_end, commons, capitals = None, at, 0, 0
     link = ""  # the word that joins the next one to those before
     for _ in range(_MOST_WORDS):
-        piece = _PIECE.match(text, at)
+        piece = _WORD.match(text, at)
         if piece is None:
             break
         word = piece["word"]
@@ -200,7 +185,7 @@ def _run(text: str, at: int, *, company: bool, plural: bool = False, full_name: 
 
 
 def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, first: bool) -> str:
-    """Tell whether a word is a name's 'own', a 'common' one that a name may have, or none of a name ('')."""
+    """Classify a word: 'own' (proper to a name), 'common' (allowed within one) or '' (ends it)."""
     word = piece["word"]
     if word == "ouvrière":  # Force ouvrière
         return "own"
@@ -208,23 +193,19 @@ def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, 
         return "own" if not first and not link and len(word) < 5 and not _STREET.match(text, piece.end()) else ""
     if not (word[0].isupper() or word[0] in '"“«['):
         return "common" if word in words else ""
-    if (
-        first
-        and word[1:].islower()
-        and word.lower() in words
-        and (words is _VOCABULARY or word.startswith("Assurance"))
-    ):
+    capitalised = first and word[1:].islower() and word.lower() in words
+    if capitalised and (words is _VOCABULARY or word.startswith("Assurance")):
         return "common"
     return "" if _ends_name(word, link, first=first) else "own"
 
 
 def _ends_name(word: str, link: str, *, first: bool) -> bool:
-    """Tell whether a word with a capital letter begins something else."""
+    """Tell whether a capitalised word begins something else."""
     if word.lower().rstrip(".") in _STOPS:
         return True
     if first:
         return False
-    form = "." in word and word.replace(".", "").replace(" ", "") in LEGAL_FORMS
+    form = "." in word and word.replace(".", "").replace(" ", "") in _LEGAL_FORMS
     another = word in _OTHER_BODY or form or _ANONYMOUS.match(word) is not None
     listed = another and link.lower() in ("la", "le", "les", "l'", "l’")  # "la caisse de X et la caisse de Y"
     joined = link in ("et", "ET") and word in _NAMED_ALONE

@@ -1,4 +1,4 @@
-"""Parties of a decision: where they are named, and in which role."""
+"""Parties of a decision: every mention of their names, and their role."""
 
 import re
 from bisect import bisect_right
@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import lowered, places
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
-from legal_rag.extraction.rules.organisations import CAPITAL_BEGINNINGS, LEAD, NOUN_STEMS, body_names
+from legal_rag.extraction.rules.organisations import LEAD, LEAD_CAPITALS, LEAD_STEMS, organisation_names
 from legal_rag.extraction.rules.persons import (
     BLANK,
     CAPITAL,
+    PLURAL_OFFICE,
     bench,
-    first_name_behind,
+    first_sign,
     has_office,
-    has_plural_office,
     office_behind,
     person_name,
     titles,
@@ -27,15 +27,15 @@ _BODY = (
     r"comit[ée]|commune|ville|fondation|fonds|groupement|coop[ée]rative|office|institut|département|région|agence|"
     r"ordre|établissement|banque|clinique|centre|cpam|collectivité|métropole|communauté|ligue|section|mutualité)"
 )
-# What follows a party's full name.
-_FOLLOWED = re.compile(
+# Particulars that follow a party's full name.
+_PARTICULARS = re.compile(
     ", (?:dont le|domicili|soci[ée]té|syndicat|association|ayant|pris|représent|venant|demeurant|établissement|"
     "agissant|anciennement|union|groupement|exerçant|aux droits|défend)"
 )
-_LED = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
-_WITHIN = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
-MOST_NAMES = 100  # that are looked for in the whole text
-_REACH = 220  # characters of a name with what leads to it
+_NAME_CUES = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
+_INNER_CUES = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
+_MOST_NAMES = 100  # searched in the whole text
+_REACH = 220  # characters of a name and what introduces it
 _LEADING = re.compile(
     r"[ \u00a0]*(?:[-–] )?(?:(?P<number>\d+°?[/)]|\d+°) ?)?"
     r"(?:(?:à|aux?|de|du|des|par|contre) ?)?(?:l['’]|[Ll]a |[Ll]es? |L['’]|d['’])?"
@@ -69,44 +69,27 @@ _ALIAS = re.compile(
 )
 _CAPTION = re.compile(
     r"(?:APPELANT|INTIM[EÉ]|DEMANDE|D[EÉ]FENDE|INTERVENANT)[A-ZÉ]{0,9}(?: ?\([EeSs/]{1,4}\))?(?: INCIDENTE?S?|"
-    r" PRINCIPALE?S?)?[ :\n]{1,4}(?P<name>(?:L[AE]S? )?(?:[A-ZÉÈ][A-ZÉÈ'&.-]{2,30} ){0,8}[A-ZÉÈ][A-ZÉÈ'&.-]{1,30})(?= "
-    r"?[\n,]| prise?\b| \d| repr[ée]s)"
+    r" PRINCIPALE?S?)?[ :\n]{1,4}(?P<name>(?:L[AE]S? )?(?:[A-ZÉÈ][A-ZÉÈ'&.-]{2,30} ){0,8}[A-ZÉÈ][A-ZÉÈ'&.-]{1,30})"
+    r"(?= ?[\n,]| prise?\b| \d| repr[ée]s)"
 )
-_CAPTION_WORDS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
-# Words behind which parties of a role are named, what must stand before them, up to which signs, how many characters.
-_ROLE_LED: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
+_CAPTIONS = ("APPELANT", "INTIM", "DEMANDE", "DEFENDE", "DÉFENDE", "INTERVENANT")
+_LITIGATION = ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'")
+# Cues of a role: what must stand before them, the role, the signs that end the passage, its most characters.
+_ROLE_CUES: tuple[tuple[str, tuple[str, ...], str, tuple[str, ...], int], ...] = (
     ("la situation de", ("de ", "à "), "candidat", (",", ";", "\n"), 120),
     ("formé par", ("pourvoi ",), "demandeur", (", contre", " contre ", "\n\ncontre", ":\n"), 800),
     ("formés par", ("pourvois ",), "demandeur", ("\n\ncontre", " contre "), 800),
-    (
-        "opposant",
-        ("litige l'", "litige l’", "litige les ", "instance les ", "instance l'"),
-        "défendeur",
-        ("à la cassation", "invoque", "dossier"),
-        6000,
-    ),
+    ("opposant", _LITIGATION, "défendeur", ("à la cassation", "invoque", "dossier"), 6000),
     ("posée par", ("constitutionnalité ",), "requérant", (",", " dans "), 200),
 )
 _APPLIES = ("formé le pourvoi", "formé un pourvoi", "est pourvu", "ont formulé une question")
 _HEADINGS = ("\narrêt de la cour", "du peuple français", "l'arrêt suivant", "la cour de cassation")
-_ROLE_CAPTION = re.compile(
+_CAPTION_ROLE = re.compile(
     r"(?P<appelant>APPELANTE?S?|APPELANT ?\(E/S\))|(?P<intimé>INTIM[EÉ]E?S?)|(?P<demandeur>DEMANDE(?:UR|RESSE)S?)|"
     r"(?P<défendeur>D[EÉ]FENDE(?:UR|RESSE)S?)"
     r"|(?P<intervenant>INTERVENANTE?S?)|(?P<end>COMPOSITION|D[EÉ]BATS|FAITS|EXPOS[EÉ]|D[’']AUTRE PART)"
 )
-_CAPTIONS = (
-    "APPELANT",
-    "INTIM",
-    "DEMANDE",
-    "DEFENDE",
-    "DÉFENDE",
-    "INTERVENANT",
-    "COMPOSITION",
-    "DEBATS",
-    "DÉBATS",
-    "FAITS",
-    "EXPOS",
-)
+_CAPTIONS_AND_ENDS = (*_CAPTIONS, "COMPOSITION", "DEBATS", "DÉBATS", "FAITS", "EXPOS")
 _MOST_ZONES = 100
 _HEAD = 6000  # characters in which captions stand
 _BEHIND = re.compile(
@@ -130,55 +113,58 @@ _LEGISLATORS = re.compile(r",? (?:députés|sénateurs)\b")
 _ESTATE = re.compile(
     r"(?i:liquidat|mandataire|administrat(?:eur|rice)|curateur|syndic\b|représentant des créanciers|commissaire à l)"
 )
+_FIRST_NAME_BEHIND = re.compile(rf"{BLANK}\([{CAPITAL}][a-zà-ÿ]+(?:[ -][{CAPITAL}][a-zà-ÿ]+)*\)")
 _WIDOW = re.compile(rf"{BLANK}(?:veuve|Veuve|VEUVE|épouse)(?!\w)")
 _CAPITALS = re.compile(r"[A-Z][A-Z.]+")  # where the letters of a legal form may stand
 
 
-class Mention(NamedTuple):
+class _Mention(NamedTuple):
     """A name that may be a party's."""
 
     start: int  # characters
     end: int
-    key: str  # what the mentions of one person share; empty where that is nothing certain
-    official: bool  # its own place makes it a judge's, an expert's or the like
+    key: str  # shared by a person's mentions; empty for an anonymised surname
+    official: bool  # the context makes it a judge's, an expert's or the like
 
 
-class _Zone(NamedTuple):
+class _RoleZone(NamedTuple):
     start: int
     end: int
     role: str
 
 
 def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
-    """Find the mentions of parties by name; `counsel` are the document's, who are none."""
+    """Find the mentions of parties by name, with their `role` where the text states it.
+
+    Args:
+        text: The decision.
+        counsel: Its lawyers, from `find_counsel`: no party is found within their mentions.
+    """
     taken = [(one["char_start"], one["char_end"]) for one in counsel]
     members = bench(text)
     persons = _with_colleagues(text, list(_persons(text, members)))
     lawyers = {one["extraction_text"].split()[-1].lower() for one in counsel if one["extraction_text"].startswith("M")}
     officials = {one.key for one in persons if one.official and one.key} | lawyers
     kept = [(one.start, one.end) for one in persons if not one.official and one.key not in officials]
-    kept += _bodies(text)
+    kept += _organisations(text)
     kept += untitled_names(text)
-    kept += _known(text, learned_names(text))
+    kept += _occurrences(text, _defined_names(text))
     kept = [one for one in kept if not _within(one, members) and not _FORM_ALONE.fullmatch(text, *one)]
     kept = _outermost(kept, taken)
-    return with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
+    return _with_roles(text, [rule_entity(PARTIE, text, *one) for one in kept])
 
 
-def learned_names(text: str) -> list[str]:
-    """Return names of bodies as a party's place gives them in full, and short ones that the text says stand for them.
-
-    They stand in the order in which they were found, at most `MOST_NAMES` of them.
-    """
+def _defined_names(text: str) -> list[str]:
+    """Collect the full names of bodies where the text introduces a party, and the short ones it defines for them."""
     lower = lowered(text) or text
-    whole = (_MORE.split(name)[0].strip() for name in chain(_followed(text), _led(text, lower)))
-    names = (name for name in chain(whole, _captions(text), _aliases(text, lower)) if _may_be_name(name))
-    return list(islice(dict.fromkeys(islice(names, 10 * MOST_NAMES)), MOST_NAMES))
+    whole = (_MORE.split(name)[0].strip() for name in chain(_detailed_names(text), _names_after_cues(text, lower)))
+    names = (name for name in chain(whole, _captioned_names(text), _aliases(text, lower)) if _may_be_name(name))
+    return list(islice(dict.fromkeys(islice(names, 10 * _MOST_NAMES)), _MOST_NAMES))
 
 
-def _captions(text: str) -> Iterator[str]:
-    if any(word in text for word in _CAPTION_WORDS[:3]):
-        captions = (_CAPTION.match(text, place) for place in places(text, text, _CAPTION_WORDS))
+def _captioned_names(text: str) -> Iterator[str]:
+    if any(word in text for word in _CAPTIONS[:3]):
+        captions = (_CAPTION.match(text, place) for place in places(text, text, _CAPTIONS))
         yield from (caption["name"] for caption in captions if caption)
 
 
@@ -187,27 +173,29 @@ def _aliases(text: str, lower: str) -> Iterator[str]:
     yield from (alias["alias"] for alias in aliases if alias and " et " not in alias["alias"])
 
 
-def _followed(text: str) -> Iterator[str]:
-    """Yield what stands before ', dont le siège' and the like: "2°/ à la société Y"."""
-    for place in (match.start() for match in _FOLLOWED.finditer(text)):
+def _detailed_names(text: str) -> Iterator[str]:
+    """Yield the names before particulars such as ', dont le siège': "2°/ à la société Y"."""
+    for place in (match.start() for match in _PARTICULARS.finditer(text)):
         line = text[max(0, place - _REACH) : place]
         line = _BRACKETED.sub("", line[max(line.rfind("\n"), line.rfind(";")) + 1 :].rstrip(","))
         leading = _LEADING.match(line)
-        start = max([leading.end() if leading else 0, *(at.end() for word in _WITHIN if (at := _last(line, word)))])
+        start = max(
+            [leading.end() if leading else 0, *(at.end() for word in _INNER_CUES if (at := _last_cue(line, word)))]
+        )
         name = _NAME.fullmatch(line, start)
         if name and ("," not in name.group() or (leading and leading["number"])):
-            yield _FOLLOWED.split(name.group())[0]
+            yield _PARTICULARS.split(name.group())[0]
 
 
-def _last(line: str, word: str) -> re.Match[str] | None:
-    """Return the last such word of a line, with the article that may stand behind it."""
+def _last_cue(line: str, word: str) -> re.Match[str] | None:
+    """Match a word's last occurrence in a line, with the article behind it."""
     at = line.rfind(word)
     return _LEADING.match(line, at + len(word)) if at >= 0 else None
 
 
-def _led(text: str, lower: str) -> Iterator[str]:
-    """Yield what stands between 'avocat de' and the next comma, and the like."""
-    for place in places(text, lower, _LED):
+def _names_after_cues(text: str, lower: str) -> Iterator[str]:
+    """Yield the names between 'avocat de' or another cue and the next comma."""
+    for place in places(text, lower, _NAME_CUES):
         of = _OF.match(text, place)
         name = _NAME.match(text, of.end()) if of else None
         end = text[name.end() : name.end() + 1] if name else ""
@@ -223,15 +211,15 @@ def _may_be_name(name: str) -> bool:
     return known and not _NO_PARTY.search(name) and not _TITLED.match(name)
 
 
-def with_roles(text: str, parties: list[Entity]) -> list[Entity]:
-    """Give parties their attribute `role`, where the text tells it of one of their mentions, at all of them."""
-    zones = sorted(islice(chain(_applicants(text), _role_captions(text), _role_led(text)), _MOST_ZONES))
+def _with_roles(text: str, parties: list[Entity]) -> list[Entity]:
+    """Give all mentions of a party the attribute `role` that the context of one of them states."""
+    zones = sorted(islice(chain(_applicant_zones(text), _caption_zones(text), _zones_after_cues(text)), _MOST_ZONES))
     roles: dict[str, str] = {}
-    keys = [_key(one) for one in parties]
-    for one, key in zip(parties, keys, strict=True):
+    keyed = [(_key(one), one) for one in parties]
+    for key, one in keyed:
         if key not in roles and (role := _role_here(text, one, zones)):
             roles[key] = role
-    for one, key in zip(parties, keys, strict=True):
+    for key, one in keyed:
         if key in roles:
             one["attributes"]["role"] = roles[key]
     return parties
@@ -244,46 +232,40 @@ def _key(one: Entity) -> str:
     return (short.split() or [name])[-1].lower() if person else " ".join(name.lower().split())
 
 
-def _role_here(text: str, one: Entity, zones: list[_Zone]) -> str | None:
-    start = one["char_start"]
+def _role_here(text: str, one: Entity, zones: list[_RoleZone]) -> str | None:
     for zone in zones:
-        if zone.start <= start < zone.end:
+        if zone.start <= one["char_start"] < zone.end:
             return zone.role
     behind = _BEHIND.match(text, one["char_end"])
     return behind.lastgroup.replace("_", " ") if behind and behind.lastgroup else None
 
 
-def _role_led(text: str) -> Iterator[_Zone]:
+def _zones_after_cues(text: str) -> Iterator[_RoleZone]:
     lower = lowered(text) or text
     for place in places(text, lower, ("présenté",)):
         shown = _PRESENTED.match(lower, place)
         if shown and (role := next((role for before, role in _PAPERS if lower.endswith(before, 0, place)), None)):
             by_counsel = () if shown["by"] == "ar" else (" par ",)
-            yield _zone(lower, shown.end(), role, _REGISTERED + by_counsel, 400)
-    for cue, before, role, signs, most in _ROLE_LED:
-        for start in places(text, lower, (cue,)):
-            if lower.endswith(before, 0, start):
-                yield _zone(lower, start + len(cue), role, signs, most)
+            end = first_sign(lower, _REGISTERED + by_counsel, shown.end(), shown.end() + 400)
+            yield _RoleZone(shown.end(), end, role)
+    for cue, before, role, signs, most in _ROLE_CUES:
+        for at in (place + len(cue) for place in places(text, lower, (cue,)) if lower.endswith(before, 0, place)):
+            yield _RoleZone(at, first_sign(lower, signs, at, at + most), role)
 
 
-def _zone(lower: str, at: int, role: str, signs: tuple[str, ...], most: int) -> _Zone:
-    ends = [end for sign in signs if (end := lower.find(sign, at, at + most)) >= 0]
-    return _Zone(at, min([*ends, at + most]), role)
-
-
-def _applicants(text: str) -> Iterator[_Zone]:
-    """Yield the passages before 'a formé le pourvoi', from the decision's heading on."""
+def _applicant_zones(text: str) -> Iterator[_RoleZone]:
+    """Yield the passages from the decision's heading to 'a formé le pourvoi'."""
     lower = lowered(text) or text
     for end in places(text, lower, _APPLIES)[:4]:
-        yield _Zone(max(lower.rfind(heading, 0, end) for heading in _HEADINGS), end, "demandeur")
+        yield _RoleZone(max(lower.rfind(heading, 0, end) for heading in _HEADINGS), end, "demandeur")
 
 
-def _role_captions(text: str) -> Iterator[_Zone]:
-    """Yield what stands under each caption, or over it where the decision says 'ENTRE' first."""
+def _caption_zones(text: str) -> Iterator[_RoleZone]:
+    """Yield the passage below each caption, or above it where 'ENTRE' precedes the first."""
     head = text[:_HEAD]
     if not any(word in head for word in _CAPTIONS[:3]):
         return
-    found = [one for place in places(head, head, _CAPTIONS) if (one := _ROLE_CAPTION.match(head, place))]
+    found = [one for place in places(head, head, _CAPTIONS_AND_ENDS) if (one := _CAPTION_ROLE.match(head, place))]
     if not found or found[0].lastgroup == "end":
         return
     over = head.rfind("ENTRE", 0, found[0].start())
@@ -292,11 +274,11 @@ def _role_captions(text: str) -> Iterator[_Zone]:
             return
         under = found[i + 1].start() if i + 1 < len(found) else min(len(head), one.end() + 1500)
         above = found[i - 1].end() if i else over
-        yield _Zone(*((above, one.start()) if over >= 0 else (one.end(), under)), one.lastgroup or "")
+        yield _RoleZone(*((above, one.start()) if over >= 0 else (one.end(), under)), one.lastgroup or "")
 
 
-def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[Mention]:
-    """Yield the persons that have a title before their name, those of a list one by one."""
+def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[_Mention]:
+    """Yield the persons with a title, those of an enumeration one by one."""
     done = 0
     for start, at in titles(text):
         if start < done:
@@ -310,21 +292,21 @@ def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[Mention]:
             continue
         told = _within((start, done), members) or _has_office(text, title, start, done)
         for begin, end, key in group:
-            yield Mention(begin, end, key, told or (end < done and office_behind(text, end)))
+            yield _Mention(begin, end, key, told or (end < done and office_behind(text, end)))
 
 
-def _with_colleagues(text: str, persons: list[Mention]) -> list[Mention]:
-    """Give those named right before a name that has an office of several persons that office, too."""
+def _with_colleagues(text: str, persons: list[_Mention]) -> list[_Mention]:
+    """Extend a plural office ('conseillers') to the names enumerated before it."""
     for i in range(len(persons) - 1, 0, -1):
         one, before = persons[i], persons[i - 1]
         together = one.start - before.end < 8 and _NEXT.fullmatch(text, before.end, one.start)
-        if together and one.official and not before.official and has_plural_office(text, one.end):
+        if together and one.official and not before.official and PLURAL_OFFICE.match(text, one.end):
             persons[i - 1] = before._replace(official=True)
     return persons
 
 
 def _has_office(text: str, title: str, start: int, end: int) -> bool:
-    """Tell whether a name is no party's; a Maître is one's only who stands in for a debtor, as liquidators do."""
+    """Tell whether a name is an official's; a Maître is a party only in a debtor's place, as a liquidator is."""
     if title in ("me", "maître", "maitre"):
         stands_in = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
         return stands_in is None or has_office(text, start, end)
@@ -334,12 +316,12 @@ def _has_office(text: str, title: str, start: int, end: int) -> bool:
 def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int, int, str]]:
     while True:
         at += text[at : at + 1] == "\n"
-        if (widow := _WIDOW.match(text, at)) is not None:
-            at = widow.end()
-        name = person_name(text, at)
+        widow = _WIDOW.match(text, at)
+        name = person_name(text, widow.end() if widow else at)
         if name is None:
             return
-        end = first_name_behind(text, name.end)
+        first_name = _FIRST_NAME_BEHIND.match(text, name.end)  # "Durand (Gabriel)"
+        end = first_name.end() if first_name else name.end
         yield start, end, "" if name.anonymous else name.surname
         joint = _AND.match(text, end) if several else None
         if joint is None:
@@ -347,26 +329,26 @@ def _listed(text: str, start: int, at: int, several: bool) -> Iterator[tuple[int
         start = at = joint.end()
 
 
-def _bodies(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the bodies whose name has a legal form, a noun such as 'société', or is generally known."""
+def _organisations(text: str) -> Iterator[tuple[int, int]]:
+    """Yield organisations recognised by a legal form, a noun such as 'société', or a known name."""
     done = 0
     for lead in _leads(text):
         if lead.start() >= done:
-            for span in body_names(text, lead):
+            for span in organisation_names(text, lead):
                 done = span[1]
                 if (text[span[0] - 1 : span[0]], text[done : done + 1]) != ("(", ")"):
                     yield span
 
 
 def _leads(text: str) -> Iterator[re.Match[str]]:
-    at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in CAPITAL_BEGINNINGS}
-    at.update(places(text, lowered(text) or text, NOUN_STEMS))
+    at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in LEAD_CAPITALS}
+    at.update(places(text, lowered(text) or text, LEAD_STEMS))
     before = (place for place in sorted(at) if not (place and (text[place - 1].isalnum() or text[place - 1] == "-")))
     return (lead for place in before if (lead := LEAD.match(text, place)))
 
 
-def _known(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield all places of the names that a party's place has taught."""
+def _occurrences(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield every occurrence of the names."""
     for name in names:
         at = text.find(name)
         while at >= 0:
@@ -378,19 +360,18 @@ def _known(text: str, names: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def _within(one: tuple[int, int], passages: list[tuple[int, int]]) -> bool:
-    """Tell whether a span begins in one of some passages, which rise and do not overlap."""
+    """Tell whether a span begins in one of the passages, which are sorted and disjoint."""
     at = bisect_right(passages, one[0], key=lambda passage: passage[0]) - 1
     return at >= 0 and one[0] < passages[at][1]
 
 
 def _outermost(spans: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return spans that no longer one overlaps, nor one that is taken."""
-    kept: list[tuple[int, int]] = []
-    marks = sorted([(start, -end, 0) for start, end in taken] + [(start, -end, 1) for start, end in set(spans)])
-    last = -1
-    for start, end, ours in marks:
+    """Drop spans that overlap a longer or a taken one."""
+    kept, last = [], -1
+    marks = [(start, -end, False) for start, end in taken] + [(start, -end, True) for start, end in set(spans)]
+    for start, negative_end, ours in sorted(marks):
         if start >= last:
-            last = -end
+            last = -negative_end
             if ours:
-                kept.append((start, -end))
+                kept.append((start, last))
     return kept

@@ -1,7 +1,7 @@
-"""Names of natural persons and of judicial officers."""
+"""Names of natural persons, and the offices that set judges, clerks and experts apart from parties."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,12 +25,11 @@ _MARRIED = re.compile(
     rf"Epouse|Veuve){BLANK}"
     rf"(?:(?:de{BLANK})?(?:M\.|Mme){BLANK})?"
 )
-_FIRST_NAME_BEHIND = re.compile(rf"{BLANK}\([{CAPITAL}][a-zà-ÿ]+(?:[ -][{CAPITAL}][a-zà-ÿ]+)*\)")
 # Small words that names have in capitals, and which end none.
 _CAPITAL_PARTICLES = frozenset(
     "DE DU DES LA LE LES D L VAN VON EL AL BEN De Du Des La Le Les Van Von El Al Ben".split()
 )
-# Words with a capital letter that a name is followed by, and is not made of.
+# Capitalised words that follow a name and are not part of it.
 NO_NAME = frozenset(
     """république republique plaidant
     attendu considérant considerant que qu qui mais sur vu et ou où a à ont est en au aux par pour dans avec
@@ -53,7 +52,7 @@ NO_NAME = frozenset(
     lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai juin juillet août
     septembre octobre novembre décembre ministère public parquet état français nom peuple république motifs""".split()
 )
-# Titles that begin with a capital M, and the others, which are looked for by their words.
+# Titles that begin with a capital M, and the others, found by their words.
 _CAPITAL_TITLE = re.compile(
     r"M(?:M?\.|(?=[ \u00a0](?:[A-Z]\.\.|\[|[A-Z][a-z]))|(?:mes?|lles?|elles?|r)(?!\w)\.?|(?:onsieur|adame|"
     r"ademoiselle|essieurs|esdames)(?!\w)"
@@ -70,8 +69,7 @@ _NEXT_LINE = re.compile(rf"\n{{1,2}}(?P<particle>(?!))?(?P<word>(?P<left_out>{AN
 _FIRST_NAME_AFTER = re.compile(
     rf"{BLANK}(?P<first>[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)?)(?=,| demeurant| né| domicil)"
 )
-# Passages in which the persons named make up the court: how they begin, and at which of some signs they end.
-# The first is a word that all of a group have.
+# Passages that name the members of the court, by a word that a group shares: cue, signs that end it, most characters.
 _BENCH: tuple[tuple[str, tuple[tuple[str, tuple[str, ...], int], ...]], ...] = (
     ("siégeai", (("siégeai", ("\n\n", "ecli"), 1500),)),
     ("étai", (
@@ -118,7 +116,7 @@ _OF_A_BODY = re.compile(
     r"\s*(?:directeur|d[eu](?:s|\s?la|\s?l['’])?\s(?:la\s|l['’])?(?:soci|assoc|conseil d|conseil g|conseil r|syndic|"
     r"commission|comité|sarl|SA|bureau|groupe|fédé|union|directoire|mutuelle|caisse))"
 )
-# What stands before those who hold an office, in small letters, without the words that may join the two.
+# Offices before a name, in lower case, without the words that may join the two.
 _BEFORE = tuple(
     (
         "président|présidente|president|presidente|présidents|conseiller|conseillère|conseillers|greffier|greffière|"
@@ -139,14 +137,15 @@ _JOINTS = (
     " débats", " chambre", " judiciaire", " chef", " placé", " placée", " justice", " audiencier", " général", " doyen",
     " référendaire", " le", " la", " par", " fonction",
 )  # fmt: skip
-_PLURAL_OFFICE = re.compile(
+# An office of several persons, behind the last of them.
+PLURAL_OFFICE = re.compile(
     r"[\s,:(–-]{0,4}(?:[Cc]onseill[eè]re?s|[Jj]uges|[Pp]résidents|[Gg]reffiers|[Ee]xperts|[Mm]agistrats|"
     r"[Aa]ssesseurs|CONSEILLERS|[Dd]octeurs|[Mm]édecins|[Nn]otaires)\b"
 )
 _NAMES = re.compile(rf"{ANONYMOUS}(?:[ -]{ANONYMOUS}){{0,2}}")
 _FIRST_NAMES = re.compile(rf"(?:(?<![\w.-])[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)*{BLANK}){{1,3}}$")
 _REACH = 50  # characters of first names
-# Words within a sentence that persons are named behind; at its beginning, letters with dots may be anything left out.
+# Words before a name within a sentence; at its beginning, letters with dots may stand for anything.
 _WITHIN_SENTENCE = re.compile(
     r"(?:\b(?:à|que|qu['’]|de|d['’]|et|par|contre|pour|dont|si|entre|chez|lequel|avec|ou|envers|donc|où|dame|MM\.|"
     r"époux),? ?|[a-zé]{3,} )$"
@@ -159,19 +158,17 @@ _ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 
 @lru_cache(maxsize=8)
 def titles(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where the titles stand that persons' names follow, rising: 'M.', 'Maître', 'consorts'."""
+    """Return the spans of the titles of persons, sorted: 'M.', 'Maître', 'consorts'."""
     small = (_SMALL_TITLE.match(text, place) for place in places(text, lowered(text) or text, _SMALL_WORDS))
     found = {one.span() for one in (*_CAPITAL_TITLE.finditer(text), *small) if one}
     return tuple(sorted(one for one in found if not (one[0] and text[one[0] - 1].isalnum())))
 
 
 class Name(NamedTuple):
-    """A person's name as it stands at one place, without title."""
+    """A person's name, without title."""
 
     end: int  # characters
-    surname: (
-        str  # what other mentions share: the last word, in small letters; the first one of names joined by marriage
-    )
+    surname: str  # in lower case; the first of names joined by marriage
     anonymous: bool  # the surname is left out
 
 
@@ -200,9 +197,8 @@ def _words(text: str, start: int, most: int) -> Name | None:
         at = piece.end()
         if not particle:
             end, surname, anonymous = at, word.lower(), left_out
-    if not surname or (
-        len(surname) == 1 and "." in text[start : end + (text[start - 1 : start] == ".")]
-    ):  # "M.F.B": initials, of no one that one knows
+    initials = len(surname) == 1 and "." in text[start : end + (text[start - 1 : start] == ".")]  # "M.F.B"
+    if not surname or initials:
         return None
     return Name(_with_first_name(text, end) if anonymous else end, surname, anonymous)
 
@@ -212,27 +208,20 @@ def _with_first_name(text: str, end: int) -> int:
     return behind.end("first") if behind and behind["first"].lower() not in NO_NAME else end
 
 
-def first_name_behind(text: str, end: int) -> int:
-    """Return where a name ends that is followed by a first name in brackets, as in 'Durand (Gabriel)'."""
-    found = _FIRST_NAME_BEHIND.match(text, end)
-    return found.end() if found else end
+def first_sign(lower: str, signs: Iterable[str], start: int, end: int) -> int:
+    """Return where the first of some signs stands between two places; `end` where none does."""
+    return min((at for sign in signs if (at := lower.find(sign, start, end)) >= 0), default=end)
 
 
 def bench(text: str) -> list[tuple[int, int]]:
-    """Return the passages that name the court's own members, rising."""
+    """Return the passages that name the court's own members, sorted and disjoint."""
     lower = lowered(text) or text
     found = []
     for cue, signs, most in (row for word, group in _BENCH if word in lower for row in group):
         for start in places(text, lower, (cue,)):
-            ends = [end for sign in signs if (end := lower.find(sign, start + len(cue), start + most)) >= 0]
-            found.append((start, min([*ends, start + most])))
-    return _merged(sorted(found))
-
-
-def _merged(passages: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join passages that overlap, so that a place can be looked up among them."""
+            found.append((start, first_sign(lower, signs, start + len(cue), start + most)))
     merged: list[tuple[int, int]] = []
-    for start, end in passages:
+    for start, end in sorted(found):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -240,19 +229,14 @@ def _merged(passages: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
-def has_plural_office(text: str, end: int) -> bool:
-    """Tell whether an office of several persons stands behind a name: it is that of those named before, too."""
-    return _PLURAL_OFFICE.match(text, end) is not None
-
-
 def office_behind(text: str, end: int) -> bool:
-    """Tell whether the words behind a name give it an office of the court's, an expert's or the like."""
+    """Tell whether the words behind a name make it a judge's, a clerk's, an expert's or the like."""
     after = _AFTER.match(text, end)
     return after is not None and not _OF_A_BODY.match(after["of"])
 
 
 def has_office(text: str, start: int, end: int) -> bool:
-    """Tell whether the words next to a name, or to a list of names, make them judges, clerks, experts and the like."""
+    """Tell whether the words around a name, or a list of names, make them judges, clerks, experts and the like."""
     if office_behind(text, end):
         return True
     before = text[max(0, start - 60) : start].rstrip(" \n\u00a0,:–-").lower()
@@ -260,7 +244,7 @@ def has_office(text: str, start: int, end: int) -> bool:
 
 
 def untitled_names(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of persons whose names are left out, first names with them."""
+    """Yield the spans of anonymised names without a title, first names included."""
     for place in places(text, lowered(text) or text, ("...", "…")):
         two = text[max(place - 2, 0) : place]
         start = place - (2 if len(two) == 2 and two.isalpha() and two.isupper() else 1)

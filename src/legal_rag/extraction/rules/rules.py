@@ -1,4 +1,4 @@
-"""Extract entities from decisions by patterns of French legal usage."""
+"""The rules: entities of a decision, in the classes of `jurisprudence` or of another schema."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,48 +19,31 @@ from legal_rag.corpus.patterns import (
 )
 from legal_rag.corpus.patterns.scanning import Around
 from legal_rag.corpus.structure.decision import grounds, operative_part, solutions, statements
-from legal_rag.extraction.entities import (
-    ARTICLE_CITE,
-    DATE,
-    DEADLINE,
-    DELAI,
-    DISPOSITIF,
-    ECLI,
-    FORMATION,
-    JURIDICTION,
-    JURISPRUDENCE,
-    JURISPRUDENCE_CITEE,
-    LEGAL_DATE,
-    LEGAL_REFERENCE,
-    MONETARY_AMOUNT,
-    MONTANT,
-    MOYEN,
-    NUMERO,
-    ORGANISATION,
-    PARTIE,
-    PARTY,
-    PERSON,
-    SOLUTION,
-    TEXTE_VISE,
-    Entity,
-    in_order,
-    rule_entity,
-)
+from legal_rag.extraction import entities as classes
+from legal_rag.extraction.entities import Entity, in_order, rule_entity
 from legal_rag.extraction.rules.counsel import find_counsel
 from legal_rag.extraction.rules.parties import find_parties
 from legal_rag.extraction.schemas import Schema
 
-# What the rules find is called otherwise in other schemas; what has no name there is left out.
-_REFERENCES = dict.fromkeys((ARTICLE_CITE, TEXTE_VISE, JURISPRUDENCE_CITEE), LEGAL_REFERENCE)
-CLASSES_ELSEWHERE = {
-    "general": {DATE: LEGAL_DATE, MONTANT: MONETARY_AMOUNT, DELAI: DEADLINE, PARTIE: PERSON, **_REFERENCES},
-    "correspondence": {DATE: LEGAL_DATE, DELAI: DEADLINE, **_REFERENCES},
-    "contract": {PARTIE: PARTY},
+# Names of the rules' classes in other schemas.
+_REFERENCES = dict.fromkeys(
+    (classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE), classes.LEGAL_REFERENCE
+)
+_RENAMED_CLASSES = {
+    "general": {
+        classes.DATE: classes.LEGAL_DATE,
+        classes.MONTANT: classes.MONETARY_AMOUNT,
+        classes.DELAI: classes.DEADLINE,
+        classes.PARTIE: classes.PERSON,
+        **_REFERENCES,
+    },
+    "correspondence": {classes.DATE: classes.LEGAL_DATE, classes.DELAI: classes.DEADLINE, **_REFERENCES},
+    "contract": {classes.PARTIE: classes.PARTY},
 }
 _PERSON = re.compile(
     r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
 )
-# Numbers by which only the deciding court knows the case.
+# The deciding court's own numbers for the case.
 _OWN_NUMBER = Around(
     r"(?:(?<=\n)[ \t]*ARR[ÊE]T|\bRG[ \u00a0]?:?)[ \u00a0]?(?:n[°o])?[ \u00a0]?:?[ \u00a0]?(?P<number>\d{1,10})"
     r"(?![\d.,-]|\s?/)",
@@ -75,9 +58,9 @@ _IN_STATUTES = re.compile(r"\d\s+et\s$"), re.compile(r"\s+du\s+\d")
 
 
 def find_entities(text: str) -> list[Entity]:
-    """Find the entities of a French decision."""
+    """Find the entities of a French decision, in the classes of `jurisprudence`."""
     dates = find_dates(text)
-    found = [rule_entity(DATE, text, one.start, one.end, iso=one.value.isoformat()) for one in dates]
+    found = [rule_entity(classes.DATE, text, one.start, one.end, iso=one.value.isoformat()) for one in dates]
     amounts = find_amounts(text)
     sums = {one.start for one in amounts}
     texts = find_texts(text, dates)
@@ -86,63 +69,61 @@ def find_entities(text: str) -> list[Entity]:
     cases = _case_numbers(text, citations)
     found += _numbers(text, cases)
     cited = find_cited_decisions(text, dates, cases)
-    found += [rule_entity(JURISPRUDENCE_CITEE, text, *span) for span in cited]
+    found += [rule_entity(classes.JURISPRUDENCE_CITEE, text, *span) for span in cited]
     found += _parts(text)
-    found += [rule_entity(JURIDICTION, text, *span) for span in find_courts(text)]
-    found += [rule_entity(FORMATION, text, *span) for span in find_formations(text)]
-    found += [rule_entity(DELAI, text, *span) for span in find_time_limits(text)]
+    found += [rule_entity(classes.JURIDICTION, text, *span) for span in find_courts(text)]
+    found += [rule_entity(classes.FORMATION, text, *span) for span in find_formations(text)]
+    found += [rule_entity(classes.DELAI, text, *span) for span in find_time_limits(text)]
     for amount in amounts:
         value = f"{amount.value.normalize():f}"
-        found.append(rule_entity(MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
+        found.append(rule_entity(classes.MONTANT, text, amount.start, amount.end, valeur=value, devise=amount.currency))
     counsel = find_counsel(text)
     return in_order([*found, *counsel, *find_parties(text, counsel)])
 
 
 def finds_any_of(schema: Schema) -> bool:
-    """Tell whether a schema has any class that the rules know."""
-    return bool({*JURISPRUDENCE, *CLASSES_ELSEWHERE.get(schema.name, {}).values()} & set(schema.classes))
+    """Tell whether the rules find any class of a schema."""
+    return bool({*classes.JURISPRUDENCE, *_RENAMED_CLASSES.get(schema.name, {}).values()} & set(schema.classes))
 
 
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:
-    """Return what the rules found as far as a schema has classes for it, under the schema's names."""
-    names = CLASSES_ELSEWHERE.get(schema.name, {})
-    renamed = [one | {"extraction_class": _name_in(names, one)} for one in entities]
+    """Rename what the rules found to a schema's classes; drop what it has none for."""
+    names = _RENAMED_CLASSES.get(schema.name, {})
+    renamed = [one | {"extraction_class": _renamed(names, one)} for one in entities]
     return [one for one in renamed if one["extraction_class"] in schema.classes]
 
 
-def _name_in(names: Mapping[str, str], one: Entity) -> str:
+def _renamed(names: Mapping[str, str], one: Entity) -> str:
     name = names.get(one["extraction_class"], one["extraction_class"])
-    return ORGANISATION if name == PERSON and not _PERSON.match(one["extraction_text"]) else name
+    return classes.ORGANISATION if name == classes.PERSON and not _PERSON.match(one["extraction_text"]) else name
 
 
 def _parts(text: str) -> Iterator[Entity]:
-    yield from (rule_entity(MOYEN, text, *span) for span in grounds(text))
+    yield from (rule_entity(classes.MOYEN, text, *span) for span in grounds(text))
     part = operative_part(text)
     stated = statements(text, part) if part else []
-    yield from (rule_entity(DISPOSITIF, text, *span) for span in stated)
-    yield from (rule_entity(SOLUTION, text, *span) for span in solutions(text, part, stated))
+    yield from (rule_entity(classes.DISPOSITIF, text, *span) for span in stated)
+    yield from (rule_entity(classes.SOLUTION, text, *span) for span in solutions(text, part, stated))
 
 
 def _numbers(text: str, cases: Sequence[Identifier]) -> Iterator[Entity]:
     for one in cases:
         if one.kind == "ecli":
-            yield rule_entity(ECLI, text, one.start, one.end)
+            yield rule_entity(classes.ECLI, text, one.start, one.end)
         else:
-            yield rule_entity(NUMERO, text, _first_digit(text, one), _without_stop(text, one))
+            yield rule_entity(classes.NUMERO, text, _first_digit(text, one), _without_stop(text, one))
     for match in _OWN_NUMBER.finditer(text):
-        yield rule_entity(NUMERO, text, *match.span("number"))
+        yield rule_entity(classes.NUMERO, text, *match.span("number"))
 
 
 def _case_numbers(text: str, citations: Sequence[ArticleCitation]) -> list[Identifier]:
-    """Find case numbers; what is a part of an article's number, as '52-12' is of 'L. 52-12', is none."""
+    """Find case numbers; '52-12' in 'L. 52-12' is part of an article's number."""
     cited = {place for one in citations for place in range(one.start, one.end)}
-    return [
-        one for one in find_cases(text) if one.kind != "number" or not (one.start in cited or _is_no_case(text, one))
-    ]
+    return [one for one in find_cases(text) if one.kind != "number" or not (one.start in cited or _is_law(text, one))]
 
 
-def _is_no_case(text: str, one: Identifier) -> bool:
-    """Tell whether what stands around a number says that it is an article's or a statute's."""
+def _is_law(text: str, one: Identifier) -> bool:
+    """Tell by its context whether a number is an article's or a statute's."""
     before = text[max(one.start - 7, 0) : one.start]
     before_statute, behind_statute = _IN_STATUTES
     in_statutes = before_statute.search(before) and behind_statute.match(text, one.end)
@@ -154,7 +135,7 @@ def _first_digit(text: str, one: Identifier) -> int:
 
 
 def _without_stop(text: str, one: Identifier) -> int:
-    """Return where a number ends: a full stop behind 'AN' ends the sentence, those of 'Q.P.C.' belong to it."""
+    """Return where a number ends: the full stop of 'AN.' ends the sentence, those of 'Q.P.C.' belong to it."""
     written = text[one.start : one.end]
     return one.end - 1 if written.endswith(".") and written.count(".") == 1 else one.end
 
@@ -162,8 +143,8 @@ def _without_stop(text: str, one: Identifier) -> int:
 def _texts(text: str, texts: Sequence[LegalText], citations: Sequence[ArticleCitation]) -> Iterator[Entity]:
     for one in citations:
         of = {"texte": text[one.text_start : one.text_end]} if one.text_end > one.text_start else {}
-        yield rule_entity(ARTICLE_CITE, text, one.start, one.end, numero=one.value, **of)
+        yield rule_entity(classes.ARTICLE_CITE, text, one.start, one.end, numero=one.value, **of)
     of_articles = {one.text_start for one in citations if one.text_end > one.text_start}
     for named in texts:
         if named.kind != "code" or named.start not in of_articles:
-            yield rule_entity(TEXTE_VISE, text, named.start, named.end)
+            yield rule_entity(classes.TEXTE_VISE, text, named.start, named.end)
