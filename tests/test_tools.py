@@ -322,7 +322,9 @@ def test_what_was_extracted_is_shown_instead(decided, tiny_encoder):
     recipe = Recipe("jurisprudence", "1", "un-modèle", 1, "", 2000)
     with closing(ExtractionStore(decided.path / "entities.sqlite")) as store:
         result = ExtractionResult(doc_name="D-1", extractions=found)
-        store.hold("D-1", document.content_hash, document.content, recipe, result, [("partie-mot:preneur", "partie")])
+        store.hold_many(
+            [("D-1", document.content_hash, document.content, recipe, result, [("partie-mot:preneur", "partie")])]
+        )
     search, _, _, entities = build_tools(decided, build_retriever(decided, tiny_encoder))
     marker = f"[Source: D-1, chars {found[0]['char_start']}-{found[0]['char_end']}]"
     assert entities("D-1") == (

@@ -191,7 +191,7 @@ def test_an_outcome_that_was_extracted_counts_before_the_text(tiny_encoder, tmp_
     result = ExtractionResult(doc_name=document.id, extractions=entities, model_id="rules")
     recipe = Recipe("jurisprudence", "1", "rules", 1, "", 2000)
     with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
-        store.hold(document.id, document.content_hash, document.content, recipe, result, [])
+        store.hold_many([(document.id, document.content_hash, document.content, recipe, result, [])])
     assert others(contradictions(citing(library, "confirms"), library)) == ["silent", "reverses"]
 
 

@@ -338,7 +338,7 @@ def test_an_entity_that_is_not_where_it_is_said_to_be_is_found(library):
         wrong = find_entities(document.content)[:1]
         wrong[0] = {**wrong[0], "char_start": wrong[0]["char_start"] + 1}
         result = ExtractionResult(doc_name="a", extractions=wrong, model_id="rules")
-        store.hold("a", document.content_hash, document.content, recipe, result, [])
+        store.hold_many([("a", document.content_hash, document.content, recipe, result, [])])
     (problem,) = examine(Library(library.path))
     assert problem.startswith("entities.sqlite: date at 4-14 of 'a' is '12 mai 1993'")
 
@@ -413,7 +413,7 @@ def test_only_who_asks_for_the_rules_loses_what_a_model_extracted(place, library
     with closing(ExtractionStore(library.path / "entities.sqlite")) as store:
         recipe = store.held_recipe("c", document.content_hash)._replace(model_id="gemini-2.5-flash")
         result = ExtractionResult(doc_name="c", model_id="gemini-2.5-flash")
-        store.hold("c", document.content_hash, document.content, recipe, result, [])
+        store.hold_many([("c", document.content_hash, document.content, recipe, result, [])])
     assert json.loads(said("extract", "--json", *place))["extracted"] == 0
     assert library.entities_of("c") == []
     assert json.loads(said("extract", "--extract-model", "rules", "--json", *place))["extracted"] == 1

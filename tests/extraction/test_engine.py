@@ -276,11 +276,9 @@ def test_settings_out_of_range_are_refused(value):
 
 
 def both_routes(content):
-    schema, settings = get_schema("jurisprudence"), ExtractionSettings()
+    schema, settings = get_schema("jurisprudence"), ExtractionSettings(max_char_buffer=max(len(content) + 1, 200))
     model = build_model(settings, schema.lx_examples())
-    return find_entities(content), extract_with_langextract(
-        content, "a", schema, model, settings, max_char_buffer=len(content) + 1
-    ).extractions
+    return find_entities(content), extract_with_langextract(content, "a", schema, model, settings).extractions
 
 
 def test_the_rules_find_the_same_directly_and_through_langextract(sample_file):

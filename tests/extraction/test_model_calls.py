@@ -17,7 +17,7 @@ from support.scripted_server import Reply, ScriptedServer
 from legal_rag.extraction import ExtractionSettings, ExtractionStore, run_extraction
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.grounding import extractions_of, piece_of
-from legal_rag.extraction.langextract import may_pass, status_of
+from legal_rag.extraction.langextract import is_transient, status_of
 
 KEY = "sk-tres-secret-0123456789"
 DAYS = range(2, 29)
@@ -212,7 +212,7 @@ def test_no_more_requests_are_under_way_at_once_than_allowed_over_all_documents(
 )
 def test_a_status_that_ollama_s_provider_only_writes_is_read(message, status, passes):
     error = InferenceRuntimeError(message, provider="Ollama")
-    assert (status_of(error), may_pass(error)) == (status, passes)
+    assert (status_of(error), is_transient(error)) == (status, passes)
 
 
 # --- processes

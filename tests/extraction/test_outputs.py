@@ -6,17 +6,17 @@ import os
 import pytest
 
 from legal_rag.extraction import ExtractionResult, build_enriched_context, format_extraction_index
-from legal_rag.extraction import outputs as page_module
-from legal_rag.extraction.entities import rule_entity
-from legal_rag.extraction.outputs import OutputItem, write_outputs
+from legal_rag.extraction import pages as page_module
+from legal_rag.extraction.entities import ExtractedDocument, rule_entity
+from legal_rag.extraction.outputs import write_outputs
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.files import locked
 
 TEXT = "Arrêt du 3 mars 2021 : l’œuvre\r\n😀 vaut 100 euros."
 DATE = {**rule_entity("date", TEXT, 9, 20, iso="2021-03-03")}
 AMOUNT = {**rule_entity("montant", TEXT, 39, 48, valeur="100"), "alignment": "folded"}
-ITEM = OutputItem("A-1", "Cour d’appel", TEXT, [DATE, AMOUNT])
-EMPTY = OutputItem("A-2", "", "Rien.", [])
+ITEM = ExtractedDocument("A-1", "Cour d’appel", TEXT, [DATE, AMOUNT])
+EMPTY = ExtractedDocument("A-2", "", "Rien.", [])
 
 
 def written(folder, items=(ITEM, EMPTY)):
@@ -24,7 +24,7 @@ def written(folder, items=(ITEM, EMPTY)):
 
 
 def many(count):
-    return [OutputItem(f"D{number:04}", f"Titre {number}", "Rejet.", []) for number in range(count)]
+    return [ExtractedDocument(f"D{number:04}", f"Titre {number}", "Rejet.", []) for number in range(count)]
 
 
 def files_in(folder):
@@ -241,7 +241,7 @@ def test_at_each_moment_the_index_page_names_pages_that_are_there(tmp_path, monk
 
 def test_a_page_ends_before_its_texts_are_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(page_module, "PAGE_CHARACTERS", 10)
-    items = [OutputItem(name, "", text, []) for name, text in (("a", "x" * 30), ("b", "x" * 5), ("c", "x" * 5))]
+    items = [ExtractedDocument(name, "", text, []) for name, text in (("a", "x" * 30), ("b", "x" * 5), ("c", "x" * 5))]
     written(tmp_path, items)
     (folder,) = (tmp_path / "entities_pages").iterdir()
     pages = [path.read_text("utf-8") for path in sorted(folder.iterdir())]
@@ -264,7 +264,7 @@ def test_one_document_at_a_time_is_in_memory(tmp_path):
 
     def big():
         for number in range(40):
-            yield OutputItem(f"D{number}", "", f"{number} " + "x" * 1_000_000, [])
+            yield ExtractedDocument(f"D{number}", "", f"{number} " + "x" * 1_000_000, [])
 
     written(tmp_path / "warm")  # what jinja and its template take once
     tracemalloc.start()
@@ -276,7 +276,7 @@ def test_one_document_at_a_time_is_in_memory(tmp_path):
 
 @pytest.mark.parametrize("text", ["\ud83d seul", "a\x00b", "\u2028\u2029", '"\\', "</script>"])
 def test_any_text_comes_back_as_it_was(tmp_path, text):
-    written(tmp_path, [OutputItem(text, text, text, [rule_entity("x", text, 0, len(text), a=text)])])
+    written(tmp_path, [ExtractedDocument(text, text, text, [rule_entity("x", text, 0, len(text), a=text)])])
     (line,) = (tmp_path / "entities.jsonl").read_bytes().decode().split("\n")[:-1]
     row = json.loads(line)
     assert (row["document_id"], row["text"], row["extractions"][0]["extraction_text"]) == (text, text, text)
@@ -289,7 +289,8 @@ def test_real_decisions_are_read_by_langextract(tmp_path, shared_decisions):
     from langextract.io import load_annotated_documents_jsonl
 
     documents = list(shared_decisions[:40])
-    written(tmp_path, [OutputItem(one.id, one.title, one.content, find_entities(one.content)) for one in documents])
+    items = [ExtractedDocument(one.id, one.title, one.content, find_entities(one.content)) for one in documents]
+    written(tmp_path, items)
     loaded = list(load_annotated_documents_jsonl(tmp_path / "entities.jsonl", show_progress=False))
     assert [one.text for one in loaded] == [one.content for one in documents]
     spans = [

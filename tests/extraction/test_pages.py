@@ -13,10 +13,10 @@ from itertools import combinations, islice
 import pytest
 from support.headless_browser import HeadlessBrowser
 
-from legal_rag.extraction import ExtractionResult, ExtractionStore, view_entities
-from legal_rag.extraction import outputs as pages
-from legal_rag.extraction.entities import CLASSES, rule_entity
-from legal_rag.extraction.outputs import LABELS, OutputItem, PageLink, colours, page_parts, write_outputs
+from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
+from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
+from legal_rag.extraction.outputs import write_outputs
+from legal_rag.extraction.pages import PageLink, colours, page_parts
 from legal_rag.extraction.store import Recipe
 from legal_rag.html import safe_json
 from legal_rag.library import Library
@@ -48,8 +48,8 @@ def hostile_items(*attacks):
             entity(text, 6, 6 + len(attack), attack, **{attack: attack}),
             {**entity(text, 0, 5), "alignment": attack},
         ]
-        items.append(OutputItem(attack, attack, text, found[:1]))
-        items.append(OutputItem(f"{attack} 2", "", text, found))
+        items.append(ExtractedDocument(attack, attack, text, found[:1]))
+        items.append(ExtractedDocument(f"{attack} 2", "", text, found))
     return items
 
 
@@ -59,7 +59,7 @@ def passage(text, found, name, **attributes):
 
 
 NESTED = "La Cour condamne la société à payer 😀 3 000 euros à M. X le 3 mars 2021."
-NESTED_ITEM = OutputItem(
+NESTED_ITEM = ExtractedDocument(
     "JURI-1",
     "Cour de cassation, 19-60.222",
     NESTED,
@@ -71,11 +71,11 @@ NESTED_ITEM = OutputItem(
         passage(NESTED, "3 mars 2021", "date", iso="2021-03-03"),
     ],
 )
-OTHER_ITEM = OutputItem(
+OTHER_ITEM = ExtractedDocument(
     "JURI-2", "", "Rejet du pourvoi formé à Orléans.", [entity("Rejet du pourvoi", 0, 5, "solution")]
 )
 RECIPE = Recipe("jurisprudence", "1", "rules-1", 1, "", 2000)
-EMPTY_ITEM = OutputItem("JURI-3", "Sans entité", "Rien.", [])
+EMPTY_ITEM = ExtractedDocument("JURI-3", "Sans entité", "Rien.", [])
 
 
 class Page(HTMLParser):
@@ -228,8 +228,8 @@ def test_colours_of_one_schema_can_be_told_apart(mode):
 
 def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
-    monkeypatch.setattr(pages, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
+    monkeypatch.setattr(outputs, "mkdtemp", lambda prefix: str(tmp_path))
     result = ExtractionResult(doc_name="contrat", extractions=[entity("3 mars 2021", 0, 11)])
     page = view_entities([result], docs=[{"name": "contrat", "text": "3 mars 2021, à Lyon"}])
     assert page == tmp_path / "entities.html"
@@ -239,7 +239,7 @@ def test_results_are_shown_with_their_texts(tmp_path, monkeypatch):
 
 def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(pages.webbrowser, "open", opened.append)
+    monkeypatch.setattr(outputs.webbrowser, "open", opened.append)
     write_outputs(tmp_path, [NESTED_ITEM])
     assert view_entities(tmp_path, "a b/é#") == tmp_path / "entities.html"
     assert opened == [f"{(tmp_path / 'entities.html').as_uri()}#a%20b%2F%C3%A9%23"]
@@ -247,7 +247,7 @@ def test_a_folder_is_opened_at_a_document(tmp_path, monkeypatch):
 
 @pytest.fixture
 def notebook(monkeypatch):
-    monkeypatch.setattr(pages, "in_notebook", lambda: True)
+    monkeypatch.setattr(outputs, "in_notebook", lambda: True)
 
 
 def framed(html):
@@ -275,7 +275,7 @@ def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_
     found = entity(document.content, 0, 8, "partie")
     with ExtractionStore(library.path / "entities.sqlite") as store:
         result = ExtractionResult(doc_name=document.id, extractions=[found])
-        store.hold(document.id, document.content_hash, document.content, RECIPE, result, [])
+        store.hold_many([(document.id, document.content_hash, document.content, RECIPE, result, [])])
     ((attributes, data),) = framed(view_entities(library, document.id)).blocks()
     assert (attributes["data-title"], data["text"]) == (document.title, document.content)
     assert data["entities"] == [["partie", 0, 8, [], "rules"]]
@@ -284,7 +284,7 @@ def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_
 
 @pytest.mark.usefixtures("notebook")
 def test_a_notebook_shows_the_first_documents_and_says_so():
-    html = view_entities(OutputItem(f"D{number}", "", "x", []) for number in range(60))
+    html = view_entities(ExtractedDocument(f"D{number}", "", "x", []) for number in range(60))
     assert len(framed(html).blocks()) == 50
     assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html.data
 
@@ -302,7 +302,7 @@ RESULT = ExtractionResult(doc_name="contrat")
     ],
 )
 def test_what_cannot_be_shown_is_named(shown, in_notebook, error, message, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "in_notebook", lambda: in_notebook)
+    monkeypatch.setattr(outputs, "in_notebook", lambda: in_notebook)
     write_outputs(tmp_path / "one", [NESTED_ITEM])
     with pytest.raises(error, match=message):
         view_entities(tmp_path / shown if isinstance(shown, str) else shown, "JURI-9" if shown == "one" else None)
@@ -486,7 +486,7 @@ def test_keys_are_enough(opened):
 
 @pytest.mark.slow
 def test_an_address_opens_its_document(browser, tmp_path):
-    items = [OutputItem(f"D {number}", "", f"Texte {number}.", []) for number in range(502)]
+    items = [ExtractedDocument(f"D {number}", "", f"Texte {number}.", []) for number in range(502)]
     write_outputs(tmp_path, items)
     browser.open((tmp_path / "entities.html").as_uri() + "#D%20501")
     browser.wait_for("location.href.includes('0002.html') && document.readyState === 'complete'")
@@ -500,7 +500,7 @@ def test_an_address_opens_its_document(browser, tmp_path):
 @pytest.mark.slow
 def test_a_phone_shows_all_in_one_column(browser, tmp_path):
     long = "x" * 300
-    write_outputs(tmp_path, [NESTED_ITEM, OutputItem(long, long, long, [entity(long, 0, 300, long, a=long)])])
+    write_outputs(tmp_path, [NESTED_ITEM, ExtractedDocument(long, long, long, [entity(long, 0, 300, long, a=long)])])
     browser.resize(360, 740)
     browser.open((tmp_path / "entities.html").as_uri())
     for number in range(2):
@@ -519,7 +519,7 @@ def test_dark_mode_has_the_dark_colours(opened):
 
 @pytest.mark.slow
 def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "in_notebook", lambda: True)
+    monkeypatch.setattr(outputs, "in_notebook", lambda: True)
     host = tmp_path / "host.html"
     host.write_text(
         f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()]).data}", "utf-8"
@@ -535,7 +535,7 @@ def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
 def test_a_page_of_five_hundred_decisions_opens_at_once(browser, tmp_path):
     text = "La cour d’appel de Lyon, le 3 mars 2021, a rejeté la demande de 1 000 euros. " * 65
     spans = [entity(text, at.start(), at.end()) for at in re.finditer("3 mars 2021", text)]
-    write_outputs(tmp_path, [OutputItem(f"D{number}", "", text, spans) for number in range(500)])
+    write_outputs(tmp_path, [ExtractedDocument(f"D{number}", "", text, spans) for number in range(500)])
     browser.open((tmp_path / "entities.html").as_uri())
     assert len(browser.texts("#document-list li")) == 500
     assert browser.run("performance.getEntriesByType('navigation')[0].domComplete") < 3000
@@ -545,7 +545,7 @@ def test_a_page_of_five_hundred_decisions_opens_at_once(browser, tmp_path):
 @pytest.mark.slow
 def test_many_entities_within_each_other_are_shown(browser, tmp_path):
     text = "x" * 3000
-    write_outputs(tmp_path, [OutputItem("D", "", text, [entity(text, at, 3000 - at) for at in range(1000)])])
+    write_outputs(tmp_path, [ExtractedDocument("D", "", text, [entity(text, at, 3000 - at) for at in range(1000)])])
     browser.forget()
     browser.open((tmp_path / "entities.html").as_uri())
     assert browser.run("document.getElementById('text').textContent.length") == 3000
@@ -561,7 +561,7 @@ def test_real_decisions_are_shown_as_they_are(browser, tmp_path, shared_data):
 
     documents = list(islice(read_documents(shared_data / "decisions.jsonl.gz"), 20))
     write_outputs(
-        tmp_path, [OutputItem(one.id, one.title, one.content, find_entities(one.content)) for one in documents]
+        tmp_path, [ExtractedDocument(one.id, one.title, one.content, find_entities(one.content)) for one in documents]
     )
     browser.forget()
     address = (tmp_path / "entities.html").as_uri()

@@ -27,7 +27,7 @@ def store(tmp_path):
 
 
 def hold(store, doc_id, text=TEXT, recipe=RECIPE, terms=(("date:1993-05-12", "date"),)):
-    store.hold(doc_id, f"hash of {text}", text, recipe, RESULT, terms)
+    store.hold_many([(doc_id, f"hash of {text}", text, recipe, RESULT, terms)])
 
 
 def count(store, table):
@@ -79,26 +79,6 @@ def test_any_text_has_its_result(store, text):
     assert store.get(text, RECIPE) == RESULT
 
 
-def test_what_is_invalidated_is_forgotten_for_one_recipe_or_for_all(store):
-    other = RECIPE._replace(passes=1)
-    for recipe in (RECIPE, other):
-        store.put(TEXT, recipe, RESULT)
-    store.invalidate(TEXT, other)
-    assert (store.get(TEXT, RECIPE), store.get(TEXT, other)) == (RESULT, None)
-    hold(store, "a")
-    store.invalidate(TEXT)
-    assert store.get(TEXT, RECIPE) is None
-    assert store.held_count() == 0
-    assert store.doc_ids_having("date:1993-05-12", 10) == []
-
-
-def test_what_is_cleared_is_empty(store):
-    hold(store, "a")
-    store.put_reply("t", "r", "p", 0, "{}")
-    store.clear()
-    assert [count(store, table) for table in ("results", "replies", "held", "terms", "recipes")] == [0] * 5
-
-
 # --- replies
 
 
@@ -123,8 +103,6 @@ def test_a_held_document_has_its_entities_as_long_as_its_text_is_the_same(store)
     assert store.entities_of("a", f"hash of {TEXT}") == RESULT.extractions
     assert store.entities_of("a", "hash of another") is None
     assert store.entities_of("b", f"hash of {TEXT}") is None
-    assert store.is_held("a", f"hash of {TEXT}", RECIPE.key)
-    assert not store.is_held("a", f"hash of {TEXT}", RECIPE._replace(passes=1).key)
     assert store.held_recipe("a", f"hash of {TEXT}") == RECIPE
     assert store.held_hashes(["a", "b"]) == {"a": f"hash of {TEXT}"}
 

@@ -5,12 +5,12 @@ from contextlib import closing
 import pytest
 
 from legal_rag.corpus import Document
-from legal_rag.extraction import ExtractionResult, ExtractionStore
+from legal_rag.extraction import ExtractionResult, ExtractionStore, lookup
 from legal_rag.extraction.lookup import (
     MOST_NAMED,
     discriminative_documents,
-    documents_by_facts,
     documents_with_entities,
+    facts_in,
 )
 from legal_rag.extraction.store import Recipe
 from legal_rag.extraction.terms import terms_of, terms_of_all, wanted_entity
@@ -37,7 +37,7 @@ def hold(store, document, *facts):
     entities = [entity(name, text, document.content.find(text)) for name, text in facts]
     result = ExtractionResult(doc_name=document.id, extractions=entities, model_id="rules")
     terms = terms_of_all(entities, document.decision_date)
-    store.hold(document.id, document.content_hash, document.content, RECIPE, result, terms)
+    store.hold_many([(document.id, document.content_hash, document.content, RECIPE, result, terms)])
 
 
 def filled(path, facts, others=400):
@@ -203,24 +203,27 @@ def test_an_ordinary_question_tells_none_apart(store, question):
 
 
 def test_more_facts_and_rarer_ones_count_more(store):
-    found = documents_by_facts("Le 12 mai 1993, la société Lever devait-elle 1 000 francs ?", store)
-    assert [one.doc_id for one in found] == ["lever", "dupont", "ville"]
-    assert [fact.term for fact in found[0].facts] == ["amount:1000 FRF", "date:1993-05-12", "partie:lever"]
-    assert found[0].score > found[1].score >= found[2].score > 0
-    assert documents_by_facts("Le 12 mai 1993, la société Lever devait-elle 1 000 francs ?", store) == found
+    question = "Le 12 mai 1993, la société Lever devait-elle 1 000 francs ?"
+    facts = {fact.term: fact.doc_ids for fact in facts_in(question, store)}
+    assert list(facts) == ["amount:1000 FRF", "date:1993-05-12", "partie:lever"]
+    assert all("lever" in doc_ids for doc_ids in facts.values())
+    assert frozenset.union(*facts.values()) == {"lever", "dupont", "ville"}
+    assert discriminative_documents(question, store) == ["lever"]
 
 
 def test_a_document_with_less_than_half_of_what_is_named_is_no_find(store):
     assert discriminative_documents("Le 1er mai 1990, le 2 mai 1990 ou le 3 mai 1990 pour 45 300 euros ?", store) == []
 
 
-def test_what_leads_to_many_documents_is_no_name(tmp_path):
+def test_what_leads_to_many_documents_is_no_name(tmp_path, monkeypatch):
     facts = {f"d{number}": [("partie", "la société Lever")] for number in range(8)}
     with closing(filled(tmp_path / "e.sqlite", facts, others=400)) as store:
         assert discriminative_documents("Que doit la société Lever ?", store) == []
-        assert len(documents_by_facts("Que doit la société Lever ?", store)) == 8
-        assert documents_by_facts("Que doit la société Lever ?", store, most=7) == []
-        assert documents_by_facts("Que doit la société Lever ?", store, most=8)
+        assert [len(fact.doc_ids) for fact in facts_in("Que doit la société Lever ?", store)] == [8]
+        monkeypatch.setattr(lookup, "MOST_NAMED", 8)
+        assert facts_in("Que doit la société Lever ?", store)
+        monkeypatch.setattr(lookup, "MOST_NAMED", 7)
+        assert facts_in("Que doit la société Lever ?", store) == []
 
 
 def test_a_long_question_asks_for_few_terms(store, monkeypatch):
@@ -229,7 +232,7 @@ def test_a_long_question_asks_for_few_terms(store, monkeypatch):
     monkeypatch.setattr(
         type(store), "doc_ids_having", lambda self, *args, **more: asked.append(args) or having(self, *args, **more)
     )
-    documents_by_facts("Monsieur Untel De Quelque Part " * 40, store)
+    facts_in("Monsieur Untel De Quelque Part " * 40, store)
     assert len(asked) < 1000
     assert all(args[1] == MOST_NAMED + 1 for args in asked)
 

@@ -1,4 +1,4 @@
-"""Extract the entities of one document or many, by rules or by a model."""
+"""Extract the entities of documents, by rules or by a language model."""
 
 import hashlib
 import logging
@@ -42,21 +42,20 @@ def run_extraction(
     """Extract the entities of one document.
 
     Args:
-        text: The document; entities' offsets count its characters.
+        text: The document; offsets count its characters.
         doc_name: Its name, for the result.
-        schema_name: See `get_schema`; None is 'general'; 'auto' chooses by the text, and is 'jurisprudence' for the
-            rules.
+        schema_name: See `get_schema`; None is 'general'; 'auto' chooses by the text, 'jurisprudence' for the rules.
         model_id: 'rules', a model of Gemini's or OpenAI's, 'ollama/<model>', or any that `api_base` serves; None is
             Gemini where LANGEXTRACT_API_KEY is set, else the rules.
-        api_key: For the model's server; None reads LANGEXTRACT_API_KEY. It is kept nowhere.
-        max_char_buffer: Characters in a piece that the model is shown.
-        extraction_passes: How often each piece is read, 1 to 5; more find more.
-        max_workers: Requests under way at once.
-        api_base: Address of an OpenAI-compatible server, or Ollama's.
-        store: Where results and replies are kept; None keeps none.
+        api_key: For the model's server; None reads LANGEXTRACT_API_KEY. Never saved.
+        max_char_buffer: Characters of a piece that the model reads at a time.
+        extraction_passes: Passes over each piece, 1 to 5; more find more.
+        max_workers: Concurrent requests.
+        api_base: URL of an OpenAI-compatible server, or Ollama's.
+        store: Where results and replies are saved; None saves none.
 
     Raises:
-        ValueError: If there is no such schema, a setting is out of range, or the model refuses to be asked.
+        ValueError: If there is no such schema, a setting is out of range, or the model refuses requests.
         ConnectionError: If the model's server does not answer.
     """
     settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
@@ -76,9 +75,9 @@ def run_batch_extraction(
     store: ExtractionStore | None = None,
     on_error: Callable[[str, Exception], None] | None = None,
 ) -> list[ExtractionResult]:
-    """Extract the entities of documents, given as `{"name": …, "text": …}`, in their order; see `run_extraction`.
+    """Extract the entities of documents, given as `{"name": …, "text": …}`, in order; see `run_extraction`.
 
-    One that cannot be extracted is logged, or handed to `on_error`; its result says why, and the others go on.
+    A failure is logged, or passed to `on_error`, and stated in that document's result; the others continue.
     """
     settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     extractor, results = Extractor(settings, store), []
@@ -86,7 +85,7 @@ def run_batch_extraction(
         name = str(doc.get("name", ""))
         try:
             results.append(extractor.extract(doc["text"], name))
-        # A model fails in as many ways as there are providers; none of them is a reason to lose the others' results.
+        # Providers fail in many ways; none is a reason to lose the other documents' results.
         except Exception as error:
             if on_error is not None:
                 on_error(name, error)
@@ -106,19 +105,15 @@ def on_demand_extract(
     api_base: str | None = None,
     store: ExtractionStore | None = None,
 ) -> list[Entity]:
-    """Extract entities of the caller's own classes; the rules find those of theirs that are among them.
+    """Extract entities of the caller's own classes; the other arguments are those of `run_extraction`.
 
     Args:
         text: The document.
         prompt_description: What to look for, in words.
-        extraction_classes: One or more.
-        model_id: See `run_extraction`.
-        api_key: See `run_extraction`.
-        api_base: See `run_extraction`.
-        store: See `run_extraction`.
+        extraction_classes: One or more; the rules find only their own.
 
     Raises:
-        ValueError: If no class is given, or the model refuses to be asked.
+        ValueError: If no class is given, or the model refuses requests.
     """
     if not extraction_classes or isinstance(extraction_classes, str):
         raise ValueError(f"no extraction_classes: {extraction_classes!r} (expected one or more, e.g. ['montant'])")
@@ -129,7 +124,7 @@ def on_demand_extract(
 
 
 def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]) -> Schema:
-    """Make a schema of classes alone, with one example that shows the form of a reply."""
+    """Build a schema from class names, with one example that shows the form of a reply."""
     text = " ; ".join(f"exemple de {name}" for name in extraction_classes)
     shown = tuple(ExampleExtraction(name, f"exemple de {name}") for name in extraction_classes)
     prompt = f"{prompt_description}\n\nClasses : {', '.join(extraction_classes)}. Copiez chaque passage mot pour mot."
@@ -138,47 +133,42 @@ def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]
 
 
 class Extractor:
-    """Extracts documents by one set of settings, from any number of threads; the model is made once.
+    """Thread-safe extractor of any number of documents with one model.
 
     Args:
-        settings: How.
-        store: Where results, and replies until a result is whole, are kept; None keeps none.
+        settings: Schema, model, passes.
+        store: Where results, and replies until a result is complete, are saved; None saves none.
 
     Raises:
-        ValueError: If there is no such schema.
+        ValueError: If there is no such schema, or the rules find nothing of it.
     """
 
     def __init__(self, settings: ExtractionSettings, store: ExtractionStore | None = None) -> None:
         if settings.schema_name != AUTO:
-            get_schema(settings.schema_name)  # a wrong name is known before anything is read
-            if settings.model_id == RULES and not finds_any_of(get_schema(settings.schema_name)):
+            schema = get_schema(settings.schema_name)
+            if settings.model_id == RULES and not finds_any_of(schema):
                 known = "expected 'jurisprudence' or 'general', or a model"
                 raise ValueError(f"the rules find nothing of schema {settings.schema_name!r} ({known})")
         self.settings, self._store = settings, store
         self._models: dict[str, Any] = {}
-        self._slots: Any = None
+        self._limiter: Any = None
         self._lock = threading.Lock()
 
     def recipe_for(self, text: str) -> Recipe:
-        """Return by what recipe a text would be extracted."""
+        """Return the recipe for a text."""
         return self._recipe(self._schema(text))
 
     def extract(self, text: str, doc_name: str, schema: Schema | None = None) -> ExtractionResult:
-        """Extract one document.
-
-        Args:
-            text: The document.
-            doc_name: Its name.
-            schema: What to look for, in place of the settings' schema.
+        """Extract one document; `schema` replaces that of the settings.
 
         Raises:
-            ValueError: If the model refuses to be asked.
+            ValueError: If the model refuses requests.
             ConnectionError: If its server does not answer.
         """
         schema = schema or self._schema(text)
         recipe = self._recipe(schema)
-        if self._store is not None and (kept := self._store.get(text, recipe)) is not None:
-            return replace(kept, doc_name=doc_name)
+        if self._store is not None and (saved := self._store.get(text, recipe)) is not None:
+            return replace(saved, doc_name=doc_name)
         if self.settings.model_id == RULES:
             result = self._by_rules(text, doc_name, schema)
         else:
@@ -192,11 +182,11 @@ class Extractor:
         return ExtractionResult(doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1)
 
     def _by_model(self, text: str, doc_name: str, schema: Schema, recipe: Recipe) -> ExtractionResult:
-        from legal_rag.extraction.langextract import Memory, extract_with_langextract
+        from legal_rag.extraction.langextract import SavedReplies, extract_with_langextract
 
         store, keys = self._store, (text_hash(text), recipe.key)
 
-        def memory(number: int) -> Memory | None:
+        def saved(number: int) -> SavedReplies | None:
             if store is None:
                 return None
             return (
@@ -204,19 +194,19 @@ class Extractor:
                 lambda prompt, reply: store.put_reply(*keys, text_hash(prompt), number, reply),
             )
 
-        model, slots = self._model(schema)
-        return extract_with_langextract(text, doc_name, schema, model, self.settings, slots=slots, memory=memory)
+        model, limiter = self._model(schema)
+        return extract_with_langextract(text, doc_name, schema, model, self.settings, limiter=limiter, saved=saved)
 
     def _model(self, schema: Schema) -> tuple[Any, Any]:
-        """Return the model held to a schema's form, and the slots for its requests; made when first needed."""
-        from legal_rag.extraction.langextract import Slots, build_model
+        """Return the model of a schema, built when first needed, and the limiter of its requests."""
+        from legal_rag.extraction.langextract import RequestLimiter, build_model
 
         with self._lock:
-            if self._slots is None:
-                self._slots = Slots(self.settings.max_workers)
+            if self._limiter is None:
+                self._limiter = RequestLimiter(self.settings.max_workers)
             if schema.version not in self._models:
                 self._models[schema.version] = build_model(self.settings, schema.lx_examples())
-            return self._models[schema.version], self._slots
+            return self._models[schema.version], self._limiter
 
     def _schema(self, text: str) -> Schema:
         name = self.settings.schema

@@ -1,19 +1,20 @@
-"""The `Entity` value, the entity classes and their French labels and colours."""
+"""The `Entity` and `ExtractionResult` values, and the entity classes with their French labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NotRequired, TypedDict
+from typing import Literal, NamedTuple, NotRequired, TypedDict
 
-ENTITIES = "entities.sqlite"  # what was extracted of a Library's documents, in its folder; see `ExtractionStore`
+ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
 OCCURRENCE = "legal_rag_occurrence"  # attribute on the way through LangExtract: which one, from 0, of equal texts
 
-# How an entity came to its place: as the model gave it, found again over folded text, or by rules.
+# How an entity was grounded: word for word, over folded text, or by the rules.
 Alignment = Literal["exact", "folded", "rules"]
 
 
 class Entity(TypedDict):
-    """A passage of a document and what it is: `content[char_start:char_end] == extraction_text`, always."""
+    """A classified span of a document: `content[char_start:char_end] == extraction_text`, always."""
 
-    extraction_class: str  # one of `legal_rag.extraction.entities`, or of the caller's own
+    extraction_class: str  # one of `KNOWN_CLASSES`, or the caller's own
     extraction_text: str
     char_start: int  # characters of the document's content
     char_end: int
@@ -23,28 +24,37 @@ class Entity(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionResult:
-    """What was extracted of one document, and what was lost on the way."""
+    """The entities of one document, and what was dropped on the way."""
 
     doc_name: str
-    extractions: list[Entity] = field(default_factory=list)  # by where they begin, the longer first
+    extractions: list[Entity] = field(default_factory=list)  # by start, the longer first
     raw_jsonl_path: str | None = None  # of the LangExtract file it was saved to, if it was
     schema_name: str = "general"
     model_id: str = ""
     chunks: int = 0  # pieces that the document was read in
-    dropped_chunks: int = 0  # of them, those with no usable reply: what they hold is not among the extractions
-    ungrounded: int = 0  # extractions left out: their text stands nowhere in the document
-    echoed: int = 0  # left out: copies of the prompt's own examples
-    wrong_class: int = 0  # left out: of a class that the schema does not have
-    error: str | None = None  # why the document was given up, if it was
+    dropped_chunks: int = 0  # pieces without a usable reply
+    ungrounded: int = 0  # dropped: the text is not in the document
+    echoed: int = 0  # dropped: copies of the prompt's examples
+    wrong_class: int = 0  # dropped: not a class of the schema
+    error: str | None = None  # why the extraction failed, if it did
 
     @property
     def complete(self) -> bool:
-        """Tell whether every piece of the document was read."""
+        """Whether every piece of the document was read."""
         return not self.dropped_chunks and self.error is None
 
 
+class ExtractedDocument(NamedTuple):
+    """A document and its entities, as `write_outputs` and the pages take it."""
+
+    doc_id: str
+    title: str
+    content: str
+    entities: Sequence[Entity]
+
+
 def rule_entity(extraction_class: str, text: str, start: int, end: int, **attributes: str) -> Entity:
-    """Make an entity of a passage that the rules found."""
+    """Build an entity from a span that the rules found."""
     return Entity(
         extraction_class=extraction_class,
         extraction_text=text[start:end],
@@ -56,7 +66,7 @@ def rule_entity(extraction_class: str, text: str, start: int, end: int, **attrib
 
 
 def in_order(entities: list[Entity]) -> list[Entity]:
-    """Return entities by where they begin, the longer first, each once."""
+    """Sort entities by start, the longer first, without duplicates."""
     ordered = sorted(entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
     kept: dict[tuple[int, int, str], Entity] = {}
     for one in ordered:

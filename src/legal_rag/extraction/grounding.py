@@ -1,4 +1,4 @@
-"""Align extractions to the text: exact offsets, or dropped and counted."""
+"""Grounding: exact offsets for a model's extractions, and the form of LangExtract's prompts and replies."""
 
 import json
 import re
@@ -17,20 +17,20 @@ PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the numbe
 
 @dataclass
 class Grounded:
-    """What of a reply stands in the document, and how much does not."""
+    """The grounded entities of a document, and how many extractions were dropped."""
 
     entities: list[Entity] = field(default_factory=list)
-    ungrounded: int = 0  # stands nowhere in its piece
+    ungrounded: int = 0  # not found in its piece
     echoed: int = 0  # copied from the prompt's examples
-    wrong_class: int = 0  # of a class that was not asked for
+    wrong_class: int = 0  # not a class of the schema
 
 
 class Piece:
-    """A part of a document that a model was shown."""
+    """A part of a document that a model read in one prompt."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self.start, self.text = start, text[start:end]
-        self.taken: defaultdict[str, set[Span]] = defaultdict(set)  # the spans of the entities of each class
+        self.taken: defaultdict[str, set[Span]] = defaultdict(set)  # spans already grounded, by class
 
     @cached_property
     def folded(self) -> Folded:
@@ -39,17 +39,16 @@ class Piece:
 
 
 def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schema: Schema) -> Grounded:
-    """Give each extraction its exact place.
+    """Find the exact offsets of each extraction, or drop it.
 
-    One whose text stands in its piece is placed there, the n-th of equal ones at the n-th place; one that does not, is
-    looked for with case, apostrophes, ligatures, composed accents, blanks and line-break tags evened out. A place
-    within a word or a number is none.
+    The n-th of equal extractions goes to the n-th occurrence in the piece; a text that does not occur is searched with
+    case, apostrophes, ligatures, composed accents, blanks and line-break tags folded. Only whole words match.
 
     Args:
         extractions: LangExtract's, in the order of the reply, each with the number of its piece as an attribute.
         text: The document.
-        pieces: What the numbers stand for.
-        schema: What was asked for.
+        pieces: By their numbers.
+        schema: Its classes are kept; copies of its examples are counted as echoes.
     """
     examples = {fold_text(one.extraction_text) for example in schema.examples for one in example.extractions}
     grounded = Grounded()
@@ -94,7 +93,7 @@ def _place(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, 
 
 
 def _unused(extraction: Any, piece: Piece, places: Sequence[Span]) -> Span | None:
-    """Take the place that LangExtract gave, or the next behind those taken, of those that are whole and not taken."""
+    """Take LangExtract's own offsets where they are free, else the next free occurrence."""
     taken = piece.taken[extraction.extraction_class]
     free = [span for span in places if span not in taken and is_whole(piece.text, span)]
     if not free:
@@ -122,22 +121,22 @@ EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
 
 
 class UnreadableExtractionError(ValueError):
-    """A reply is no JSON of the form that LangExtract reads, for example because it was cut off."""
+    """A reply is not JSON as LangExtract reads it, for example because it was cut off."""
 
 
 def without_answer(prompt: str) -> str:
-    """Return a prompt up to the piece's end; a client may have taken off its last blank."""
+    """Cut a prompt at the end of its piece; a client may have stripped the last blank."""
     return prompt.removesuffix(" ").removesuffix(ANSWER.rstrip())
 
 
 def piece_of(prompt: str) -> str:
-    """Return the text that a prompt asks about: what stands behind the last example.
+    """Return the piece that a prompt asks about, behind the last example.
 
-    Lines of the text itself that begin with 'Q:' or 'A:' are no examples: behind an example's answer, which is JSON,
-    comes an empty line and the next question.
+    An example's answer is JSON, followed by an empty line and the next question; other lines that begin with 'Q:' or
+    'A:' belong to the text.
 
     Raises:
-        ValueError: If the prompt is not one of LangExtract's.
+        ValueError: If the prompt is not LangExtract's.
     """
     body = "\n" + without_answer(prompt)
     start = body.find(f"\n{_QUESTION}")
@@ -152,10 +151,10 @@ def piece_of(prompt: str) -> str:
 
 
 def extractions_of(reply: str) -> list[dict[str, Any]]:
-    """Read a reply: each entity as `{class: text, class_attributes: {…}}`; what has another form is left out.
+    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping what has another form.
 
     Raises:
-        UnreadableReplyError: If the reply is no JSON, or holds no list of entities.
+        UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
     """
     value = _json_in(reply)
     if isinstance(value, dict):
@@ -166,7 +165,7 @@ def extractions_of(reply: str) -> list[dict[str, Any]]:
 
 
 def _json_in(reply: str) -> Any:
-    """Read what a reply holds, as it is, without a model's thoughts before it, or between fences."""
+    """Parse a reply as it is, without a model's thoughts, or between fences."""
     without_thoughts = _THOUGHTS.sub("", reply)
     fenced = _FENCE.search(without_thoughts)
     failure: Exception = ValueError("empty")
@@ -179,7 +178,7 @@ def _json_in(reply: str) -> Any:
 
 
 def reply_of(extractions: list[dict[str, Any]]) -> str:
-    """Write entities as a reply that LangExtract reads."""
+    """Format items as a reply that LangExtract reads."""
     return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
 
 
@@ -193,7 +192,7 @@ def _entities(item: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(attributes: Any) -> dict[str, str]:
-    """Make attributes plain text: a list is joined, what is empty left out."""
+    """Convert attributes to text: join lists, drop what is empty."""
     if not isinstance(attributes, dict):
         return {}
     texts = {

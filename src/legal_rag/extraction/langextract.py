@@ -1,4 +1,4 @@
-"""LangExtract: rules as a provider, a faster tokenizer, model calls in parallel, cached and retried."""
+"""LangExtract: the rules as its provider, and models asked in parallel, with retries and saved replies."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import regex
 from langextract.core.base_model import BaseLanguageModel
@@ -34,44 +34,38 @@ from legal_rag.extraction.grounding import (
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.schemas import KEY_VARIABLE, RULES, ExtractionSettings, Schema
 
-# As in LangExtract's `RegexTokenizer`, with the same library, to which accents apart are letters too.
+# As in LangExtract's `RegexTokenizer`; `regex`, unlike `re`, takes combining accents for letters.
 _TOKEN = regex.compile(r"(?P<letters>[^\W\d_]+)|(?P<figures>\d+)|(?P<sign>[^\w\s]|_)(?P=sign)*")
 _TYPES = {"letters": TokenType.WORD, "figures": TokenType.NUMBER, "sign": TokenType.PUNCTUATION}
-
-
-class QuickTokenizer(Tokenizer):
-    """Finds the same tokens as LangExtract's `RegexTokenizer`, and those of the last texts without looking again."""
-
-    def tokenize(self, text: str) -> TokenizedText:
-        """Split a text into letters, figures and signs, each with its place."""
-        return _short(text) if len(text) < SHORT_CHARS else _long(text)
-
-
-SHORT_CHARS = 300  # an entity; LangExtract asks for the tokens of each more than once, and of the document, too
-
-
-def _tokenized(text: str) -> TokenizedText:
-    tokens, last = [], 0
-    for index, match in enumerate(_TOKEN.finditer(text)):
-        start, end = match.span()
-        after_newline = start - last > 0 and index > 0 and ("\n" in (gap := text[last:start]) or "\r" in gap)
-        tokens.append(Token(index, _TYPES[match.lastgroup or "sign"], CharInterval(start, end), after_newline))
-        last = end
-    return TokenizedText(text=text, tokens=tokens)
-
-
-_short, _long = lru_cache(maxsize=1024)(_tokenized), lru_cache(maxsize=4)(_tokenized)
-
-
+SHORT_CHARS = 300  # an entity: LangExtract tokenises each more than once, and the document too
 PATTERNS = (r"^rules$", r"^legal-rag-rules$")
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds of back-off
+MOST_RETRY_AFTER = 900.0  # seconds that a server may ask to wait
+TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}  # HTTP: the same request may succeed later
+_OLLAMA_STATUS = re.compile(r"^Bad status code from Ollama: (?P<status>\d{3})$")  # the error has no other trace of it
+SMALLEST_PIECE = 200  # characters; a piece shorter than twice that is not halved
+ATTEMPTS = 8  # of a request, at transient errors
+MOST_FAILURES = 5  # pieces in a row without a reply, from a server that has replied before
+LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
+REQUEST_SECONDS = 120.0
+DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
+REFUSED = {
+    401: "the key was refused",
+    402: "the account is empty",
+    403: "the key may not use it",
+    404: "there is no such model or address",
+}
+NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5")  # models that accept only their default temperature
+SavedReplies = tuple[Callable[[str], str | None], Callable[[str, str], None]]  # get and put, by prompt
+# No fuzzy alignment: grounding does without guesses.
+RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
 
 
 @router.register(*PATTERNS, priority=20)
 class RulesLanguageModel(BaseLanguageModel):
-    """Finds the entities of French decisions by patterns; it knows no other classes than those of `jurisprudence`.
+    """The rules as a LangExtract model; its classes are those of `jurisprudence`.
 
-    Each entity has an attribute `legal_rag_occurrence`: which one it is, from 0, of the equal texts of the piece that
-    it was found in, so that its place is certain.
+    The attribute `legal_rag_occurrence` numbers, from 0, equal texts of a piece, so that each extraction has one place.
     """
 
     def __init__(self, model_id: str = "rules", **_: Any) -> None:
@@ -80,12 +74,12 @@ class RulesLanguageModel(BaseLanguageModel):
 
     @classmethod
     def get_model_patterns(cls) -> tuple[str, ...]:
-        """Return what a model's id looks like that stands for these rules."""
+        """Return the patterns of the model ids that name the rules."""
         return PATTERNS
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell whether replies stand between fences: only where the caller wants it."""
+        """Tell whether replies are fenced: only where the caller asks for it."""
         return bool(self._fence_output_override)
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
@@ -95,108 +89,35 @@ class RulesLanguageModel(BaseLanguageModel):
             yield [ScoredOutput(score=1.0, output=f"```json\n{reply}\n```" if self.requires_fence_output else reply)]
 
 
-def _reply(piece: str) -> str:
-    last: dict[str, tuple[int, int]] = {}  # for each text, where it was looked for last, and how many began before
-    items = []
-    for one in find_entities(piece):
-        text, start = one["extraction_text"], one["char_start"]
-        at, number = last.get(text, (0, 0))
-        number += _count_overlapping(piece, text, at, start)
-        last[text] = (start, number)
-        attributes = {**one["attributes"], OCCURRENCE: str(number)}
-        items.append({one["extraction_class"]: text, f"{one['extraction_class']}{ATTRIBUTES}": attributes})
-    return reply_of(items)
+class QuickTokenizer(Tokenizer):
+    """Finds the same tokens as LangExtract's `RegexTokenizer`, and caches those of the last texts."""
+
+    def tokenize(self, text: str) -> TokenizedText:
+        """Split a text into letters, figures and signs."""
+        return _short(text) if len(text) < SHORT_CHARS else _long(text)
 
 
-def _count_overlapping(piece: str, text: str, start: int, end: int) -> int:
-    """Count where a text begins from `start` on and before `end`."""
-    count, at = 0, piece.find(text, start)
-    while 0 <= at < end:
-        count, at = count + 1, piece.find(text, at + 1)
-    return count
+class RequestLimiter:
+    """Limit on concurrent requests and health of the server, shared by all documents."""
 
-
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds before trying again; doubled from time to time, at random below that
-MOST_ASKED_WAIT = 900.0  # seconds that a server may ask to wait
-LATER = {408, 409, 425, 429, 500, 502, 503, 504, 529}  # HTTP: the same request may succeed another time
-_WRITTEN_STATUS = re.compile(r"^Bad status code from Ollama: (?P<status>\d{3})$")  # it is told in no other way
-
-
-def status_of(error: BaseException) -> int | None:
-    """Return the HTTP status that a provider's error is about, if any."""
-    seen: BaseException | None = error
-    while seen is not None:
-        for name in ("status_code", "code"):
-            value = getattr(seen, name, None)
-            if isinstance(value, int):
-                return value
-        seen = getattr(seen, "original", None) or seen.__cause__
-    written = _WRITTEN_STATUS.search(str(error))
-    return int(written["status"]) if written else None
-
-
-def may_pass(error: BaseException) -> bool:
-    """Tell whether the same request may succeed later: a server that is away or asks to wait, a lost connection."""
-    if not isinstance(error, InferenceRuntimeError):
-        return False
-    if (status := status_of(error)) is not None:
-        return status in LATER
-    names = {kind.__name__ for kind in type(getattr(error, "original", None)).__mro__}
-    return bool(names & {"APIConnectionError", "APITimeoutError", "ConnectionError", "Timeout", "TransportError"})
-
-
-def wait(state: RetryCallState) -> float:
-    """Wait as long as the server asks, else at random up to a limit that doubles (full jitter)."""
-    error = state.outcome.exception() if state.outcome else None
-    response = getattr(getattr(error, "original", None), "response", None)
-    asked = response.headers.get("retry-after") if response is not None and hasattr(response, "headers") else None
-    if asked is not None and asked.replace(".", "", 1).isdecimal():
-        return min(float(asked), MOST_ASKED_WAIT)
-    return wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)(state)
-
-
-SMALLEST_PIECE = 200  # characters; a piece no longer than twice that is not halved
-ATTEMPTS = 8  # of a request that a server refuses for now
-MOST_FAILURES = 5  # pieces in a row that a server which has replied before leaves without a reply
-LATER_TEMPERATURE = 0.7  # of the passes after the first: asked the same way, many models say the same again
-REQUEST_SECONDS = 120.0
-DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
-REFUSED = {
-    401: "the key was refused",
-    402: "the account is empty",
-    403: "the key may not use it",
-    404: "there is no such model or address",
-}
-NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5")  # models that refuse any temperature but their own
-
-Memory = tuple[Callable[[str], str | None], Callable[[str, str], None]]  # get and put a reply, by its prompt
-
-
-class LostPieceError(Exception):
-    """A server leaves one request without a reply, however often it is asked, and answers others."""
-
-
-class Slots:
-    """What all documents' requests share: how many are under way, and how the server has done so far."""
-
-    def __init__(self, at_once: int) -> None:
-        self.semaphore = threading.Semaphore(at_once)
+    def __init__(self, max_requests: int) -> None:
+        self.semaphore = threading.Semaphore(max_requests)
         self.options: dict[str, Any] = {}  # of every request
         self.has_replied = False
         self.failures = 0  # pieces in a row without a reply
         self.refusal: ValueError | ConnectionError | None = None  # why no further request is made
-        self.under_way: set[threading.Event] = set()  # of each document: set, nobody waits for another attempt
+        self.cancellations: set[threading.Event] = set()  # one a document: when set, retries stop waiting
 
     def count_reply(self) -> None:
-        """Take note that the server replied."""
+        """Note that the server replied."""
         self.has_replied, self.failures = True, 0
 
     def count_failure(self, status: int | None) -> None:
-        """Take note that it did not.
+        """Note that a request failed.
 
         Raises:
             LostPieceError: If it may be the request's own fault.
-            ConnectionError: If the server is away.
+            ConnectionError: If the server is down.
         """
         self.failures += 1
         if self.has_replied and self.failures < MOST_FAILURES:
@@ -204,52 +125,56 @@ class Slots:
         self.refuse(ConnectionError(f"the model's server does not answer{f' ({status})' if status else ''}"))
 
     def refuse(self, refusal: ValueError | ConnectionError) -> NoReturn:
-        """Make no further request, for a reason that holds for all."""
+        """Stop all requests."""
         self.refusal = refusal
-        for cancelled in list(self.under_way):
+        for cancelled in list(self.cancellations):
             cancelled.set()
-        raise refusal from None  # what the server says may hold the key
+        raise refusal from None  # the server's message may contain the key
 
 
-class PersistentModel(BaseLanguageModel):
-    """A language model that reads one document once, piece by piece.
+class LostPieceError(Exception):
+    """A server answers other requests, but not this one."""
+
+
+class RetryingModel(BaseLanguageModel):
+    """A LangExtract model for one pass over one document: retries, halves unreadable pieces, saves replies.
 
     Args:
-        model: LangExtract's, which is asked.
-        prefix: What stands before the piece in each prompt.
-        slots: Shared with the other documents.
-        memory: Where replies are kept; None keeps none.
-        workers: Pieces asked about at once.
-        options: Of each request, for the provider; such as a temperature.
+        model: LangExtract's model that is asked.
+        prefix: Prompt before the piece.
+        limiter: Shared with the other documents.
+        saved: Where replies are saved; None saves none.
+        workers: Concurrent requests of this document.
+        options: Of each request, for the provider, such as a temperature.
     """
 
     def __init__(
         self,
         model: BaseLanguageModel,
         prefix: str,
-        slots: Slots,
-        memory: Memory | None = None,
+        limiter: RequestLimiter,
+        saved: SavedReplies | None = None,
         workers: int = 1,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self._options, self._cancelled = dict(options or {}), threading.Event()
-        self._model, self._prefix, self._slots, self._workers = model, prefix, slots, workers
-        self._get, self._put = memory or (lambda _: None, lambda _, __: None)
-        self.pieces: list[str] = []  # of the document, in its order
-        self.dropped: set[int] = set()  # numbers of those of which a part has no usable reply
+        self._model, self._prefix, self._limiter, self._workers = model, prefix, limiter, workers
+        self._get, self._put = saved or (lambda _: None, lambda _, __: None)
+        self.pieces: list[str] = []  # in document order
+        self.dropped: set[int] = set()  # numbers of the pieces without a usable reply, in whole or part
 
     @property
     def requires_fence_output(self) -> bool:
-        """Tell LangExtract that replies come without fences: they are taken off here."""
+        """Tell LangExtract that replies are bare JSON: fences are removed here."""
         return False
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
-        """Yield one reply for each prompt, in their order."""
+        """Yield one reply for each prompt, in order."""
         first = len(self.pieces)
         self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
         numbers = range(first, len(self.pieces))
-        self._slots.under_way.add(self._cancelled)
+        self._limiter.cancellations.add(self._cancelled)
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
             try:
                 for number, items in zip(numbers, pool.map(self._read, numbers), strict=True):
@@ -258,10 +183,10 @@ class PersistentModel(BaseLanguageModel):
                 self._cancelled.set()
                 raise
             finally:
-                self._slots.under_way.discard(self._cancelled)
+                self._limiter.cancellations.discard(self._cancelled)
 
     def places(self, text: str) -> list[Piece]:
-        """Return the pieces at their places in the document that they are of."""
+        """Locate the pieces in their document."""
         found, at = [], 0
         for piece in self.pieces:
             at = max(text.find(piece, at), at)
@@ -278,10 +203,10 @@ class PersistentModel(BaseLanguageModel):
 
     def _entities(self, number: int, piece: str) -> list[dict[str, Any]]:
         prompt = f"{self._prefix}{piece}{ANSWER}"
-        kept = self._get(prompt)
-        if kept is not None:
-            return extractions_of(kept)
-        if self._get(_halved_mark(prompt)) is None:
+        if (saved := self._get(prompt)) is not None:
+            return extractions_of(saved)
+        halved = f"halved\n{prompt}"  # saved so that a resumed extraction begins with the halves
+        if self._get(halved) is None:
             for _ in range(2):
                 try:
                     items = extractions_of(reply := self._ask(prompt))
@@ -296,12 +221,12 @@ class PersistentModel(BaseLanguageModel):
         if halves is None:
             self.dropped.add(number)
             return []
-        self._put(_halved_mark(prompt), "[]")
+        self._put(halved, "[]")
         return [item for half in halves for item in self._entities(number, half)]
 
     def _ask(self, prompt: str) -> str:
         retrying = Retrying(
-            retry=retry_if_exception(may_pass),
+            retry=retry_if_exception(is_transient),
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait,
             sleep=sleep_using_event(self._cancelled),
@@ -309,56 +234,51 @@ class PersistentModel(BaseLanguageModel):
         )
         try:
             reply = str(retrying(self._request, prompt))
-        except InferenceConfigError as error:  # such as a model that Ollama does not have: LangExtract's own words
-            self._slots.refuse(ValueError(f"the model cannot be asked: {error}"))
+        except InferenceConfigError as error:  # LangExtract's own words, such as for a model that Ollama lacks
+            self._limiter.refuse(ValueError(f"the model cannot be asked: {error}"))
         except InferenceError as error:
             status = status_of(error)
-            if status in REFUSED or (status == 400 and not self._slots.has_replied):
+            if status in REFUSED or (status == 400 and not self._limiter.has_replied):
                 why = REFUSED.get(status or 0, "the request was refused (400)")
-                self._slots.refuse(ValueError(f"the model cannot be asked: {why}"))
-            if may_pass(error):
-                self._slots.count_failure(status)
+                self._limiter.refuse(ValueError(f"the model cannot be asked: {why}"))
+            if is_transient(error):
+                self._limiter.count_failure(status)
             raise
-        self._slots.count_reply()
+        self._limiter.count_reply()
         return reply
 
     def _request(self, prompt: str) -> str:
-        with self._slots.semaphore:
-            if self._slots.refusal is not None:
-                raise self._slots.refusal
+        with self._limiter.semaphore:
+            if self._limiter.refusal is not None:
+                raise self._limiter.refusal
             if self._cancelled.is_set():
                 raise LostPieceError
             (outputs,) = self._infer(prompt)
         reply = outputs[0].output if outputs else None
         if reply is None:
             raise UnreadableExtractionError("an empty reply")
-        return reply.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be kept
+        return reply.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogate
 
     def _infer(self, prompt: str) -> list[Sequence[ScoredOutput]]:
         try:
-            return list(self._model.infer([prompt], **self._slots.options, **self._options))
+            return list(self._model.infer([prompt], **self._limiter.options, **self._options))
         except InferenceError as error:
-            # Some servers know no JSON mode; they are asked for plain text, which is read just as well.
-            if status_of(error) != 400 or "response_format" not in str(error) or self._slots.options:
+            # The server lacks a JSON mode: ask for plain text.
+            if status_of(error) != 400 or "response_format" not in str(error) or self._limiter.options:
                 raise
-            self._slots.options = {"response_format": {"type": "text"}}
-            return list(self._model.infer([prompt], **self._slots.options, **self._options))
-
-
-def takes_temperature(model_id: str) -> bool:
-    """Tell whether a model may be asked for another temperature than its own."""
-    return not model_id.removeprefix("openai/").startswith(NO_TEMPERATURE)
+            self._limiter.options = {"response_format": {"type": "text"}}
+            return list(self._model.infer([prompt], **self._limiter.options, **self._options))
 
 
 def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLanguageModel:
-    """Make LangExtract's model that settings name.
+    """Build the LangExtract model that the settings name.
 
     Args:
         settings: `model_id` is 'rules', a model of Gemini's or OpenAI's, 'ollama/<model>', or any with `api_base`.
-        examples: Of the schema, by which a model that can is held to its form.
+        examples: Of the schema, from which providers derive the form of replies.
 
     Raises:
-        ValueError: If there is no key for it, or no provider.
+        ValueError: If the model has no key or no provider.
     """
     import langextract.factory as factory
 
@@ -379,11 +299,11 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
         name, provider = name.removeprefix("openai/"), "OpenAILanguageModel"
         kwargs["api_key"] = settings.api_key or os.environ.get("OPENAI_API_KEY") or key
     elif name.startswith("gemini"):
-        kwargs["max_retries"] = 0  # the attempts are counted here
+        kwargs["max_retries"] = 0  # retries are ours
     given = {key: value for key, value in kwargs.items() if value is not None}
     config = factory.ModelConfig(model_id=name, provider=provider, provider_kwargs=given)
     try:
-        # Servers of one's own seldom know a schema for replies; those of the makers do.
+        # Self-hosted servers seldom support schema constraints.
         model: Any = factory.create_model(config, examples, use_schema_constraints=not settings.api_base)
     except InferenceConfigError as error:
         if "key" in str(error).lower():
@@ -392,43 +312,11 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
             ) from None
         raise ValueError(f"no model {settings.model_id!r}: {type(error).__name__}") from None
     client: Any = getattr(model, "_client", None)
-    if hasattr(client, "with_options"):  # the attempts are counted here
+    if hasattr(client, "with_options"):  # retries are ours
         model._client = client.with_options(max_retries=0, timeout=REQUEST_SECONDS)
     if client is not None:
-        model.api_key = None  # the client has it, and does not show it
-    made: BaseLanguageModel = model
-    return made
-
-
-def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
-    """Give entities the number of their piece, by which grounding knows where to look."""
-    return [
-        {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
-        for item in items
-    ]
-
-
-def _halves(piece: str) -> tuple[str, str] | None:
-    """Cut a piece in two, behind the sentence, line or word that ends nearest its middle; None if it is too short."""
-    if len(piece) < 2 * SMALLEST_PIECE:
-        return None
-    middle, least = len(piece) // 2, len(piece) // 4
-    for sign in ("\n", ". ", " ; ", " "):
-        before, after = piece.rfind(sign, least, middle), piece.find(sign, middle, len(piece) - least)
-        found = [at + len(sign) for at in (before, after) if at >= 0]
-        if found:
-            cut = min(found, key=lambda at: abs(at - middle))
-            return piece[:cut], piece[cut:]
-    return piece[:middle], piece[middle:]
-
-
-def _halved_mark(prompt: str) -> str:
-    """Return under what it is noted that a prompt's piece was halved, so that a later run begins with the halves."""
-    return f"halved\n{prompt}"
-
-
-# What LangExtract itself would guess: left to grounding, which does not.
-RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
+        model.api_key = None  # the client has it, and hides it
+    return cast("BaseLanguageModel", model)
 
 
 def extract_with_langextract(
@@ -438,40 +326,35 @@ def extract_with_langextract(
     model: BaseLanguageModel,
     settings: ExtractionSettings,
     *,
-    slots: Slots | None = None,
-    memory: Callable[[int], Memory | None] = lambda _: None,
-    max_char_buffer: int | None = None,
+    limiter: RequestLimiter | None = None,
+    saved: Callable[[int], SavedReplies | None] = lambda _: None,
 ) -> ExtractionResult:
-    """Extract one document.
+    """Extract the entities of one document through LangExtract.
 
     Args:
-        text: The document; its offsets are those of the entities.
+        text: The document.
         doc_name: Its name.
         schema: What to look for.
-        model: LangExtract's; see `legal_rag.extraction.langextract.build_model`.
+        model: From `build_model`.
         settings: Passes, workers, length of a piece.
-        slots: Shared with other documents under way.
-        memory: Gives, for the number of a pass, where replies are kept.
-        max_char_buffer: In place of that of the settings.
+        limiter: Shared with documents that are extracted at the same time.
+        saved: Where the replies of a pass, given by its number, are saved.
 
     Raises:
-        ValueError: If the model refuses to be asked.
+        ValueError: If the model refuses requests.
         ConnectionError: If its server does not answer.
     """
-    slots, before = slots or Slots(settings.max_workers), prompt_before_piece(schema)
+    limiter, before = limiter or RequestLimiter(settings.max_workers), _prompt_before_piece(schema)
     found: list[Entity] = []
-    counts, dropped, chunks = Grounded(), set[int](), 0
+    passes, dropped, chunks = list[Grounded](), set[int](), 0
     for number in range(settings.passes):
         is_warm = number > 0 and takes_temperature(settings.model_id)
         options = {"temperature": LATER_TEMPERATURE} if is_warm else {}
-        reader = PersistentModel(model, before, slots, memory(number), settings.max_workers, options)
-        asked = settings.model_id != RULES
-        document = _annotated(text, doc_name, schema, reader, max_char_buffer or settings.max_char_buffer, asked=asked)
+        reader = RetryingModel(model, before, limiter, saved(number), settings.max_workers, options)
+        document = _annotated(text, doc_name, schema, reader, settings)
         grounded = ground(document.extractions or [], text, reader.places(text), schema)
         found += [one for one in grounded.entities if not _overlaps_any(one, found)] if number else grounded.entities
-        counts.ungrounded += grounded.ungrounded
-        counts.echoed += grounded.echoed
-        counts.wrong_class += grounded.wrong_class
+        passes.append(grounded)
         dropped, chunks = dropped | reader.dropped, len(reader.pieces)
     return ExtractionResult(
         doc_name=doc_name,
@@ -480,29 +363,28 @@ def extract_with_langextract(
         model_id=settings.model_id,
         chunks=chunks,
         dropped_chunks=len(dropped),
-        ungrounded=counts.ungrounded,
-        echoed=counts.echoed,
-        wrong_class=counts.wrong_class,
+        ungrounded=sum(one.ungrounded for one in passes),
+        echoed=sum(one.echoed for one in passes),
+        wrong_class=sum(one.wrong_class for one in passes),
     )
 
 
-def _annotated(
-    text: str, doc_name: str, schema: Schema, reader: PersistentModel, max_char_buffer: int, *, asked: bool
-) -> Any:
-    """Run LangExtract; its slower alignment is for a model that is asked, the rules say themselves where they found."""
+def _annotated(text: str, doc_name: str, schema: Schema, reader: RetryingModel, settings: ExtractionSettings) -> Any:
     import langextract as lx
     from langextract.prompt_validation import PromptValidationLevel
 
+    # The rules know their offsets: the faster alignment is enough for them.
+    alignment = {"exact_alignment_algorithm": "difflib"} if settings.model_id == RULES else {}
     (document,) = lx.extract(
         text_or_documents=[lx.data.Document(text=text, document_id=doc_name)],
         prompt_description=schema.prompt,
         examples=schema.lx_examples(),
         model=reader,
-        max_char_buffer=max_char_buffer,
-        batch_length=max(len(text) // max_char_buffer + 1, 64),  # all pieces of most documents at once
+        max_char_buffer=settings.max_char_buffer,
+        batch_length=max(len(text) // settings.max_char_buffer + 1, 64),  # all pieces of most documents at once
         max_workers=1,
         use_schema_constraints=False,  # the model has them already
-        resolver_params=RESOLVER | ({} if asked else {"exact_alignment_algorithm": "difflib"}),
+        resolver_params=RESOLVER | alignment,
         prompt_validation_level=PromptValidationLevel.OFF,
         show_progress=False,
         fetch_urls=False,
@@ -511,8 +393,8 @@ def _annotated(
     return document
 
 
-def prompt_before_piece(schema: Schema) -> str:
-    """Return what LangExtract writes before the piece in each prompt: the task, the examples, and 'Q: '."""
+def _prompt_before_piece(schema: Schema) -> str:
+    """Return LangExtract's prompt up to the piece: the task, the examples, and 'Q: '."""
     from langextract.core.data import FormatType
     from langextract.core.format_handler import FormatHandler
     from langextract.prompting import PromptTemplateStructured, QAPromptGenerator
@@ -529,3 +411,97 @@ def _overlaps_any(one: Entity, others: list[Entity]) -> bool:
         and other["char_start"] < one["char_end"]
         for other in others
     )
+
+
+def _numbered(items: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+    """Add the number of the piece to the attributes, for grounding."""
+    return [
+        {name: value | {PIECE: str(number)} if isinstance(value, dict) else value for name, value in item.items()}
+        for item in items
+    ]
+
+
+def _halves(piece: str) -> tuple[str, str] | None:
+    """Split a piece at the line, sentence or word end nearest its middle; None if it is too short."""
+    if len(piece) < 2 * SMALLEST_PIECE:
+        return None
+    middle, least = len(piece) // 2, len(piece) // 4
+    for sign in ("\n", ". ", " ; ", " "):
+        before, after = piece.rfind(sign, least, middle), piece.find(sign, middle, len(piece) - least)
+        found = [at + len(sign) for at in (before, after) if at >= 0]
+        if found:
+            cut = min(found, key=lambda at: abs(at - middle))
+            return piece[:cut], piece[cut:]
+    return piece[:middle], piece[middle:]
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status behind a provider's error, if any."""
+    seen: BaseException | None = error
+    while seen is not None:
+        for name in ("status_code", "code"):
+            value = getattr(seen, name, None)
+            if isinstance(value, int):
+                return value
+        seen = getattr(seen, "original", None) or seen.__cause__
+    found = _OLLAMA_STATUS.search(str(error))
+    return int(found["status"]) if found else None
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether an error is transient: rate limit, overload, lost connection."""
+    if not isinstance(error, InferenceRuntimeError):
+        return False
+    if (status := status_of(error)) is not None:
+        return status in TRANSIENT
+    names = {kind.__name__ for kind in type(getattr(error, "original", None)).__mro__}
+    return bool(names & {"APIConnectionError", "APITimeoutError", "ConnectionError", "Timeout", "TransportError"})
+
+
+def wait(state: RetryCallState) -> float:
+    """Wait as long as the server asks, else exponentially with full jitter."""
+    error = state.outcome.exception() if state.outcome else None
+    response = getattr(getattr(error, "original", None), "response", None)
+    asked = response.headers.get("retry-after") if response is not None and hasattr(response, "headers") else None
+    if asked is not None and asked.replace(".", "", 1).isdecimal():
+        return min(float(asked), MOST_RETRY_AFTER)
+    return wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)(state)
+
+
+def takes_temperature(model_id: str) -> bool:
+    """Tell whether a model accepts a temperature."""
+    return not model_id.removeprefix("openai/").startswith(NO_TEMPERATURE)
+
+
+def _reply(piece: str) -> str:
+    last: dict[str, tuple[int, int]] = {}  # for each text, the start of its last extraction, and its number
+    items = []
+    for one in find_entities(piece):
+        text, start = one["extraction_text"], one["char_start"]
+        at, number = last.get(text, (0, 0))
+        number += _count_overlapping(piece, text, at, start)
+        last[text] = (start, number)
+        attributes = {**one["attributes"], OCCURRENCE: str(number)}
+        items.append({one["extraction_class"]: text, f"{one['extraction_class']}{ATTRIBUTES}": attributes})
+    return reply_of(items)
+
+
+def _count_overlapping(piece: str, text: str, start: int, end: int) -> int:
+    """Count the occurrences of a text that begin in `[start, end)`."""
+    count, at = 0, piece.find(text, start)
+    while 0 <= at < end:
+        count, at = count + 1, piece.find(text, at + 1)
+    return count
+
+
+def _tokenized(text: str) -> TokenizedText:
+    tokens, last = [], 0
+    for index, match in enumerate(_TOKEN.finditer(text)):
+        start, end = match.span()
+        after_newline = start - last > 0 and index > 0 and ("\n" in (gap := text[last:start]) or "\r" in gap)
+        tokens.append(Token(index, _TYPES[match.lastgroup or "sign"], CharInterval(start, end), after_newline))
+        last = end
+    return TokenizedText(text=text, tokens=tokens)
+
+
+_short, _long = lru_cache(maxsize=1024)(_tokenized), lru_cache(maxsize=4)(_tokenized)

@@ -30,8 +30,7 @@ OPPOSITES = frozenset(
         (CONDAMNATION, RELAXE),
     )
 )
-# The kinds by their words, without accents and signs; what an earlier pattern takes, no later one sees. No kind: words
-# that say nothing of who won, and hold some that would.
+# Each pattern consumes its words, folded, before the next is tried; None consumes words that would mislead another.
 _PATTERNS: tuple[tuple[str | None, str], ...] = (
     (None, r"approbation(?: apres reformation)?|non lieu a statuer(?: sur la qpc)?|rectification|n y a plus lieu"),
     (ELIGIBLE, r"non lieu a prononcer l ineligibilite|n y a pas lieu de declarer"),
@@ -50,9 +49,9 @@ _PATTERNS: tuple[tuple[str | None, str], ...] = (
     (CONDAMNATION, r"condamn\w+"),
 )
 _KINDS = [(kind, re.compile(rf"\b(?:{pattern})")) for kind, pattern in _PATTERNS]
-# What a decision does besides: "casse …, rejette le surplus".
-_BESIDES = {CASSATION: {REJET, ANNULATION}, ANNULATION: {REJET}}
-# What each kind of court says of the whole case, in its operative part; the rest is of single claims.
+# Secondary outcomes: "casse …, rejette le surplus".
+_SECONDARY = {CASSATION: {REJET, ANNULATION}, ANNULATION: {REJET}}
+# Outcomes of a whole case in the operative part, by level of court; others concern single claims.
 _OF_THE_CASE = {
     SUPREME: {CASSATION, REJET, ANNULATION, CONFORME, NON_CONFORME, INELIGIBLE, ELIGIBLE, RENVOI, NON_RENVOI},
     APPEAL: {CONFIRMATION, INFIRMATION},
@@ -62,8 +61,8 @@ _OF_THE_CASE = {
 class Outcome(NamedTuple):
     """How a decision ended."""
 
-    kinds: frozenset[str]  # none where nothing was found that could be compared
-    words: str  # as its source says, or, read from the text, the kinds
+    kinds: frozenset[str]  # empty where none was recognised
+    words: str  # the source's, or else the kinds
 
     def opposes(self, other: "Outcome") -> bool:
         """Tell whether two outcomes are opposite."""
@@ -73,47 +72,47 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(solution: str, court: CourtRank, text: str, entities: Iterable[Entity] | None) -> Outcome:
-    """Return a decision's outcome: what its source says; failing that, what was extracted; failing that, its text's.
+    """Read a decision's outcome from its metadata, else from its entities, else from its text.
 
     Args:
-        solution: The source's word; empty where it gives none.
-        court: That decided.
+        solution: The source's word for it; may be empty.
+        court: The rank of the court.
         text: The decision.
-        entities: What was extracted of it, if anything was.
+        entities: Extracted from it, if it was.
     """
     if solution.strip():
         return Outcome(kinds_of(solution), solution.strip())
     found = entities or ()
     said = [one["extraction_text"] for one in found if one["extraction_class"] == SOLUTION]
-    # Of a statement its verb, which comes first: what follows may tell what another court did.
+    # A statement's first word is its verb; the rest may relate what another court did.
     said = said or [one["extraction_text"].split()[0] for one in found if one["extraction_class"] == DISPOSITIF]
     kinds = kinds_of(" ; ".join(said or _solutions_in(text))) & _OF_THE_CASE.get(court.level, frozenset())
     return Outcome(kinds, " et ".join(sorted(kinds)))
 
 
 def kinds_of(words: str) -> frozenset[str]:
-    """Return the kinds of outcome that some words tell: of 'Cassation partielle sans renvoi', 'cassation'."""
+    """Return the kinds of outcome in a text: 'cassation' for 'Cassation partielle sans renvoi'."""
     return _kinds_and_rest(words)[0]
 
 
 def of_its_kinds(wanted: str, solutions: Iterable[str]) -> list[str]:
-    """Return those of some solutions that are of the kinds that a text says, which says nothing else ("rejetées")."""
+    """Return the solutions of the kinds that a text names, if it names nothing else ("rejetées")."""
     kinds, rest = _kinds_and_rest(wanted)
     return [one for one in solutions if kinds and not rest and kinds <= kinds_of(one)]
 
 
 def _kinds_and_rest(words: str) -> tuple[frozenset[str], str]:
-    """Return the kinds of outcome that some words tell, and the other words."""
+    """Return the kinds of outcome in a text, and its other words."""
     rest, kinds = " ".join(words_of(words)), set[str]()
     for kind, pattern in _KINDS:
         rest, n = pattern.subn("|", rest)
         kinds |= {kind} if kind and n else set()
-    told = frozenset(kinds.difference(*(_BESIDES.get(kind, set()) for kind in kinds)))
-    return told, rest.replace("|", " ").strip()
+    primary = frozenset(kinds.difference(*(_SECONDARY.get(kind, set()) for kind in kinds)))
+    return primary, rest.replace("|", " ").strip()
 
 
 def opposites_of(kinds: frozenset[str], solutions: Iterable[str]) -> list[str]:
-    """Return those of some outcomes, as sources write them, that are opposite to kinds of outcome."""
+    """Return the solutions, as sources write them, that oppose some kinds of outcome."""
     outcome = Outcome(kinds, "")
     return [one for one in solutions if outcome.opposes(Outcome(kinds_of(one), one))]
 

@@ -15,10 +15,9 @@ from typing import Any
 from legal_rag.extraction.entities import CLASSES
 
 _HEAD, _TAIL = 2000, 700  # characters: titles, parties and salutations, then operative part and signatures
-_WEIGHTS = {"title": 6, "told": 3, "hinted": 1}  # a title counts once, of the other cues each different one
+_WEIGHTS = {"title": 6, "strong": 3, "weak": 1}  # titles count once, other cues each once
 _ENOUGH = 3
-# Without accents or any letter but a to z, as the text is when they are looked for; ^ is the beginning of a line.
-# First what a document of the kind is titled, then what tells the kind, then what hints at it.
+# Title, strong and weak cues of each kind of document, in folded letters; ^ is the beginning of a line.
 _CUES = {
     "jurisprudence": (
         "^au nom du peuple francais|^la cour de cassation|^le conseil constitutionnel(?:,| a ete saisi)",
@@ -82,10 +81,7 @@ _CUES = {
 
 
 def choose_schema(text: str) -> str:
-    """Return the name of the schema for a document, which is what `auto` takes: `general` where nothing tells its kind.
-
-    Only the beginning and the end are read, so that a decision that tells of a contract stays a decision.
-    """
+    """Choose the schema of a document, as `auto` does, by cues in its beginning and end; `general` without any."""
     read = _plain(text)
     scores = {name: _score(pattern, read) for name, pattern in _patterns()}
     best = max(scores, key=lambda name: scores[name])  # of equal ones the first, as `_CUES` has them
@@ -110,10 +106,9 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(name, _compiled(*cues)) for name, cues in _CUES.items()]
 
 
-def _compiled(title: str, told: str, hinted: str) -> re.Pattern[str]:
-    # A blank may be the end of a line. What stands before a word comes first: a set of letters at the front lets the
-    # search skip over all others.
-    cues = f"(?P<title>{title})|(?P<told>{told})|(?P<hinted>{hinted})".replace(" ", r"\s").replace("^", r"(?<=\n)")
+def _compiled(title: str, strong: str, weak: str) -> re.Pattern[str]:
+    # A blank may be a line end. A leading character set lets the search skip quickly.
+    cues = f"(?P<title>{title})|(?P<strong>{strong})|(?P<weak>{weak})".replace(" ", r"\s").replace("^", r"(?<=\n)")
     return re.compile(rf"[ \n'\"(>*#-](?:{cues})")
 
 
@@ -123,7 +118,7 @@ _KINDS = {"str": "text", "dict": "a table", "list": "a list of tables"}  # of TO
 
 @dataclass(frozen=True)
 class ExampleExtraction:
-    """What a model should find in an example's text; `extraction_text` stands there word for word."""
+    """An extraction of an example; `extraction_text` is a verbatim part of its text."""
 
     extraction_class: str
     extraction_text: str
@@ -243,22 +238,22 @@ def _taken(table: Any, key: str, kind: type, where: str) -> Any:
     return value
 
 
-RULES = "rules"  # the model that needs no model: `legal_rag.extraction.rules.rules`
-RULES_VERSION = 1  # higher whenever the rules find something else: results of another one are made anew
-RULES_SCHEMA = "jurisprudence"  # whose classes the rules find, whatever a document is
-AUTO = "auto"  # a schema chosen for each document by what it holds
+RULES = "rules"  # model id of `legal_rag.extraction.rules`
+RULES_VERSION = 1  # raise it when the rules find something else: saved results of another version are not used
+RULES_SCHEMA = "jurisprudence"
+AUTO = "auto"  # `choose_schema` for each document
 DEFAULT_MODEL = "gemini-2.5-flash"  # where there is a key for it
 KEY_VARIABLE = "LANGEXTRACT_API_KEY"
 
 
 def default_model(api_key: str | None = None) -> str:
-    """Return the model taken where none is named: Gemini where a key, given or in the environment, is for it."""
+    """Return the default model: Gemini where there is a key, given or in the environment, else the rules."""
     return DEFAULT_MODEL if api_key or os.environ.get(KEY_VARIABLE) else RULES
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionSettings:
-    """How documents are extracted; the key is for the model's server only and is written down nowhere."""
+    """How documents are extracted; the key is sent to the model's server only, and never saved."""
 
     schema_name: str = AUTO  # or a name that `get_schema` knows
     model_id: str = RULES
@@ -278,12 +273,12 @@ class ExtractionSettings:
 
     @property
     def schema(self) -> str:
-        """The schema that is looked for: the one named; where none is, the rules take theirs, a model `AUTO`."""
+        """Name of the schema; the rules take their own for `AUTO`."""
         return RULES_SCHEMA if (self.model_id, self.schema_name) == (RULES, AUTO) else self.schema_name
 
     @property
     def passes(self) -> int:
-        """How many times each piece is read."""
+        """Passes over each piece."""
         return 1 if self.model_id == RULES else self.extraction_passes
 
     def __repr__(self) -> str:

@@ -42,7 +42,7 @@ CREATE INDEX IF NOT EXISTS terms_by_document ON terms (doc_id);
 
 
 class Recipe(NamedTuple):
-    """All that decides what is extracted of a text. The server that a model runs on does not."""
+    """Everything that decides what is extracted from a text; the model's server does not."""
 
     schema_name: str
     schema_version: str
@@ -57,27 +57,28 @@ class Recipe(NamedTuple):
         return hashlib.sha256(json.dumps(list(self)).encode()).hexdigest()
 
 
-HeldRow = tuple[str, str, str, Recipe, ExtractionResult, Iterable[tuple[str, str]]]  # as `ExtractionStore.hold` takes
+# Id, content hash and text of a document, the recipe and the result of its extraction, its terms with their classes.
+HeldRow = tuple[str, str, str, Recipe, ExtractionResult, Iterable[tuple[str, str]]]
 
 
 def text_hash(text: str) -> str:
-    """Return the hash of a text, 64 hexadecimal digits; half a surrogate pair does no harm."""
+    """Return the hash of a text, 64 hexadecimal digits; lone surrogates are allowed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class ExtractionStore:
-    """A store, open for reading and writing; one in a folder that cannot be written to is read all the same.
+    """Thread-safe store of extraction results; opened read-only where the folder cannot be written to.
 
     Args:
-        path: Its file, created with its folder if it is not there; None is `extractions.sqlite` in the cache folder.
+        path: Its file, created if missing; None is `extractions.sqlite` in the cache folder.
 
     Raises:
         ValueError: If the file was written by a later version.
-        sqlite3.DatabaseError: If the file is no store, or damaged.
+        sqlite3.DatabaseError: If the file is not a store, or is damaged.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self.path = _default_path() if path is None else Path(path)
+        self.path = cache_folder() / STORE_FILE if path is None else Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._connections = ThreadConnections(self.path, self._connect)
         try:
@@ -93,85 +94,42 @@ class ExtractionStore:
         self.close()
 
     def close(self) -> None:
-        """Close the file, in all threads."""
+        """Close the connections of all threads."""
         self._connections.close()
 
-    # --- results, by text and recipe
-
     def get(self, text: str, recipe: Recipe) -> ExtractionResult | None:
-        """Return what was extracted of a text by a recipe; None if nothing complete was."""
+        """Return the complete result of a recipe for a text, if there is one."""
         sql = "SELECT result FROM results WHERE text_hash = ? AND recipe_key = ?"
         row = self._row(sql, text_hash(text), recipe.key)
         return _result_of(row[0]) if row else None
 
     def put(self, text: str, recipe: Recipe, result: ExtractionResult) -> None:
-        """Keep what was extracted of a text; the replies that it was made of are forgotten.
+        """Save a complete result, and delete the replies it was made from.
 
         Raises:
-            ValueError: If the result has gaps.
+            ValueError: If the result is incomplete.
         """
         with self._writing() as connection:
             _put(connection, text_hash(text), recipe, result)
 
-    def invalidate(self, text: str, recipe: Recipe | None = None) -> None:
-        """Forget what was extracted of a text, by one recipe or by all."""
-        condition, values = "text_hash = ?", [text_hash(text)]
-        if recipe is not None:
-            condition, values = f"{condition} AND recipe_key = ?", [*values, recipe.key]
-        with self._writing() as connection:
-            sql = f"SELECT doc_id FROM held WHERE {condition}"  # noqa: S608
-            _drop(connection, [doc_id for (doc_id,) in connection.execute(sql, values)])
-            for table in ("results", "replies"):
-                connection.execute(f"DELETE FROM {table} WHERE {condition}", values)  # noqa: S608
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._writing() as connection:
-            for table in ("results", "replies", "held", "terms", "recipes"):
-                connection.execute(f"DELETE FROM {table}")  # noqa: S608
-
-    # --- a model's replies, as long as the result is not complete
-
     def reply(self, text_hash: str, recipe_key: str, prompt_hash: str, number_of_pass: int) -> str | None:
-        """Return what a model once replied to a prompt in a pass (from 0) over a text; None if it did not."""
+        """Return the saved reply to a prompt in a pass (from 0) over a text, if there is one."""
         sql = "SELECT reply FROM replies WHERE text_hash = ? AND recipe_key = ? AND prompt_hash = ? AND pass = ?"
         row = self._row(sql, text_hash, recipe_key, prompt_hash, number_of_pass)
         return row[0] if row else None
 
     def put_reply(self, text_hash: str, recipe_key: str, prompt_hash: str, number_of_pass: int, reply: str) -> None:
-        """Keep a model's reply; it outlives this process, however that ends."""
+        """Save a model's reply until the result is complete, so that a killed extraction resumes."""
         values = (text_hash, recipe_key, prompt_hash, number_of_pass, reply)
         with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", values)
 
-    # --- a Library's documents
-
-    def hold(
-        self,
-        doc_id: str,
-        content_hash: str,
-        text: str,
-        recipe: Recipe,
-        result: ExtractionResult,
-        terms: Iterable[tuple[str, str]],
-    ) -> None:
-        """Say what was extracted of a document, in place of what was said before.
-
-        Args:
-            doc_id: Of the document.
-            content_hash: Of the document, as the Library has it.
-            text: The document's.
-            recipe: By which it was extracted.
-            result: A complete one.
-            terms: (term, class) that the document is looked up by.
+    def hold_many(self, rows: Iterable[HeldRow]) -> None:
+        """Store the results of a Library's documents in place of earlier ones: all rows, or none.
 
         Raises:
-            ValueError: If the result has gaps.
+            ValueError: If a result is incomplete.
         """
-        self.hold_many([(doc_id, content_hash, text, recipe, result, terms)])
-
-    def hold_many(self, rows: Iterable[HeldRow]) -> None:
-        """Do for many documents what `hold` does for one: all of them, or none."""
         with self._writing() as connection:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
@@ -182,60 +140,49 @@ class ExtractionStore:
                 connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", rows_of_terms)
 
     def entities_of(self, doc_id: str, content_hash: str) -> list[Entity] | None:
-        """Return what was extracted of a document; None if nothing was, or its text has changed since."""
+        """Return a document's entities; None if it was not extracted, or has changed since."""
         sql = "SELECT result FROM held JOIN results USING (text_hash, recipe_key) WHERE doc_id = ? AND content_hash = ?"
         row = self._row(sql, doc_id, content_hash)
         return _result_of(row[0]).extractions if row else None
 
-    def is_held(self, doc_id: str, content_hash: str, recipe_key: str) -> bool:
-        """Tell whether a document, as it is now, was extracted by a recipe."""
-        recipe = self.held_recipe(doc_id, content_hash)
-        return recipe is not None and recipe.key == recipe_key
-
     def held_recipe(self, doc_id: str, content_hash: str) -> Recipe | None:
-        """Return the recipe that a document, as it is now, was extracted by; None if it was not."""
+        """Return the recipe a document was extracted by; None if it was not, or has changed since."""
         sql = f"SELECT {_RECIPE} FROM held JOIN recipes USING (recipe_key) WHERE doc_id = ? AND content_hash = ?"  # noqa: S608
         row = self._row(sql, doc_id, content_hash)
         return Recipe(*row) if row else None
 
     def held_recipes(self) -> list[tuple[Recipe, int]]:
-        """Return the recipes that documents were extracted by, and how many documents by each."""
+        """Return the recipes in use, each with its number of documents."""
         sql = f"SELECT COUNT(*), {_RECIPE} FROM held JOIN recipes USING (recipe_key) GROUP BY recipe_key ORDER BY 1, 2"  # noqa: S608
         return [(Recipe(*row), n_documents) for n_documents, *row in self._rows(sql)]
 
     def held_ids(self) -> Iterator[str]:
-        """Yield the ids of the documents that were extracted, in their order."""
+        """Yield the ids of the extracted documents, sorted."""
         return (doc_id for (doc_id,) in self._rows("SELECT doc_id FROM held ORDER BY doc_id"))
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
-        """Return, of those documents that were extracted, the hash of the content that it was extracted of."""
+        """Return the content hash that each extracted document had."""
         sql = "SELECT doc_id, content_hash FROM held WHERE doc_id IN (SELECT value FROM json_each(?)) ORDER BY doc_id"
         return dict(self._rows(sql, json.dumps(list(doc_ids))))
 
     def held_count(self) -> int:
-        """Return how many documents were extracted."""
+        """Return the number of extracted documents."""
         return self._rows("SELECT COUNT(*) FROM held")[0][0]
 
     def drop(self, doc_ids: Iterable[str]) -> None:
-        """Forget documents, and what was extracted of them; unknown ones do no harm."""
+        """Delete documents and their results; unknown ids are ignored."""
         with self._writing() as connection:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
-        """Return the ids, in order, of documents that have a term, the first `most` of them.
-
-        Args:
-            term: As it was held.
-            most: How many at most; None is all.
-            extraction_class: Of the entity that the term comes from; None is any.
-        """
+        """Return the sorted ids of the documents that have a term, of any class or one; at most `most` of them."""
         condition = "" if extraction_class is None else "AND class = ?"
         values = [term] if extraction_class is None else [term, extraction_class]
         sql = f"SELECT DISTINCT doc_id FROM terms WHERE term = ? {condition} ORDER BY doc_id LIMIT ?"  # noqa: S608
         return [doc_id for (doc_id,) in self._rows(sql, *values, -1 if most is None else most)]
 
     def has_class(self, extraction_class: str) -> bool:
-        """Tell whether any document has a term of a class; for one that none has, all terms are read."""
+        """Tell whether any document has a term of a class; scans all terms where none has."""
         return self._row("SELECT 1 FROM terms WHERE class = ? LIMIT 1", extraction_class) is not None
 
     def _connect(self) -> sqlite3.Connection:
@@ -260,11 +207,11 @@ def _is_busy(error: BaseException) -> bool:
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
-# SQLite does not wait for others when a file's kind of journal is changed.
+# Changing the journal mode fails at once where another connection holds the file.
 @retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
        reraise=True)  # fmt: skip
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new file; refuse one that a later version wrote."""
+    """Create the tables of a new file; refuse a later version's."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
         raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
@@ -285,7 +232,7 @@ def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: Ex
 
 
 def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
-    """Forget documents, and results that no other document has."""
+    """Delete documents, and results that no other document shares."""
     for doc_id in doc_ids:
         row = connection.execute("SELECT text_hash, recipe_key FROM held WHERE doc_id = ?", (doc_id,)).fetchone()
         if row is None:
@@ -300,7 +247,3 @@ def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
 
 def _result_of(value: bytes) -> ExtractionResult:
     return ExtractionResult(**json.loads(zlib.decompress(value).decode("utf-8", "surrogatepass")))
-
-
-def _default_path() -> Path:
-    return cache_folder() / STORE_FILE

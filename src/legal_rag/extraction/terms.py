@@ -1,4 +1,4 @@
-"""Normalise entity values so that equal dates, sums and parties compare equal."""
+"""Index terms of entities: equal dates, sums, references and names have equal terms."""
 
 import re
 import unicodedata
@@ -20,8 +20,8 @@ AMOUNT_CLASSES = frozenset({
     classes.MONTANT, classes.MONETARY_AMOUNT, classes.INDEMNITY_CAP, classes.LIABILITY_LIMITATION,
     classes.SHARE_CAPITAL,
 })  # fmt: skip
-PARTY = "partie"  # kind of the terms of all who may be named in a question: their names, and persons' surnames alone
-WORD = "-mot"  # after a kind: of the terms of each word of a name
+PARTY = "partie"  # kind of the terms of names and surnames that a question may hold
+WORD = "-mot"  # suffix of a kind: terms of single words of a name
 NAME_KINDS = {
     classes.PARTIE: PARTY,
     classes.PARTY: PARTY,
@@ -37,8 +37,8 @@ NUMBER_CLASSES = frozenset({classes.NUMERO, classes.ECLI})
 CITING_CLASSES = frozenset(
     {classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE, classes.LEGAL_REFERENCE}
 )
-MOST_FOLDED_WORDS = 20  # in a term: nobody writes longer passages into a question or a filter
-CACHED = 20_000  # entities whose terms are remembered: articles and courts are the same in many decisions
+MOST_FOLDED_WORDS = 20  # of a term: questions and filters hold no longer ones
+CACHED = 20_000  # entities with cached terms: many decisions share articles and courts
 TITLES = frozenset(
     """
     m mr mm mme mmes mlle mlles monsieur messieurs madame mesdames mademoiselle me mes maitre maitres dr docteur pr
@@ -53,7 +53,7 @@ FORMS = frozenset(
 )
 SMALL_WORDS = frozenset("de du des d la le les l et en au aux a the dit dite nee ne feu heritiers succession".split())
 LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
-# Legal forms in words, after folding; what follows "société" only as a part of one.
+# Legal forms in full, folded.
 _FORMS = re.compile(
     r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
     r"|civile (?:professionnelle|immobiliere)|civile|d exercice liberal a responsabilite limitee)(?: unipersonnelle)?\b"
@@ -62,14 +62,14 @@ _CLASS_NAMES = {name.casefold(): name for name in KNOWN_CLASSES}
 
 
 class WantedEntity(NamedTuple):
-    """A condition on a document: that entities of a class hold all these terms."""
+    """A condition on a document: its entities of a class have all these terms."""
 
     extraction_class: str
     terms: tuple[str, ...]
 
 
 def terms_of(entity: Entity) -> list[str]:
-    """Return the terms of one entity, each once; none of a passage too long to be named."""
+    """Return the terms of one entity; none of a long passage."""
     text = entity["extraction_text"]
     if entity["extraction_class"] == classes.ARTICLE_CITE and (of := entity["attributes"].get("texte")):
         text = f"article {text} du {of}"
@@ -81,17 +81,17 @@ def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tu
 
     Args:
         entities: The document's.
-        decision_date: As `Document.decision_date`; its term has no class: it is no entity of the text.
+        decision_date: As `Document.decision_date`; its term has the class ''.
     """
     found = {(term, one["extraction_class"]) for one in entities for term in terms_of(one)}
     return sorted(found | {(term, "") for term in _dates(decision_date)})
 
 
 def wanted_entity(condition: str) -> WantedEntity:
-    """Read a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'.
+    """Parse a condition such as 'partie=Société Lever', 'montant=1 000 francs' or 'date=12 mai 1993'.
 
     Raises:
-        ValueError: If it is not of that form, or its value says nothing: no day, no sum, no word of a name.
+        ValueError: If it has another form, or its value has no terms.
     """
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
@@ -106,29 +106,29 @@ def wanted_entity(condition: str) -> WantedEntity:
 
 
 def class_named(written: str) -> str:
-    """Return the class that a user means, who may write 'Numéro' for 'numero'; an unknown one is a class of his own."""
+    """Resolve a class as a user writes it ('Numéro'); an unknown one is returned as it is."""
     return _CLASS_NAMES.get("_".join(words_of(written)), _CLASS_NAMES.get(written.casefold(), written))
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text without case, accents, ligatures and signs."""
+    """Return the words of a text, folded to lower case without accents, ligatures and signs."""
     plain = unicodedata.normalize("NFKD", fold_text(text))
     return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 
 def name_words(text: str) -> list[str]:
-    """Return the words that tell a person or a company from others; none of "X..." or of "la société"."""
+    """Return the distinctive words of a name; none of "X..." or "la société"."""
     words = _FORMS.sub(" ", " ".join(words_of(text))).split()
     return [word for word in words if word not in LEFT_ASIDE and len(word) > 1]
 
 
 def amount_terms(text: str) -> list[str]:
-    """Return the terms of the sums of money that a text names."""
+    """Return the terms of the sums of money in a text."""
     return list(dict.fromkeys(f"amount:{one.value.normalize():f} {one.currency}" for one in find_amounts(text)))
 
 
 def name_term(kind: str, words: Iterable[str]) -> str:
-    """Return the term of a name, given by its words in order."""
+    """Return the term of a name, from its words in order."""
     return f"{kind}:{' '.join(words)}"
 
 
@@ -149,7 +149,7 @@ def _terms(name: str, text: str) -> Iterator[str]:
 
 
 def _surnames(text: str, words: list[str]) -> list[str]:
-    """Return those words of a person's name that stand for the person: the ones in capitals, else the last."""
+    """Return the words of a person's surname: those in capitals, else the last."""
     capitals = [word for part in re.findall(r"[^\W\d_]{2,}", text) if part.isupper() for word in name_words(part)]
     if capitals and set(capitals) != set(words):
         return capitals
@@ -157,7 +157,7 @@ def _surnames(text: str, words: list[str]) -> list[str]:
 
 
 def _wanted(name: str, value: str) -> list[str]:
-    """Return the terms that a document must all have: of a name each word, in whatever order and company."""
+    """Return the terms a document must have: of a name each word, in any order."""
     if name in NAME_KINDS:
         return [name_term(NAME_KINDS[name] + WORD, [word]) for word in name_words(value)]
     found = [term for term in _values(name, value) if not term.endswith(f" {NO_CODE}")]

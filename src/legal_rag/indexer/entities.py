@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
-from legal_rag.extraction.entities import ENTITIES, Entity, ExtractionResult
+from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.extraction.terms import terms_of_all
@@ -166,7 +166,7 @@ def extract_source(
         ValueError: If there is no document, a column is unknown, or the model cannot be asked.
     """
     from legal_rag.extraction.engine import Extractor
-    from legal_rag.extraction.outputs import OutputItem, write_outputs
+    from legal_rag.extraction.outputs import write_outputs
     from legal_rag.extraction.store import ExtractionStore
 
     started, read = time.perf_counter(), IndexReport()
@@ -175,11 +175,11 @@ def extract_source(
     store = None if settings.model_id == RULES else ExtractionStore(cache)
     extractor = Extractor(settings, store)
 
-    def items() -> Iterator[OutputItem]:
+    def items() -> Iterator[ExtractedDocument]:
         for document, result in extracted(_counted(documents, cfg.limit, report), extractor.extract, settings):
             report.note(result)
             report.entities += len(result.extractions)
-            yield OutputItem(document.id, document.title, document.content, result.extractions)
+            yield ExtractedDocument(document.id, document.title, document.content, result.extractions)
 
     try:
         report.files = [str(path) for path in write_outputs(Path(output).expanduser(), items())]
@@ -290,14 +290,14 @@ def _fill_with(filler: LibraryFiller, documents: Iterable[Document], report: Ext
 
 
 def _write_files(filler: LibraryFiller, report: ExtractReport, output: str | Path | None) -> list[Path]:
-    from legal_rag.extraction.outputs import OutputItem, write_outputs
+    from legal_rag.extraction.outputs import write_outputs
 
-    def items() -> Iterator[OutputItem]:
+    def items() -> Iterator[ExtractedDocument]:
         report.entities = 0
         for document in filler.library.documents():
             entities = filler.entities_of(document)
             report.entities += len(entities)
-            yield OutputItem(document.id, document.title, document.content, entities)
+            yield ExtractedDocument(document.id, document.title, document.content, entities)
 
     return write_outputs(Path(output).expanduser() if output else filler.library.path, items())
 

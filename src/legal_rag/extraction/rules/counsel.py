@@ -39,7 +39,8 @@ _OTHER_OFFICE = re.compile(
 )
 _OFFICE_AFTER = re.compile(
     r"[\s,(]{0,4}(?:notaire|huissier|(?:agissant |pris(?:e)? |intervenant )?(?:en (?:sa |leur |la )?qualités? |"
-    r"[èeé]s[ -]qualités?)|(?:mandataire|liquidat|administrat|commissaire|curateur|syndic|architecte|expert))[^.;\n]{0,40}"
+    r"[èeé]s[ -]qualités?)|"
+    r"(?:mandataire|liquidat|administrat|commissaire|curateur|syndic|architecte|expert))[^.;\n]{0,40}"
 )
 _OFFICE_BEFORE = re.compile(
     r"(?i:notaires?|huissiers?|liquidat(?:eur|rice)s?|mandataires?(?: judiciaires?| liquidateurs?)?|administrat(?:eur|"

@@ -150,7 +150,7 @@ def _capitals(text: str, at: int) -> int | None:
 
 
 def _name_end(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
-    """Return where a name ends; common words count only before proper ones, or behind a capitalised noun (`full_name`)."""
+    """Return where a name ends; common words count only before proper ones, or after a capital (`full_name`)."""
     words = _COMPANY_WORDS if company else _VOCABULARY
     end, common_end, commons, capitals = None, at, 0, 0
     link = ""  # the word that joins the next one to those before

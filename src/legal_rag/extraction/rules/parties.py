@@ -290,9 +290,9 @@ def _persons(text: str, members: list[tuple[int, int]]) -> Iterator[_Mention]:
         done = group[-1][1]
         if len(group) > 9 and _LEGISLATORS.match(text, done):
             continue
-        told = _within((start, done), members) or _has_office(text, title, start, done)
+        official = _within((start, done), members) or _has_office(text, title, start, done)
         for begin, end, key in group:
-            yield _Mention(begin, end, key, told or (end < done and office_behind(text, end)))
+            yield _Mention(begin, end, key, official or (end < done and office_behind(text, end)))
 
 
 def _with_colleagues(text: str, persons: list[_Mention]) -> list[_Mention]:

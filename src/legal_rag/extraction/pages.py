@@ -1,0 +1,188 @@
+"""Self-contained HTML pages of documents with their entities highlighted, and the index page over them."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from legal_rag.extraction.entities import CLASSES, JURISPRUDENCE, LABELS, Entity, ExtractedDocument
+from legal_rag.html import frame_of_page, french_number, own_script, own_style, page_template, plain_json, safe_json
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+PACKAGE = "legal_rag.extraction"
+HEADING = "Entités extraites"
+PALETTE = 24  # colours in `page.css`
+PAGE_DOCUMENTS = 500
+PAGE_CHARACTERS = 8_000_000  # of the texts of a page that has more than one document
+LISTED_DOCUMENTS = 50_000  # beyond that, the index page names only the first and the last document of each page
+ALIGNMENT_LABELS = {
+    "exact": "mot pour mot",
+    "folded": "retrouvée malgré la graphie",
+    "rules": "trouvée par règle",
+}
+
+
+class PageLink(NamedTuple):
+    """A link to another page."""
+
+    address: str
+    label: str
+
+
+class IndexRow(NamedTuple):
+    """A row of the index page: one page of documents."""
+
+    address: str  # relative to the index page
+    number: int  # from 1
+    documents: int
+    entities: int
+    first: str  # title or id of its first and last document
+    last: str
+    listed: list[tuple[str, str, int]]  # id, title and number of entities of each document; or nothing
+
+
+def page_parts(items: Iterable[ExtractedDocument], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
+    """Stream a page of documents as text.
+
+    Args:
+        items: The documents.
+        links: To other pages; read after the last document.
+        note: A sentence at the top.
+    """
+    named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
+    settings = safe_json({**{name: list(of.items()) for name, of in named.items()}, "palette": PALETTE})
+    values = {"note": note, "documents": map(_document_values, items), "links": links, "settings": settings}
+    yield from page_template(PACKAGE, "page.html.j2").generate(**_page_values("page.js"), **values)
+
+
+def index_parts(rows: Sequence[IndexRow]) -> Iterator[str]:
+    """Stream the index page as text."""
+    counts = (sum(row.documents for row in rows), sum(row.entities for row in rows), len(rows))
+    summary = "{} documents, {} entités, {} pages".format(*map(french_number, counts))
+    pages = [
+        row._asdict()
+        | {
+            "documents": french_number(row.documents),
+            "entities": french_number(row.entities),
+            "data": safe_json(row.listed),
+        }
+        for row in rows
+    ]
+    yield from page_template(PACKAGE, "index.html.j2").generate(
+        **_page_values("index.js"), summary=summary, pages=pages
+    )
+
+
+def colours() -> dict[str, int]:
+    """Return the palette number of each known class: classes of one schema have different ones."""
+    numbers: dict[str, int] = {}
+    for names in (JURISPRUDENCE, *CLASSES.values()):  # a court's decisions choose first
+        taken = {numbers[name] for name in names if name in numbers}
+        free = (number for number in range(len(names) + len(taken)) if number not in taken)
+        numbers.update({name: next(free) for name in names if name not in numbers})
+    return numbers
+
+
+def write_pages(folder: Path, items: Iterable[ExtractedDocument], index_address: str) -> list[IndexRow]:
+    """Write any number of documents as pages that a browser can open, holding one document in memory.
+
+    A single page has no links, and can be moved anywhere.
+
+    Args:
+        folder: An empty one.
+        items: The documents.
+        index_address: Of the index page, relative to the pages.
+
+    Returns:
+        The pages, one at least; their addresses are the names of their files.
+    """
+    rows: list[IndexRow] = []
+    ahead = _Ahead(items)
+    while not rows or ahead.next is not None:
+        number = len(rows) + 1
+        listed: list[tuple[str, str, int]] = []
+        write_parts(folder / _name(number), page_parts(_page_of(ahead, listed), _links(number, ahead, index_address)))
+        rows.append(_index_row(number, listed))
+        if ahead.taken > LISTED_DOCUMENTS:
+            rows = [row._replace(listed=[]) for row in rows]
+    return rows
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a text that comes in pieces; what UTF-8 cannot encode becomes a question mark."""
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+        out.writelines(parts)
+
+
+class _Ahead:
+    """A stream with one item read ahead."""
+
+    def __init__(self, items: Iterable[ExtractedDocument]) -> None:
+        self._items = iter(items)
+        self.next = next(self._items, None)
+        self.taken = 0
+
+    def step(self) -> None:
+        self.next = None  # not two documents at a time
+        self.next = next(self._items, None)
+        self.taken += 1
+
+
+def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[ExtractedDocument]:
+    """Yield the documents of one page, adding each to `listed`."""
+    characters = 0
+    while ahead.next is not None and len(listed) < PAGE_DOCUMENTS:
+        item = ahead.next
+        characters += len(item.content)
+        if listed and characters > PAGE_CHARACTERS:
+            return
+        listed.append((item.doc_id, item.title, len(item.entities)))
+        yield item
+        ahead.step()
+
+
+def _links(number: int, ahead: _Ahead, index_address: str) -> Iterator[PageLink]:
+    """Yield the links of a page, after its documents were read: only then is it known whether another follows."""
+    has_more = ahead.next is not None
+    if number > 1 or has_more:
+        yield PageLink(index_address, "Toutes les pages")
+    if number > 1:
+        yield PageLink(_name(number - 1), "Page précédente")
+    if has_more:
+        yield PageLink(_name(number + 1), "Page suivante")
+
+
+def _index_row(number: int, listed: list[tuple[str, str, int]]) -> IndexRow:
+    first, last = [title or doc_id for doc_id, title, _ in listed[:1] + listed[-1:]] or ["", ""]
+    return IndexRow(_name(number), number, len(listed), sum(count for *_, count in listed), first, last, listed)
+
+
+def _name(number: int) -> str:
+    return f"{number:04}.html"
+
+
+def _document_values(item: ExtractedDocument) -> dict[str, Any]:
+    counts = Counter(one["extraction_class"] for one in item.entities)
+    entities = sorted(item.entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
+    data = safe_json({"text": item.content, "entities": [_entity_values(one) for one in entities]})
+    return {"id": item.doc_id, "title": item.title, "counts": plain_json(list(counts.items())), "data": data}
+
+
+def _entity_values(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:
+    given: dict[str, Any] = {**(one["attributes"] or {})}  # a file may hold lists
+    attributes = [
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)) for name, value in given.items()
+    ]
+    return one["extraction_class"], one["char_start"], one["char_end"], attributes, one.get("alignment", "")
+
+
+def _page_values(script_name: str) -> dict[str, Any]:
+    return frame_of_page(HEADING, _script(script_name), own_style(PACKAGE, "page.css"))
+
+
+@cache
+def _script(name: str) -> "Markup":
+    return own_script(PACKAGE, "folding.js", name)
