@@ -1,4 +1,4 @@
-"""Names of parties in a claim."""
+"""Parties that an answer names: whose decisions they are in, and the sentence that supports what is said of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

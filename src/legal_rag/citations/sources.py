@@ -1,4 +1,4 @@
-"""Source texts: find where a quotation or a fact stands."""
+"""Texts of the cited documents, and where a quotation or a fact is in them."""
 
 import re
 import unicodedata

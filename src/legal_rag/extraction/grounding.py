@@ -13,6 +13,12 @@ from legal_rag.extraction.entities import OCCURRENCE, Alignment, Entity
 from legal_rag.extraction.schemas import Schema
 
 PIECE = "legal_rag_piece"  # attribute on the way through LangExtract: the number of the piece
+ANSWER = "\nA: "  # ends a prompt
+_QUESTION = "Q: "
+_EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
+_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*)```", re.DOTALL)
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
+EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
 
 
 @dataclass
@@ -36,6 +42,10 @@ class Piece:
     def folded(self) -> Folded:
         """The part's text, folded."""
         return fold(self.text)
+
+
+class UnreadableExtractionError(ValueError):
+    """A reply is not JSON as LangExtract reads it, for example because it was cut off."""
 
 
 def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schema: Schema) -> Grounded:
@@ -80,6 +90,51 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
     return grounded
 
 
+def piece_of(prompt: str) -> str:
+    """Return the piece that a prompt asks about, behind the last example.
+
+    An example's answer is JSON, followed by an empty line and the next question; other lines that begin with 'Q:' or
+    'A:' belong to the text.
+
+    Raises:
+        ValueError: If the prompt is not LangExtract's.
+    """
+    body = "\n" + without_answer(prompt)
+    start = body.find(f"\n{_QUESTION}")
+    if start < 0:
+        raise ValueError(f"not a prompt of LangExtract's: {prompt[-60:]!r} (expected '… Q: <text>\\nA: ')")
+    while answer := _EXAMPLE_ANSWER.search(body, start):
+        following = body.find(f"\n\n{_QUESTION}", answer.end())
+        if following < 0:  # an answer in the text itself
+            break
+        start = following + 1
+    return body[start + 1 + len(_QUESTION) :]
+
+
+def without_answer(prompt: str) -> str:
+    """Cut a prompt at the end of its piece; a client may have stripped the last blank."""
+    return prompt.removesuffix(" ").removesuffix(ANSWER.rstrip())
+
+
+def extractions_of(reply: str) -> list[dict[str, Any]]:
+    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping what has another form.
+
+    Raises:
+        UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
+    """
+    value = _json_in(reply)
+    if isinstance(value, dict):
+        value = value.get(EXTRACTIONS)
+    if not isinstance(value, list):
+        raise UnreadableExtractionError(f"no list of {EXTRACTIONS!r} in the reply")
+    return [one for item in value if isinstance(item, dict) for one in _entities(item)]
+
+
+def reply_of(extractions: list[dict[str, Any]]) -> str:
+    """Format items as a reply that LangExtract reads."""
+    return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
+
+
 def _place(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, int, Alignment] | None:
     wanted = extraction.extraction_text.strip()
     if occurrence is not None and occurrence.isdecimal():
@@ -112,58 +167,6 @@ def _given_place(extraction: Any, piece: Piece) -> Span | None:
     return interval.start_pos - piece.start, interval.end_pos - piece.start
 
 
-ANSWER = "\nA: "  # ends a prompt
-_QUESTION = "Q: "
-_EXAMPLE_ANSWER = re.compile(r"\nA: (?=\s*[\[{`]|extractions:)")  # JSON, YAML, or a fence: an example's
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(?P<inside>.*)```", re.DOTALL)
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
-EXTRACTIONS, ATTRIBUTES = "extractions", "_attributes"  # LangExtract's own keys
-
-
-class UnreadableExtractionError(ValueError):
-    """A reply is not JSON as LangExtract reads it, for example because it was cut off."""
-
-
-def without_answer(prompt: str) -> str:
-    """Cut a prompt at the end of its piece; a client may have stripped the last blank."""
-    return prompt.removesuffix(" ").removesuffix(ANSWER.rstrip())
-
-
-def piece_of(prompt: str) -> str:
-    """Return the piece that a prompt asks about, behind the last example.
-
-    An example's answer is JSON, followed by an empty line and the next question; other lines that begin with 'Q:' or
-    'A:' belong to the text.
-
-    Raises:
-        ValueError: If the prompt is not LangExtract's.
-    """
-    body = "\n" + without_answer(prompt)
-    start = body.find(f"\n{_QUESTION}")
-    if start < 0:
-        raise ValueError(f"not a prompt of LangExtract's: {prompt[-60:]!r} (expected '… Q: <text>\\nA: ')")
-    while answer := _EXAMPLE_ANSWER.search(body, start):
-        following = body.find(f"\n\n{_QUESTION}", answer.end())
-        if following < 0:  # an answer in the text itself
-            break
-        start = following + 1
-    return body[start + 1 + len(_QUESTION) :]
-
-
-def extractions_of(reply: str) -> list[dict[str, Any]]:
-    """Parse a reply into items `{class: text, class_attributes: {…}}`, dropping what has another form.
-
-    Raises:
-        UnreadableExtractionError: If the reply is not JSON, or has no list of entities.
-    """
-    value = _json_in(reply)
-    if isinstance(value, dict):
-        value = value.get(EXTRACTIONS)
-    if not isinstance(value, list):
-        raise UnreadableExtractionError(f"no list of {EXTRACTIONS!r} in the reply")
-    return [one for item in value if isinstance(item, dict) for one in _entities(item)]
-
-
 def _json_in(reply: str) -> Any:
     """Parse a reply as it is, without a model's thoughts, or between fences."""
     without_thoughts = _THOUGHTS.sub("", reply)
@@ -175,11 +178,6 @@ def _json_in(reply: str) -> Any:
         except (ValueError, RecursionError) as error:  # a number may be too long, brackets too deep
             failure = error if form is reply else failure
     raise UnreadableExtractionError(f"not JSON: {failure}")
-
-
-def reply_of(extractions: list[dict[str, Any]]) -> str:
-    """Format items as a reply that LangExtract reads."""
-    return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
 
 
 def _entities(item: dict[str, Any]) -> Iterator[dict[str, Any]]:

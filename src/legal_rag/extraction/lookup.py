@@ -22,7 +22,6 @@ from legal_rag.extraction.terms import (
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-
 MOST_NAMED = 1000  # documents that may share a fact; one that more share is ignored
 FEW, FEW_OF = 3, 100  # documents that share a rare fact: three, or one in a hundred
 LONGEST_NAME = 6  # words of a party's name
@@ -61,6 +60,13 @@ class WantedFact(NamedTuple):
     def tells(self) -> bool:
         """Whether it may single out a case: articles of law do not."""
         return not self.term.startswith(f"{ARTICLE}:")
+
+
+class _Word(NamedTuple):
+    text: str  # folded
+    capital: bool  # and not the question's first
+    titled: bool  # after "M." or "Mme"; capitalised, after any title, legal form or word for a case
+    placed: bool  # after a court: its place
 
 
 def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStore") -> list[str]:
@@ -120,13 +126,6 @@ def _days_and_sums(question: str) -> list[str]:
     """Return the terms of dates and sums; the date in a law's name is none."""
     dates = [one for one in find_dates(question) if not _LAW.search(question, 0, one.start)]
     return [f"date:{one.value.isoformat()}" for one in dates] + amount_terms(question)
-
-
-class _Word(NamedTuple):
-    text: str  # folded
-    capital: bool  # and not the question's first
-    titled: bool  # after "M." or "Mme"; capitalised, after any title, legal form or word for a case
-    placed: bool  # after a court: its place
 
 
 def _parties(question: str, store: "ExtractionStore") -> Iterator[WantedFact]:

@@ -15,7 +15,6 @@ CONFORME, NON_CONFORME = "conformité", "non-conformité"
 INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
 RENVOI, NON_RENVOI = "renvoi de la QPC", "non-renvoi de la QPC"
 CONDAMNATION, RELAXE = "condamnation", "relaxe"
-
 OPPOSITES = frozenset(
     frozenset(pair)
     for pair in (

@@ -78,42 +78,14 @@ _CUES = {
         "|contrat de (?:travail|bail|prestation|vente|licence|location)",
     ),
 }
-
-
-def choose_schema(text: str) -> str:
-    """Choose the schema of a document, as `auto` does, by cues in its beginning and end; `general` without any."""
-    read = _plain(text)
-    scores = {name: _score(pattern, read) for name, pattern in _patterns()}
-    best = max(scores, key=lambda name: scores[name])  # of equal ones the first, as `_CUES` has them
-    return best if scores[best] >= _ENOUGH else "general"
-
-
-def _plain(text: str) -> str:
-    text = text.strip()
-    read = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
-    letters = unicodedata.normalize("NFKD", read.lower().replace("’", "'")).encode("ascii", "ignore").decode()
-    return "\n" + "\n".join(" ".join(words) for line in letters.splitlines() if (words := line.split()))
-
-
-def _score(pattern: re.Pattern[str], read: str) -> int:
-    cues = {(found.lastgroup or "", found.group()[1:]) for found in pattern.finditer(read)}
-    kinds = ["title" for kind, _ in cues if kind == "title"][:1] + [kind for kind, _ in cues if kind != "title"]
-    return sum(_WEIGHTS[kind] for kind in kinds)
-
-
-@cache
-def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    return [(name, _compiled(*cues)) for name, cues in _CUES.items()]
-
-
-def _compiled(title: str, strong: str, weak: str) -> re.Pattern[str]:
-    # A blank may be a line end. A leading character set lets the search skip quickly.
-    cues = f"(?P<title>{title})|(?P<strong>{strong})|(?P<weak>{weak})".replace(" ", r"\s").replace("^", r"(?<=\n)")
-    return re.compile(rf"[ \n'\"(>*#-](?:{cues})")
-
-
 SCHEMA_NAMES = tuple(sorted(CLASSES))
 _KINDS = {"str": "text", "dict": "a table", "list": "a list of tables"}  # of TOML, as errors name them
+RULES = "rules"  # model id of `legal_rag.extraction.rules`
+RULES_VERSION = 1  # raise it when the rules find something else: saved results of another version are not used
+RULES_SCHEMA = "jurisprudence"
+AUTO = "auto"  # `choose_schema` for each document
+DEFAULT_MODEL = "gemini-2.5-flash"  # where there is a key for it
+KEY_VARIABLE = "LANGEXTRACT_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -159,6 +131,40 @@ class Schema:
         ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExtractionSettings:
+    """How documents are extracted; the key is sent to the model's server only, and never saved."""
+
+    schema_name: str = AUTO  # or a name that `get_schema` knows
+    model_id: str = RULES
+    api_key: str | None = None
+    api_base: str | None = None  # of an OpenAI-compatible server, or Ollama's
+    max_char_buffer: int = 2000  # characters in a piece that the model is shown; the rules read whole documents
+    extraction_passes: int = 2  # 1 to 5; the rules need one
+    max_workers: int = 5  # requests under way at once
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.extraction_passes <= 5:
+            raise ValueError(f"extraction_passes must be 1 to 5, got {self.extraction_passes}")
+        if self.max_char_buffer < 200:
+            raise ValueError(f"max_char_buffer must be at least 200 characters, got {self.max_char_buffer}")
+        if self.max_workers < 1:
+            raise ValueError(f"max_workers must be at least 1, got {self.max_workers}")
+
+    @property
+    def schema(self) -> str:
+        """Name of the schema; the rules take their own for `AUTO`."""
+        return RULES_SCHEMA if (self.model_id, self.schema_name) == (RULES, AUTO) else self.schema_name
+
+    @property
+    def passes(self) -> int:
+        """Passes over each piece."""
+        return 1 if self.model_id == RULES else self.extraction_passes
+
+    def __repr__(self) -> str:
+        return f"ExtractionSettings(schema_name={self.schema_name!r}, model_id={self.model_id!r}, …)"
+
+
 def get_schema(name: str) -> Schema:
     """Return a schema.
 
@@ -180,6 +186,43 @@ def get_schema(name: str) -> Schema:
     if not path.is_file():
         raise FileNotFoundError(f"no schema file {name} (expected a TOML file with prompt, classes and examples)")
     return _read(path.stem, str(path), path.read_bytes())
+
+
+def default_model(api_key: str | None = None) -> str:
+    """Return the default model: Gemini where there is a key, given or in the environment, else the rules."""
+    return DEFAULT_MODEL if api_key or os.environ.get(KEY_VARIABLE) else RULES
+
+
+def choose_schema(text: str) -> str:
+    """Choose the schema of a document, as `auto` does, by cues in its beginning and end; `general` without any."""
+    read = _plain(text)
+    scores = {name: _score(pattern, read) for name, pattern in _patterns()}
+    best = max(scores, key=lambda name: scores[name])  # of equal ones the first, as `_CUES` has them
+    return best if scores[best] >= _ENOUGH else "general"
+
+
+def _plain(text: str) -> str:
+    text = text.strip()
+    read = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
+    letters = unicodedata.normalize("NFKD", read.lower().replace("’", "'")).encode("ascii", "ignore").decode()
+    return "\n" + "\n".join(" ".join(words) for line in letters.splitlines() if (words := line.split()))
+
+
+def _score(pattern: re.Pattern[str], read: str) -> int:
+    cues = {(found.lastgroup or "", found.group()[1:]) for found in pattern.finditer(read)}
+    kinds = ["title" for kind, _ in cues if kind == "title"][:1] + [kind for kind, _ in cues if kind != "title"]
+    return sum(_WEIGHTS[kind] for kind in kinds)
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    return [(name, _compiled(*cues)) for name, cues in _CUES.items()]
+
+
+def _compiled(title: str, strong: str, weak: str) -> re.Pattern[str]:
+    # A blank may be a line end. A leading character set lets the search skip quickly.
+    cues = f"(?P<title>{title})|(?P<strong>{strong})|(?P<weak>{weak})".replace(" ", r"\s").replace("^", r"(?<=\n)")
+    return re.compile(rf"[ \n'\"(>*#-](?:{cues})")
 
 
 @cache
@@ -236,50 +279,3 @@ def _taken(table: Any, key: str, kind: type, where: str) -> Any:
     if not isinstance(value, kind) or not value or (isinstance(value, str) and value.isspace()):
         raise ValueError(f"{where}: {key!r} must be {_KINDS[kind.__name__]}, not empty, got {value!r}")
     return value
-
-
-RULES = "rules"  # model id of `legal_rag.extraction.rules`
-RULES_VERSION = 1  # raise it when the rules find something else: saved results of another version are not used
-RULES_SCHEMA = "jurisprudence"
-AUTO = "auto"  # `choose_schema` for each document
-DEFAULT_MODEL = "gemini-2.5-flash"  # where there is a key for it
-KEY_VARIABLE = "LANGEXTRACT_API_KEY"
-
-
-def default_model(api_key: str | None = None) -> str:
-    """Return the default model: Gemini where there is a key, given or in the environment, else the rules."""
-    return DEFAULT_MODEL if api_key or os.environ.get(KEY_VARIABLE) else RULES
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExtractionSettings:
-    """How documents are extracted; the key is sent to the model's server only, and never saved."""
-
-    schema_name: str = AUTO  # or a name that `get_schema` knows
-    model_id: str = RULES
-    api_key: str | None = None
-    api_base: str | None = None  # of an OpenAI-compatible server, or Ollama's
-    max_char_buffer: int = 2000  # characters in a piece that the model is shown; the rules read whole documents
-    extraction_passes: int = 2  # 1 to 5; the rules need one
-    max_workers: int = 5  # requests under way at once
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.extraction_passes <= 5:
-            raise ValueError(f"extraction_passes must be 1 to 5, got {self.extraction_passes}")
-        if self.max_char_buffer < 200:
-            raise ValueError(f"max_char_buffer must be at least 200 characters, got {self.max_char_buffer}")
-        if self.max_workers < 1:
-            raise ValueError(f"max_workers must be at least 1, got {self.max_workers}")
-
-    @property
-    def schema(self) -> str:
-        """Name of the schema; the rules take their own for `AUTO`."""
-        return RULES_SCHEMA if (self.model_id, self.schema_name) == (RULES, AUTO) else self.schema_name
-
-    @property
-    def passes(self) -> int:
-        """Passes over each piece."""
-        return 1 if self.model_id == RULES else self.extraction_passes
-
-    def __repr__(self) -> str:
-        return f"ExtractionSettings(schema_name={self.schema_name!r}, model_id={self.model_id!r}, …)"
