@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from legal_rag.agent import build_tools
-from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.event_log import EventLog
 from legal_rag.corpus.documents import document_of
 from legal_rag.encoder import PyLateEncoder
 from legal_rag.extraction import ExtractionResult, ExtractionStore
@@ -227,7 +227,7 @@ def test_a_long_passage_is_an_excerpt_in_a_list_of_results(library, retriever):
 
 
 def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retriever):
-    log = RunLog()
+    log = EventLog()
     search, document, chunk, _ = build_tools(library, retriever, log)
     search("vote", k=2)
     document("2001-25-0")
@@ -250,7 +250,7 @@ def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retri
 
 
 def test_a_passage_found_twice_keeps_its_best_score(library, retriever):
-    log = RunLog()
+    log = EventLog()
     (hit,) = retriever.search("vote des électeurs", 1)
     for score in (1.0, 3.0, 2.0):
         log.saw(hit._replace(score=score))
@@ -258,7 +258,7 @@ def test_a_passage_found_twice_keeps_its_best_score(library, retriever):
 
 
 def test_runs_in_threads_do_not_mix(library, retriever):
-    logs = {doc_id: RunLog() for doc_id in ("2001", "2001-25", "LONG")}
+    logs = {doc_id: EventLog() for doc_id in ("2001", "2001-25", "LONG")}
     start = threading.Barrier(len(logs))
     wrong = []
 
@@ -294,7 +294,7 @@ def decided(tiny_encoder, tmp_path):
 
 
 def test_what_was_not_extracted_the_rules_find_on_the_spot(decided, tiny_encoder):
-    log = RunLog()
+    log = EventLog()
     *_, entities = build_tools(decided, build_retriever(decided, tiny_encoder), log)
     text = entities("D-1-0", "Date, montant")
     assert text.startswith("Décision D-1, éléments repérés : 3\n<extrait>\n- date : « 12 mai 1993 »")

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from legal_rag.agent import build_tools
-from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.tool_arguments import resolve_id, text_of, whole_number
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -45,7 +45,7 @@ def retriever(library, tiny_encoder):
 
 @pytest.fixture
 def log():
-    return RunLog()
+    return EventLog()
 
 
 @pytest.fixture

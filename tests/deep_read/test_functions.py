@@ -10,7 +10,7 @@ from support.indexed_corpora import indexed, indexed_sample
 
 from legal_rag.agent import Budget
 from legal_rag.agent.budget import BudgetExceededError
-from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.event_log import EventLog
 from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env
 from legal_rag.deep_read.functions.base import MOST_EVENTS, MOST_READ, MOST_SEEN
 from legal_rag.deep_read.functions.environment import FUNCTION_NAMES, LazyIds, describe_functions
@@ -523,7 +523,7 @@ def test_every_function_is_described_to_the_model_in_french(corpus):
 
 
 def test_what_was_searched_found_and_read_is_written_down(corpus):
-    repl = MultiDocREPL(corpus, log=RunLog())
+    repl = MultiDocREPL(corpus, log=EventLog())
     repl.grep_corpus("inéligible")
     repl.rank_documents("compte de campagne", 3)
     repl.read_document(SOCIAL)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.budget import Budget, BudgetExceededError
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.failures import (
     UNCITED,
@@ -22,7 +23,6 @@ from legal_rag.agent.highlighting import EncodedTexts
 from legal_rag.agent.instructions import default_instructions, instructions_of
 from legal_rag.agent.llm import DEFAULT_MODEL, build_language_model, has_endpoint
 from legal_rag.agent.prediction import AnswerStream, Event, Prediction, Status
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.tools import build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.chunking import parse_chunk_id
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 # Makes a tool for one run from its retriever, model, log and tracker (None: only described); None where it cannot work.
-ToolFactory = Callable[[Retriever, "dspy.BaseLM", RunLog, "UsageTracker | None"], Callable[..., str] | None]
+ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, "UsageTracker | None"], Callable[..., str] | None]
 
 __all__ = [
     "DEFAULT_MODEL",
@@ -136,7 +136,7 @@ class LegalReActAgent:
         self._extra_tools = tuple(extra_tools)
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # These tools are only described to the model; each run brings its own, which write in its log.
-        self.react = LegalReAct(instructions, self._tools(RunLog()), budget.steps)
+        self.react = LegalReAct(instructions, self._tools(EventLog()), budget.steps)
 
     @property
     def lm(self) -> "dspy.BaseLM":
@@ -178,7 +178,7 @@ class LegalReActAgent:
 
         from legal_rag.agent.model_calls import ModelCalls
 
-        log, calls = RunLog(), ModelCalls(self._lm, self._budget)
+        log, calls = EventLog(), ModelCalls(self._lm, self._budget)
         tools = self._tools(log, calls.tracker)
         try:
             work = yield from self.react.run(question, calls, log, tools)
@@ -194,7 +194,7 @@ class LegalReActAgent:
             return (yield from self._fall_back(question, log, calls, bug_in_french(error), "internal_error"))
         return (yield from self._conclude(question, log, calls, work, draft))
 
-    def _tools(self, log: RunLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
+    def _tools(self, log: EventLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
         """Return the tools of one run, which write in its log; extra ones are paid from its tracker."""
         extra = (make(self._retriever, self._lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
@@ -216,7 +216,7 @@ class LegalReActAgent:
         return draft
 
     def _conclude(
-        self, question: str, log: RunLog, calls: "ModelCalls", work: "Work", draft: "Draft"
+        self, question: str, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Draft"
     ) -> Generator[Event, None, Prediction]:
         """Check an answer's citations; return it if one of them holds or it abstains, else fall back."""
         started = time.perf_counter()
@@ -247,7 +247,7 @@ class LegalReActAgent:
         )
 
     def _fall_back(
-        self, question: str, log: RunLog, calls: "ModelCalls", reason: str, status: Status
+        self, question: str, log: EventLog, calls: "ModelCalls", reason: str, status: Status
     ) -> Generator[Event, None, Prediction]:
         log.failed(reason, calls.usage, calls.seconds)
         yield from log.news()

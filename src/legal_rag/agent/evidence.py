@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.agent.budget import Usage
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.highlighting import EncodedTexts
 from legal_rag.agent.prediction import AnswerStream, Event, Mode, Prediction, Status
-from legal_rag.agent.run_log import RunLog
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -144,7 +144,7 @@ class EvidenceAgent:
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        return AnswerStream(self.run(self._retriever.query(question), RunLog(), mode="evidence"))
+        return AnswerStream(self.run(self._retriever.query(question), EventLog(), mode="evidence"))
 
     async def acall(self, question: str) -> Prediction:
         """Answer a question in a thread, for asyncio callers.
@@ -157,7 +157,7 @@ class EvidenceAgent:
     def run(
         self,
         question: str | EncodedQuery,
-        log: RunLog,
+        log: EventLog,
         *,
         mode: Mode,
         failure: Status = "model_failed",

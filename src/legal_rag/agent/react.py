@@ -10,10 +10,10 @@ import dspy
 from dspy.utils.exceptions import ContextWindowExceededError
 
 from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import EmptyAnswerError, ModelFailureError, UnreadableReplyError, is_own_bug
 from legal_rag.agent.model_calls import ModelCalls, Reply
 from legal_rag.agent.prediction import Event
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
 
@@ -88,7 +88,7 @@ class LegalReAct(dspy.ReAct):
         """Answer with DSPy's configured model and keep its trace, for optimisers."""
         budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
         calls = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True)
-        run = self.run(input_args["question"], calls, RunLog())
+        run = self.run(input_args["question"], calls, EventLog())
         try:
             while True:
                 next(run)
@@ -102,7 +102,7 @@ class LegalReAct(dspy.ReAct):
         return await asyncio.to_thread(self.forward, **input_args)
 
     def run(
-        self, question: str, calls: ModelCalls, log: RunLog, tools: Sequence[Tool] | None = None
+        self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool] | None = None
     ) -> Generator[Event, None, Work]:
         """Take steps until the model finishes, answers, gets nowhere, or has taken as many as the budget has.
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.tool_arguments import (
     filters_of,
     find_chunks,
@@ -26,7 +26,7 @@ MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
-def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None) -> list[Callable[..., str]]:
+def build_tools(corpus: Corpus, retriever: Retriever, log: EventLog | None = None) -> list[Callable[..., str]]:
     """Close the tools over one corpus, for an agent; their French docstrings are its instructions.
 
     Args:
@@ -34,7 +34,7 @@ def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None)
         retriever: What searches them.
         log: Of the run.
     """
-    log = log if log is not None else RunLog()
+    log = log if log is not None else EventLog()
     return [
         _search_tool(retriever, log),
         _document_tool(corpus, log),
@@ -43,7 +43,7 @@ def build_tools(corpus: Corpus, retriever: Retriever, log: RunLog | None = None)
     ]
 
 
-def _search_tool(retriever: Retriever, log: RunLog) -> Callable[..., str]:
+def _search_tool(retriever: Retriever, log: EventLog) -> Callable[..., str]:
     def search_legal_docs(
         query: str,
         k: int = 5,
@@ -109,7 +109,7 @@ def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str
         return retriever.search(text, wanted, filters=filters)
 
 
-def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+def _document_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
     def lookup_legal_doc(chunk_id: str, start: int = 0) -> str:
         """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.
 
@@ -135,7 +135,7 @@ def _document_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_legal_doc
 
 
-def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+def _chunk_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
     def lookup_chunk(chunk_id: str, context_chunks: int = 1) -> str:
         """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
 
@@ -159,7 +159,7 @@ def _chunk_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
     return lookup_chunk
 
 
-def _entity_tool(corpus: Corpus, log: RunLog) -> Callable[..., str]:
+def _entity_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
     def lookup_entities(doc_id_or_chunk_id: str, classes: str = "") -> str:
         """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
 

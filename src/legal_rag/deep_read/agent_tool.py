@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from legal_rag.agent.budget import Budget
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.prediction import Prediction
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
@@ -26,7 +26,7 @@ NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. RÃ
 
 
 def deep_read_tool(
-    retriever: Retriever, lm: "dspy.BaseLM", log: RunLog, tracker: "UsageTracker | None" = None
+    retriever: Retriever, lm: "dspy.BaseLM", log: EventLog, tracker: "UsageTracker | None" = None
 ) -> Callable[..., str] | None:
     """Make the tool for one run of the agent, for `legal_rag.agent.build_agent(extra_tools=[deep_read_tool])`.
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from legal_rag.agent.budget import Usage
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
-from legal_rag.agent.run_log import RunLog
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -79,7 +79,7 @@ SO_FAR = "Passages trouvés :"
 def conclude(
     question: str,
     value: Any,
-    log: RunLog,
+    log: EventLog,
     corpus: Corpus,
     *,
     usage: Usage,
@@ -147,7 +147,7 @@ def _holds(answer: EnrichedResponse) -> bool:
     return any(citation.holds for citation in answer.citations)
 
 
-def _checked(value: Any, log: RunLog, corpus: Corpus, *, plain: bool) -> EnrichedResponse | None:
+def _checked(value: Any, log: EventLog, corpus: Corpus, *, plain: bool) -> EnrichedResponse | None:
     text = "" if value is None else answer_text(value)
     if not text:
         return None
@@ -155,7 +155,7 @@ def _checked(value: Any, log: RunLog, corpus: Corpus, *, plain: bool) -> Enriche
     return CitationEnricher(corpus).enrich(text, read=read)
 
 
-def _found_so_far(log: RunLog) -> EnrichedResponse:
+def _found_so_far(log: EventLog) -> EnrichedResponse:
     """Quote the best passages that were found; without any, say that there is no result."""
     best = sorted(log.passages.values(), key=lambda one: -(one.score or 0.0))[:MOST_PASSAGES]
     if not best:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.budget import Budget, BudgetExceededError
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.llm import RunReplies
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event, Prediction
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.tools import entities_of
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import storable
@@ -64,7 +64,7 @@ class ReadingTask:
     tracker: UsageTracker
     settings: DeepReadSettings
     retriever: "Retriever | None"
-    log: RunLog
+    log: EventLog
     on_event: Callable[[Event], None]
 
     @property
@@ -320,7 +320,7 @@ def deep_read(
         tracker=tracker,
         settings=settings,
         retriever=retriever,
-        log=RunLog(),
+        log=EventLog(),
         on_event=on_event,
     )
     file = trace or (work.unfinished_file(unfinished) if unfinished else None)

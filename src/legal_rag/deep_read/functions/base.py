@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.prediction import EventType
-from legal_rag.agent.run_log import RunLog
 from legal_rag.agent.tool_arguments import (
     NOTHING,
     SHOWN_CHARS,
@@ -60,7 +60,7 @@ class FunctionBase:
         sub_llm: SubModel | None = None,
         retriever: Searcher | None = None,
         *,
-        log: RunLog | None = None,
+        log: EventLog | None = None,
         workers: int = WORKERS,
         grep_seconds: float | None = SECONDS,
     ) -> None:
@@ -75,7 +75,7 @@ class FunctionBase:
             grep_seconds: After which a search for a pattern stops; None sets no limit.
         """
         self.sub_llm, self.retriever = sub_llm, retriever
-        self.log = log if log is not None else RunLog()
+        self.log = log if log is not None else EventLog()
         self._workers, self._grep_seconds = workers, grep_seconds
         self._open(corpus_index)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
 from cachetools import LRUCache
 
-from legal_rag.agent.run_log import RunLog
+from legal_rag.agent.event_log import EventLog
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import fold_text
 from legal_rag.deep_read.functions.base import Searcher
@@ -177,7 +177,7 @@ def create_multi_doc_env(
     sub_llm: SubModel | None = None,
     retriever: Searcher | None = None,
     *,
-    log: RunLog | None = None,
+    log: EventLog | None = None,
     workers: int = WORKERS,
     grep_seconds: float | None = SECONDS,
 ) -> MultiDocEnv:

@@ -14,7 +14,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.retriever.retriever import Corpus, SearchHit
 
 
-class RunLog:
+class EventLog:
     """The events, passages and documents of one run, in the order they came."""
 
     def __init__(self) -> None:
