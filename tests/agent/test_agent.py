@@ -326,6 +326,13 @@ def test_a_bug_of_ours_is_not_blamed_on_the_model(ask, monkeypatch, caplog):
     ]
 
 
+def test_a_bug_in_the_check_of_citations_leaves_passages_too(ask, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.agent.notice_of", lambda *arguments: 1 / 0)
+    prediction, _ = ask(diligent)
+    assert (prediction.mode, prediction.status) == ("fallback", "internal_error")
+    assert "ZeroDivisionError" in prediction.notice
+
+
 def test_a_tool_that_breaks_is_logged_with_its_traceback_and_the_run_goes_on(ask, monkeypatch, caplog):
     def broken(*arguments):
         raise TypeError("a bug")

@@ -45,7 +45,7 @@ def test_a_stream_that_is_closed_asks_nothing_further(tiny_library, tiny_encoder
             assert next(stream).type == "think"
         assert list(stream) == []
         assert len(server.prompts) == 1
-        with pytest.raises(RuntimeError, match="the run was stopped before its end"):
+        with pytest.raises(RuntimeError, match="the stream was stopped before its end"):
             _ = stream.prediction
         stopped = agent.stream(QUESTION)
         next(stopped)

@@ -8,8 +8,8 @@ from dspy.utils import DummyLM
 from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import Prediction, build_language_model
-from legal_rag.agent.compared_decisions import article_name, as_said, find_mentions, render_comparison
-from legal_rag.agent.contradictions import contradictions
+from legal_rag.agent.compared_decisions import article_name, find_mentions
+from legal_rag.agent.contradictions import as_said, contradictions, render_comparison
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
 from legal_rag.corpus.patterns.courts import court_of

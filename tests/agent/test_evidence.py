@@ -9,7 +9,7 @@ import pytest
 from support import ROOT
 
 from legal_rag.agent import EvidenceAgent, Usage
-from legal_rag.agent.event_log import EventLog
+from legal_rag.agent.event_log import AnswerStream, EventLog
 from legal_rag.agent.evidence import (
     INSTEAD,
     INTRODUCTION,
@@ -19,7 +19,6 @@ from legal_rag.agent.evidence import (
     abstention_features,
     is_relevant,
 )
-from legal_rag.agent.prediction import AnswerStream
 from legal_rag.citations import Citation, format_marker
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.retriever import build_retriever
@@ -84,11 +83,13 @@ def test_the_same_question_gets_the_same_answer(agent):
     assert agent(QUESTION).answer == agent(QUESTION).answer
 
 
-def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent):
+def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent, tiny_library, tiny_encoder):
     log = EventLog()
     with log.record("search", "search_legal_docs", query="bail"):
         pass
-    stream = AnswerStream(agent.run(QUESTION, log, mode="fallback", notice="Le modèle dort."))
+    stream = AnswerStream(
+        agent.steps(agent._retriever.query(QUESTION), log, mode="fallback", notice="Le modèle dort."), log
+    )
     prediction = stream.prediction
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
     assert prediction.notice == f"Le modèle dort. {INSTEAD}"

@@ -3,32 +3,32 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.budget import Budget, BudgetExceededError
-from legal_rag.agent.event_log import EventLog
+from legal_rag.agent.event_log import AnswerStream, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.failures import (
-    UNCITED,
     EmptyAnswerError,
     ModelFailureError,
     NotFrenchError,
+    UncitedAnswerError,
     bug_in_french,
     notice_of,
     reason_in_french,
 )
-from legal_rag.agent.highlighting import EncodedTexts
+from legal_rag.agent.highlighting import EncodedTexts, complete_evidence
 from legal_rag.agent.instructions import default_instructions, instructions_of
 from legal_rag.agent.llm import DEFAULT_MODEL, build_language_model, has_endpoint
-from legal_rag.agent.prediction import AnswerStream, Event, Prediction, Status
+from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tools import build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.encoder.encoder import Encoder, build_encoder
-from legal_rag.retriever.retriever import Corpus, Retriever, build_retriever
+from legal_rag.retriever.retriever import Corpus, EncodedQuery, Retriever, build_retriever
 
 if TYPE_CHECKING:
     import dspy
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-# Makes a tool for one run from its retriever, model, log and tracker (None: only described); None where it cannot work.
+# Makes a tool for one answer from retriever, model, log and tracker (None: for its description); None if unavailable.
 ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, "UsageTracker | None"], Callable[..., str] | None]
 
 __all__ = [
@@ -152,16 +152,17 @@ class LegalReActAgent:
         return self.stream(question).prediction
 
     def stream(self, question: str) -> AnswerStream:
-        """Answer a question, event by event; the run starts when the first event is asked for.
+        """Answer a question, event by event; nothing happens before the first event is asked for.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        self._retriever.encoder.check_query(question)  # before the model is asked: the evidence agent may be needed
-        return AnswerStream(self._run(question))
+        query = self._retriever.query(question)  # checked before the model is asked: the evidence agent may need it
+        log = EventLog()
+        return AnswerStream(self._steps(query, log), log)
 
     async def acall(self, question: str) -> Prediction:
-        """Answer a question in a thread, as an asyncio task; once cancelled, the run ends with its current call.
+        """Answer a question in a thread, as an asyncio task; cancelling it ends the work after the current call.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
@@ -173,29 +174,37 @@ class LegalReActAgent:
             stream.stop()
             raise
 
-    def _run(self, question: str) -> Generator[Event, None, Prediction]:
+    def _steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         import dspy
 
         from legal_rag.agent.model_calls import ModelCalls
 
-        log, calls = EventLog(), ModelCalls(self._lm, self._budget)
+        calls = ModelCalls(self._lm, self._budget)
         tools = self._tools(log, calls.tracker)
+        failure: Status
         try:
-            work = yield from self.react.run(question, calls, log, tools)
-            draft = self._draft(question, work, calls)
+            work = yield from self.react.steps(query.text, calls, log, tools)
+            draft = self._draft(query.text, work, calls)
+            return (yield from self._checked(query, log, calls, work, draft))
         except BudgetExceededError as error:
-            return (yield from self._fall_back(question, log, calls, error.notice, "exhausted"))
+            failure, reason = "exhausted", error.notice
         except (ModelFailureError, dspy.LMError) as error:
             logger.debug("the model failed", exc_info=True)
-            return (yield from self._fall_back(question, log, calls, reason_in_french(error), "model_failed"))
-        # Our own bug, then: the reader still gets passages, and is told whose fault it is.
+            failure, reason = "model_failed", reason_in_french(error)
+        # A bug of ours: the reader still gets passages, and learns that the model is not to blame.
         except Exception as error:
             logger.exception("the agent failed")
-            return (yield from self._fall_back(question, log, calls, bug_in_french(error), "internal_error"))
-        return (yield from self._conclude(question, log, calls, work, draft))
+            failure, reason = "internal_error", bug_in_french(error)
+        log.failed(reason, calls.usage, calls.seconds)
+        yield
+        return (
+            yield from self._evidence.steps(
+                query, log, mode="fallback", failure=failure, notice=f"{reason}.", usage=calls.usage
+            )
+        )
 
     def _tools(self, log: EventLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
-        """Return the tools of one run, which write in its log; extra ones are paid from its tracker."""
+        """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
         extra = (make(self._retriever, self._lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
@@ -215,46 +224,35 @@ class LegalReActAgent:
             raise EmptyAnswerError if request == WRITE_AGAIN else NotFrenchError
         return draft
 
-    def _conclude(
-        self, question: str, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Draft"
-    ) -> Generator[Event, None, Prediction]:
-        """Check an answer's citations; return it if one of them holds or it abstains, else fall back."""
+    def _checked(
+        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Draft"
+    ) -> Steps[Prediction]:
+        """Check the draft's citations; it stands if one of them holds, or if it abstains before the steps ran out."""
         started = time.perf_counter()
-        answer = CitationEnricher(self._retriever.corpus).enrich(draft.text, read=log.sources)
+        corpus = self._retriever.corpus
+        answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources)
         log.checked(answer, time.perf_counter() - started)
-        yield from log.news()
-        limit = BudgetExceededError("steps", self._budget).notice if work.out_of_steps else ""
+        yield
+        exhausted = BudgetExceededError("steps", self._budget) if work.out_of_steps else None
         holds = any(citation.holds for citation in answer.citations)
-        if not holds and (limit or not answer.abstained):
-            reason = limit or UNCITED
-            status: Status = "exhausted" if limit else "model_failed"
-            return (yield from self._fall_back(question, log, calls, reason, status))
-        notice = notice_of(answer, limit, CUT_OFF if draft.cut_off else "")
+        if not holds and exhausted:
+            raise exhausted
+        if not holds and not answer.abstained:
+            raise UncitedAnswerError
+        notice = notice_of(answer, exhausted.notice if exhausted else "", CUT_OFF if draft.cut_off else "")
         if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)
-        log.answered("react", question, answer, draft.seconds, draft.usage)
-        yield from log.news()
-        status = "exhausted" if limit else "answered" if holds else "abstained"
+        log.answered("react", query.text, answer, draft.seconds, draft.usage)
+        yield
+        encoded = EncodedTexts(self._retriever.encoder, query=query) if self._match_words else None
         return log.prediction(
-            question,
+            query.text,
             answer,
-            self._retriever.corpus,
+            complete_evidence(query.text, list(log.passages.values()), answer.citations, corpus, encoded),
             mode="agent",
-            status=status,
+            status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,
-            encoded=EncodedTexts(self._retriever.encoder) if self._match_words else None,
             usage=calls.usage,
-        )
-
-    def _fall_back(
-        self, question: str, log: EventLog, calls: "ModelCalls", reason: str, status: Status
-    ) -> Generator[Event, None, Prediction]:
-        log.failed(reason, calls.usage, calls.seconds)
-        yield from log.news()
-        return (
-            yield from self._evidence.run(
-                question, log, mode="fallback", failure=status, notice=f"{reason}.", usage=calls.usage
-            )
         )
 
 

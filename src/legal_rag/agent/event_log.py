@@ -1,25 +1,28 @@
-"""Events of a run: what was searched, seen, read and answered."""
+"""Event log of one answer, and the stream that shows its events as they come."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from legal_rag.agent.budget import Usage
-from legal_rag.agent.highlighting import EncodedTexts, complete_evidence
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.retriever.retriever import Corpus, SearchHit
 
+Result = TypeVar("Result")
+Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
+
 
 class EventLog:
-    """The events, passages and documents of one run, in the order they came."""
+    """The events, passages and documents of one answer, in the order they came."""
 
     def __init__(self) -> None:
         self._started = time.perf_counter()
-        self._told = 0  # events
+        self._yielded = 0  # events
         self._read: dict[str, None] = {}  # ids of documents, in the order they were read
         self.events: list[Event] = []
         self.passages: dict[str, Passage] = {}
@@ -31,7 +34,7 @@ class EventLog:
 
     @contextmanager
     def record(self, kind: EventType, tool: str, **arguments: Any) -> Iterator[list[str]]:
-        """Write down one call: the ids that the block puts in the list, and the time it took."""
+        """Record one call: the ids that the block puts in the list, and the time it took."""
         ids: list[str] = []
         started = time.perf_counter()
         try:
@@ -40,27 +43,27 @@ class EventLog:
             self.add(Event(kind, tool, arguments, ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
-        """Write down an event; what a model sent is kept as far as JSON can hold it."""
+        """Record an event; what JSON cannot hold of a model's words is replaced."""
         self.events.append(event._replace(tool=storable(event.tool), input=json_safe(event.input, keep_nan=True)))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
-        """Write down how the citations of an answer fared."""
+        """Record the check of an answer's citations."""
         counts = {**answer.counts, "removed": len(answer.removed)}
         self.add(Event("cite", "citations", counts, _cited(answer), seconds))
 
     def answered(
         self, tool: str, question: str, answer: EnrichedResponse, seconds: float, usage: Usage | None = None
     ) -> None:
-        """Write down that the answer was written; `usage` is of the model calls that it took."""
+        """Record that the answer was written; `usage` is of the model calls for it."""
         self.add(Event("answer", tool, {"question": question}, _cited(answer), seconds, usage))
 
     def failed(self, error: str, usage: Usage, seconds: float) -> None:
-        """Write down the model calls of the run that brought nothing, if there are any.
+        """Record the model calls that no event accounts for, if there are any.
 
         Args:
             error: What went wrong, in French.
-            usage: What all the run's model calls came to; what no event has told of it yet is told now.
-            seconds: The time that they took, likewise.
+            usage: Of all model calls.
+            seconds: Of all model calls.
         """
         for event in self.events:
             if event.usage is not None:
@@ -69,39 +72,31 @@ class EventLog:
             self.add(Event("think", "", {"error": error}, [], max(0.0, seconds), usage))
 
     def news(self) -> Iterator[Event]:
-        """Yield the events that were not yet yielded."""
-        while self._told < len(self.events):
-            self._told += 1
-            yield self.events[self._told - 1]
+        """Yield the events that were not yielded before."""
+        while self._yielded < len(self.events):
+            self._yielded += 1
+            yield self.events[self._yielded - 1]
 
     @property
     def sources(self) -> Sequence[str]:
-        """Ids of the documents, those that were read before those that were only found."""
+        """Ids of the documents: those read, then those only found."""
         return list(dict.fromkeys([*self._read, *self.documents]))
 
     def saw(self, hit: SearchHit) -> None:
-        """Remember a passage; the best score stays."""
+        """Record a passage found; its best score counts."""
         known = self.passages.get(hit.chunk_id)
         if known is None or known.score is None or known.score < hit.score:
-            self.passages[hit.chunk_id] = Passage(
-                hit.doc_id,
-                hit.chunk_id,
-                hit.char_start,
-                hit.char_end,
-                hit.text,
-                hit.score,
-                hit.title,
-                hit.decision_date,
-            )
+            fields = hit._asdict()
+            self.passages[hit.chunk_id] = Passage(**{name: fields[name] for name in Passage._fields if name in fields})
         self.documents.setdefault(hit.doc_id, CitedDocument(hit.doc_id, hit.title, hit.decision_date))
 
     def read(self, document: Document) -> None:
-        """Remember a decision that was read."""
+        """Record a decision read."""
         self._read.setdefault(document.id)
         self.documents.setdefault(document.id, CitedDocument(document.id, document.title, document.decision_date))
 
     def take_over(self, prediction: Prediction, corpus: Corpus) -> None:
-        """Remember what another run found, its checks and its answer apart; what it cites counts as read."""
+        """Add another answer's findings, without its checks and its text; what it cites counts as read."""
         for event in prediction.events:
             if event.type not in ("cite", "answer"):
                 self.add(event)
@@ -118,27 +113,14 @@ class EventLog:
         self,
         question: str,
         answer: EnrichedResponse,
-        corpus: Corpus,
+        evidence: list[Passage],
         *,
         mode: Mode,
         status: Status,
         notice: str | None,
-        encoded: EncodedTexts | None = None,
         usage: Usage | None = None,
     ) -> Prediction:
-        """Put the run and its checked answer together.
-
-        Args:
-            question: That was answered.
-            answer: With its citations.
-            corpus: That its passages are from.
-            mode: Who answered.
-            status: What became of the run.
-            notice: For the reader.
-            encoded: What was encoded in the run, to match the question's words with; None matches none.
-            usage: Of all model calls.
-        """
-        evidence = complete_evidence(question, list(self.passages.values()), answer.citations, corpus, encoded)
+        """Put everything together; `usage` is of all model calls."""
         return Prediction(
             question=question,
             answer=answer.text,
@@ -154,6 +136,63 @@ class EventLog:
             usage=usage or Usage(),
             seconds=time.perf_counter() - self._started,
         )
+
+
+class AnswerStream(Iterator[Event]):
+    """Events of an answer as they come; `prediction` works to the end. Closing it, or its block, stops the work."""
+
+    def __init__(self, steps: Steps[Prediction], log: EventLog) -> None:
+        """Begin nothing yet.
+
+        Args:
+            steps: The work, which records its events in the log.
+            log: Of this answer.
+        """
+        self._steps, self._log = steps, log
+        self._prediction: Prediction | None = None
+        self._stopped = False
+
+    def __next__(self) -> Event:
+        if self._stopped:
+            self.close()
+            raise StopIteration
+        while (event := next(self._log.news(), None)) is None:
+            try:
+                next(self._steps)
+            except StopIteration as end:
+                self._prediction = end.value or self._prediction  # exhausted steps end again, without a value
+                raise
+        return event
+
+    @property
+    def prediction(self) -> Prediction:
+        """The finished answer; what is left of the work is done first.
+
+        Raises:
+            RuntimeError: If the stream was stopped before its end.
+        """
+        for _ in self:
+            pass
+        if self._prediction is None:
+            raise RuntimeError("the stream was stopped before its end: there is no prediction")
+        return self._prediction
+
+    def close(self) -> None:
+        """Stop the work, from the thread that iterates: nothing further is searched or asked."""
+        self._stopped = True
+        self._steps.close()
+
+    def stop(self) -> None:
+        """Stop after the event under way, from any thread."""
+        self._stopped = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _cited(answer: EnrichedResponse) -> list[str]:

@@ -4,15 +4,15 @@ import asyncio
 import re
 import time
 import unicodedata
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from legal_rag.agent.budget import Usage
-from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.highlighting import EncodedTexts
-from legal_rag.agent.prediction import AnswerStream, Event, Mode, Prediction, Status
+from legal_rag.agent.event_log import AnswerStream, EventLog, Steps
+from legal_rag.agent.highlighting import EncodedTexts, complete_evidence
+from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -93,7 +93,7 @@ INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mo
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 
 
-class EvidenceReading(NamedTuple):
+class AlignedHit(NamedTuple):
     """A hit with the similarity of each of its tokens to each token of the question."""
 
     hit: SearchHit
@@ -104,7 +104,7 @@ class EvidenceReading(NamedTuple):
 class Findings(NamedTuple):
     """The passages found for a question, and the features that decide on abstention."""
 
-    readings: list[EvidenceReading]
+    readings: list[AlignedHit]
     features: AbstentionFeatures
 
 
@@ -144,7 +144,8 @@ class EvidenceAgent:
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
-        return AnswerStream(self.run(self._retriever.query(question), EventLog(), mode="evidence"))
+        query, log = self._retriever.query(question), EventLog()
+        return AnswerStream(self.steps(query, log, mode="evidence"), log)
 
     async def acall(self, question: str) -> Prediction:
         """Answer a question in a thread, for asyncio callers.
@@ -154,53 +155,50 @@ class EvidenceAgent:
         """
         return await asyncio.to_thread(self, question)
 
-    def run(
+    def steps(
         self,
-        question: str | EncodedQuery,
+        query: EncodedQuery,
         log: EventLog,
         *,
         mode: Mode,
         failure: Status = "model_failed",
         notice: str | None = None,
         usage: Usage | None = None,
-    ) -> Generator[Event, None, Prediction]:
-        """Answer within a run that may have begun before: its events and documents are kept.
+    ) -> Steps[Prediction]:
+        """Answer a question; what the log holds already stays part of the answer.
 
         Args:
-            question: One that the encoder reads whole; checked unless `Retriever.query` made it.
-            log: Of the run.
+            query: From `Retriever.query`.
+            log: Of the answer.
             mode: 'evidence', or 'fallback' where a model should have answered.
-            failure: What became of that model.
+            failure: Status of the answer after that model failed.
             notice: For the reader.
-            usage: What that model's calls came to.
+            usage: Of that model's calls.
         """
-        query = self._retriever.query(question)
-        question, encoded = query.text, EncodedTexts(self._retriever.encoder, query=query)
-        with log.record("search", "search_legal_docs", query=question, k=self._n_passages) as ids:
+        encoded = EncodedTexts(self._retriever.encoder, query=query)
+        with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
             findings = self.find(query, encoded)
             ids += [reading.hit.chunk_id for reading in findings.readings]
-        yield from log.news()
+        yield
         relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
         answer = self._quote(findings.readings) if relevant else abstention()
         log.checked(answer, 0.0)  # verbatim by construction
-        log.answered("evidence", question, answer, time.perf_counter() - started)
+        log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for reading in findings.readings if relevant else []:
             log.saw(reading.hit)
-        yield from log.news()
+        yield
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
-        return log.prediction(
-            question,
-            answer,
+        evidence = complete_evidence(
+            query.text,
+            list(log.passages.values()),
+            answer.citations,
             self._retriever.corpus,
-            mode=mode,
-            status=status,
-            notice=notice,
-            encoded=encoded if self._match_words else None,
-            usage=usage,
+            encoded if self._match_words else None,
         )
+        return log.prediction(query.text, answer, evidence, mode=mode, status=status, notice=notice, usage=usage)
 
     def find(self, question: str | EncodedQuery, encoded: EncodedTexts | None = None) -> Findings:
         """Search for a question, one passage a document, and read the passages found.
@@ -218,13 +216,13 @@ class EvidenceAgent:
         passages = encoded.passages([hit.text for hit in hits])
         vectors, offsets = query.tokens
         readings = [
-            EvidenceReading(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)
+            AlignedHit(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)
         ]
         own_words = offsets[:, 0] < offsets[:, 1]
         best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
         return Findings(readings, abstention_features(query.text, [reading.hit.text for reading in readings], best))
 
-    def _quote(self, readings: Sequence[EvidenceReading]) -> EnrichedResponse:
+    def _quote(self, readings: Sequence[AlignedHit]) -> EnrichedResponse:
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
         lines, citations = [INTRODUCTION], []
         for hit, similarities, offsets in readings:

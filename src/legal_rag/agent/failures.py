@@ -4,7 +4,6 @@ import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from legal_rag.library.filters import UnsupportedFilterError
@@ -16,19 +15,23 @@ logger = logging.getLogger(__name__)
 
 
 class ModelFailureError(Exception):
-    """The model gave no usable answer; a client's own error that is not one of DSPy's is the cause."""
+    """The model gave no usable answer; the cause is the client's error, if it is not one of DSPy's."""
 
 
 class EmptyAnswerError(ModelFailureError):
-    """The model wrote nothing, and nothing again when it was asked once more."""
+    """The model wrote nothing, even when asked again."""
 
 
 class NotFrenchError(ModelFailureError):
-    """The model wrote in another language, and again when it was asked once more."""
+    """The model wrote in another language, even when asked again."""
+
+
+class UncitedAnswerError(ModelFailureError):
+    """The answer cites no passage that verifies, and does not abstain."""
 
 
 class UnreadableReplyError(ModelFailureError):
-    """The model's replies have none of the forms that are understood."""
+    """The model's replies cannot be parsed."""
 
 
 UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
@@ -56,11 +59,12 @@ FAILURES = {
 }
 _UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
 _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
-_PACKAGE = Path(__file__).parents[1]
 
 
 def reason_in_french(error: Exception) -> str:
     """Describe a model's failure in a sentence without its full stop; a provider's own words are for the log."""
+    if isinstance(error, UncitedAnswerError):
+        return UNCITED
     if isinstance(error, NotFrenchError):
         return "La réponse du modèle n'était pas en français"
     return f"Le modèle de langage n'a pas pu répondre ({_kind(error)})"
@@ -69,14 +73,6 @@ def reason_in_french(error: Exception) -> str:
 def bug_in_french(error: Exception) -> str:
     """Describe an error of this program, as against the model's, in a sentence without its full stop."""
     return f"Une erreur interne de legal_rag ({type(error).__name__}) a interrompu l'agent ; le journal dit où"
-
-
-def is_own_bug(error: Exception) -> bool:
-    """Tell whether this package's own code raised an error: its traceback ends here, not in a library or a client."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and Path(last.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from dspy.utils.exceptions import AdapterParseError, is_retryable_lm_error
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag.agent.failures import ModelFailureError
 from legal_rag.corpus.cleaning import storable
 
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
@@ -183,6 +184,7 @@ class BudgetedLM(dspy.BaseLM):
         Raises:
             BudgetExceededError: If the budget has no room for a call.
             dspy.LMError: If the model fails, also after all attempts.
+            ModelFailureError: If its client fails with an error that is not DSPy's.
         """
         return self._called(*args, **kwargs)[1]
 
@@ -244,7 +246,13 @@ class BudgetedLM(dspy.BaseLM):
         self.tracker.check_retry()
         lm: Any = self._lm.copy()
         lm.update_history = listener.take_entry  # in place of histories, which would hold every prompt in memory
-        return listener.listen(lambda: self._send(lm, *args, **kwargs, **self._timeout()))
+        try:
+            return listener.listen(lambda: self._send(lm, *args, **kwargs, **self._timeout()))
+        except (dspy.LMError, BudgetExceededError):
+            raise
+        # Models that are not DSPy's raise errors of any class: from here on they are the model's failures, not bugs.
+        except Exception as error:
+            raise ModelFailureError(str(error)) from error
 
     def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
         """Make one request."""

@@ -1,11 +1,9 @@
-"""The answer as a value: status, citations, evidence, events; its JSON form; its event stream."""
+"""The answer as a value: status, citations, evidence, events; its JSON form."""
 
 import reprlib
-from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.agent.budget import Usage
 from legal_rag.citations.checks import Citation, count_by_status
@@ -108,7 +106,7 @@ class Prediction:
         try:
             return _adapter().validate_python([record], strict=False)[0]
         except ValueError as error:
-            raise ValueError(f"not a saved run: {_first_problem(error)}") from error
+            raise ValueError(f"not a saved answer: {_first_problem(error)}") from error
 
 
 def require_valid(prediction: Prediction) -> None:
@@ -140,51 +138,3 @@ def _first_problem(error: Any) -> str:
     place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in problem["loc"][1:]).lstrip(".")
     message = problem["msg"].removeprefix("Input ").replace("Field required", "is missing")
     return f"{place or 'it'} {message}, got {reprlib.repr(problem['input'])}"
-
-
-class AnswerStream(Iterator[Event]):
-    """Iterate for events; `prediction` runs to the end. Closing it, or its block, stops the run where it is."""
-
-    def __init__(self, run: Generator[Event, None, Prediction]) -> None:
-        self._run = run
-        self._prediction: Prediction | None = None
-        self._stopped = False
-
-    def __next__(self) -> Event:
-        if self._stopped:
-            self.close()
-        try:
-            return next(self._run)
-        except StopIteration as end:
-            if end.value is not None:  # an exhausted run ends again, with nothing
-                self._prediction = end.value
-            raise
-
-    @property
-    def prediction(self) -> Prediction:
-        """What the run came to; it goes on to its end first.
-
-        Raises:
-            RuntimeError: If it was stopped before.
-        """
-        for _ in self:
-            pass
-        if self._prediction is None:
-            raise RuntimeError("the run was stopped before its end: there is no prediction")
-        return self._prediction
-
-    def close(self) -> None:
-        """Stop the run, from the thread that iterates: nothing further is searched or asked."""
-        self._run.close()
-
-    def stop(self) -> None:
-        """Stop the run after the event it is working on, from any thread."""
-        self._stopped = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -3,15 +3,15 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import dspy
 from dspy.utils.exceptions import ContextWindowExceededError
 
-from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
-from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import EmptyAnswerError, ModelFailureError, UnreadableReplyError, is_own_bug
+from legal_rag.agent.budget import Budget, Usage
+from legal_rag.agent.event_log import EventLog, Steps
+from legal_rag.agent.failures import EmptyAnswerError, UnreadableReplyError
 from legal_rag.agent.model_calls import ModelCalls, Reply
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
@@ -88,7 +88,7 @@ class LegalReAct(dspy.ReAct):
         """Answer with DSPy's configured model and keep its trace, for optimisers."""
         budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
         calls = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True)
-        run = self.run(input_args["question"], calls, EventLog())
+        run = self.steps(input_args["question"], calls, EventLog())
         try:
             while True:
                 next(run)
@@ -101,9 +101,9 @@ class LegalReAct(dspy.ReAct):
         """Run `forward` in a thread."""
         return await asyncio.to_thread(self.forward, **input_args)
 
-    def run(
+    def steps(
         self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool] | None = None
-    ) -> Generator[Event, None, Work]:
+    ) -> Steps[Work]:
         """Take steps until the model finishes, answers, gets nowhere, or has taken as many as the budget has.
 
         Args:
@@ -112,26 +112,23 @@ class LegalReAct(dspy.ReAct):
             log: Of the run; the tools write there as well.
             tools: In place of the loop's own, under the same names.
 
-        Yields:
-            The log's events as they come.
-
         Raises:
             BudgetExceededError: If another limit than that of steps was reached.
             UnreadableReplyError: If the model's replies cannot be parsed, and nothing was found.
             EmptyAnswerError: If they are empty, and nothing was found.
             dspy.LMError: If the model fails.
-            ModelFailureError: If its client fails in a way of its own.
+            ModelFailureError: If its client fails with an error that is not DSPy's.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions)
         for _ in range(calls.tracker.budget.steps):
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
             log.add(_thinking(step, reply))
-            yield from log.news()
+            yield
             if step.answer or step.tool == FINISH:
                 return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
             loop.take(step, reply)
-            yield from log.news()
+            yield
             if loop.is_stuck:
                 break
         else:
@@ -162,14 +159,6 @@ class LegalReAct(dspy.ReAct):
             except ContextWindowExceededError:
                 if attempt == MOST_SHORTENINGS or not trajectory.shorten():
                     raise
-            except (BudgetExceededError, dspy.LMError):
-                raise
-            # A client that is not DSPy's raises errors of its own kinds; those of our code are bugs, not its failures.
-            except Exception as error:
-                if is_own_bug(error):
-                    raise
-                logger.warning("the model's client failed", exc_info=True)
-                raise ModelFailureError(str(error)) from error
         raise AssertionError("the last attempt returns or raises")
 
 

@@ -102,11 +102,11 @@ def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str
     except ValueError as error:
         raise ValueError(f"Recherche impossible : {error}") from error
     try:
-        retriever.encoder.check_query(text)
-    except ValueError as error:  # the encoder's own words are not for the agent
+        parsed = retriever.query(text)
+    except ValueError as error:  # the encoder's message is not for the model
         raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
     with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
-        return retriever.search(text, wanted, filters=filters)
+        return retriever.search(parsed, wanted, filters=filters)
 
 
 def _document_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from legal_rag.agent.agent import LegalReActAgent
-    from legal_rag.agent.compared_decisions import Comparison
+    from legal_rag.agent.contradictions import Comparison
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
@@ -141,7 +141,7 @@ def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as
     for claim in prediction.ungrounded_claims:
         click.echo(in_one_line(f"- {claim}", 1000))
     if comparison:
-        from legal_rag.agent.compared_decisions import render_comparison
+        from legal_rag.agent.contradictions import render_comparison
 
         click.echo("\n" + printable(render_comparison(comparison)))
 
@@ -291,7 +291,7 @@ def _print_runs(runs: "Sequence[SavedAnswerSummary]") -> None:
     if not runs:
         click.echo("no saved runs ('legal-rag ask --save' keeps one)", err=True)
     for run in runs:
-        click.echo(f"{run.run_id}  {in_one_line(run.question, QUESTION_CHARS)}")
+        click.echo(f"{run.answer_id}  {in_one_line(run.question, QUESTION_CHARS)}")
         counts = citations_in_french(run.citations) or "aucune citation"
         cost = "" if not run.cost else f", {run.cost:.4f} $"
         calls = f", {run.model_calls} appel{'s' if run.model_calls > 1 else ''} du modèle" if run.model_calls else ""

@@ -12,6 +12,7 @@ from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
+from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
@@ -129,7 +130,7 @@ def conclude(
     return log.prediction(
         question,
         given,
-        corpus,
+        complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
         mode="deep_read",
         status=_status(given, stopped, failed=failed),
         notice=notice_of(given, stopped, *said, COMPUTED if without else ""),
