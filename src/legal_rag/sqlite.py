@@ -41,15 +41,17 @@ def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Pa
     return connection
 
 
-def connect_to_write(path: Path, patience: float | None = None) -> sqlite3.Connection:
-    """Open a file for reading and writing, in autocommit mode: see `transaction`. It is created if it is not there.
+def connect_to_write(path: Path, patience: float | None = None, *, create: bool = True) -> sqlite3.Connection:
+    """Open a file for reading and writing, in autocommit mode: see `transaction`.
 
     Args:
         path: The file.
         patience: Seconds to wait for another process's lock; None is `PATIENCE_SECONDS`.
+        create: Create the file if it is missing; else that is an error.
     """
     timeout = PATIENCE_SECONDS if patience is None else patience
-    return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    address = str(path) if create else _address(path, "mode=rw")
+    return sqlite3.connect(address, uri=not create, timeout=timeout, isolation_level=None, check_same_thread=False)
 
 
 def connect_snapshot(path: Path) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ import pytest
 from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import build_agent, build_language_model, use_reply_cache
-from legal_rag.agent.llm import Replies, replies_folder
+from legal_rag.agent.llm import ReplyCache, replies_folder
 from legal_rag.cli import main
 from legal_rag.cli.evaluate import _language_model
 
@@ -186,7 +186,7 @@ def test_a_folder_that_cannot_be_made_is_told_and_does_without(server, tmp_path,
 
 def test_what_was_not_asked_for_longest_is_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.agent.llm.FORGET_EVERY", 1)
-    replies = Replies(tmp_path / "replies.sqlite", "3.4", most=3)
+    replies = ReplyCache(tmp_path / "replies.sqlite", "3.4", most=3)
     for key in "abcd":
         if key == "d":
             assert replies.get("a") == {"_dspy_format": "a"}  # asked for again: now "b" is the oldest
@@ -199,7 +199,7 @@ def test_what_was_not_asked_for_longest_is_forgotten(tmp_path, monkeypatch):
 def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.agent.llm.PATIENCE_SECONDS", 0.1)
     file = tmp_path / "replies.sqlite"
-    replies = Replies(file, "3.4")
+    replies = ReplyCache(file, "3.4")
     replies.set("a", {"_dspy_format": "a"})
     with closing(sqlite3.connect(file, isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -207,7 +207,7 @@ def test_a_reply_is_read_while_another_process_writes(tmp_path, monkeypatch):
 
 
 def test_a_reply_is_read_from_a_file_that_cannot_be_written(tmp_path, monkeypatch, caplog):
-    replies = Replies(tmp_path / "replies.sqlite", "3.4")
+    replies = ReplyCache(tmp_path / "replies.sqlite", "3.4")
     replies.set("a", {"_dspy_format": "a"})
     connect = sqlite3.connect
 
@@ -222,8 +222,8 @@ def test_a_reply_is_read_from_a_file_that_cannot_be_written(tmp_path, monkeypatc
 
 
 def test_what_another_version_of_dspy_wrote_is_not_read(tmp_path):
-    Replies(tmp_path / "replies.sqlite", "3.4").set("a", {"_dspy_format": "a"})
-    assert Replies(tmp_path / "replies.sqlite", "3.5").get("a") is None
+    ReplyCache(tmp_path / "replies.sqlite", "3.4").set("a", {"_dspy_format": "a"})
+    assert ReplyCache(tmp_path / "replies.sqlite", "3.5").get("a") is None
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from support.rlm_scripts import root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
-from legal_rag.agent.llm import RunReplies
+from legal_rag.agent.llm import ReplyJournal
 from legal_rag.corpus import split_sentences
 from legal_rag.deep_read import deep_read, read_trace
 from legal_rag.deep_read.reading import replies_file
@@ -40,14 +40,14 @@ def kill(monkeypatch):
 
     @contextmanager
     def killing():
-        keep = RunReplies.keep
+        keep = ReplyJournal.keep
 
         def keep_and_die(replies, key, reply):
             keep(replies, key, reply)
             raise Killed
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(RunReplies, "keep", keep_and_die)
+            patch.setattr(ReplyJournal, "keep", keep_and_die)
             yield
         for thread in threading.enumerate():  # what was under way ends
             if thread.name.startswith(("ask", "ThreadPool")):
@@ -193,43 +193,43 @@ def said(text):
 
 
 def test_the_same_request_is_answered_as_often_as_it_was(file):
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     for text in ("un", "deux"):
         assert replies.take("a") is None
         replies.keep("a", said(text))
     assert replies.take("a") is None
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     assert [replies.take("a") for _ in range(3)] == [said("un"), said("deux"), None]
     assert replies.take("b") is None
 
 
 def test_only_the_owner_may_read_replies(file):
-    RunReplies(file)
+    ReplyJournal(file)
     assert oct(file.stat().st_mode & 0o777) == "0o600"
 
 
 @pytest.mark.parametrize("damage", ["rubbish", "[]", '{"text": 1, "cut_off": false}', '{"text": "x"}', "[" * 99_999])
 def test_a_damaged_reply_is_passed_over(file, damage):
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     replies.keep("a", said("un"))
     replies.keep("a", said("deux"))
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE replies SET reply = ? WHERE number = 0", (damage,))
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     assert [replies.take("a") for _ in range(2)] == [said("deux"), None]
 
 
 def test_a_damaged_file_is_begun_anew_with_a_warning(file, caplog):
     file.write_bytes(b"rubbish" * 1000)
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     replies.keep("a", said("un"))
     assert "its replies are asked for again" in caplog.text
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     assert replies.take("a") == said("un")
 
 
 def test_threads_and_processes_may_share_a_file(file):
-    one, other = RunReplies(file), RunReplies(file)
+    one, other = ReplyJournal(file), ReplyJournal(file)
     threads = [
         threading.Thread(target=replies.keep, args=(str(number), said(f"é\ud800{number}")))
         for number in range(40)
@@ -239,7 +239,7 @@ def test_threads_and_processes_may_share_a_file(file):
         thread.start()
     for thread in threads:
         thread.join()
-    replies = RunReplies(file)
+    replies = ReplyJournal(file)
     assert [replies.take(str(number)) for number in range(40)] == [said(f"é\ud800{n}") for n in range(40)]
 
 
@@ -252,13 +252,13 @@ from legal_rag.deep_read.reading import deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
 from legal_rag.agent.llm import build_language_model
 from legal_rag.library.library import Library
-from legal_rag.agent.llm import RunReplies
+from legal_rag.agent.llm import ReplyJournal
 
-keep = RunReplies.keep
+keep = ReplyJournal.keep
 def keep_and_die(replies, key, reply):
     keep(replies, key, reply)
     os.kill(os.getpid(), signal.SIGKILL)
-RunReplies.keep = keep_and_die
+ReplyJournal.keep = keep_and_die
 folder, api_base, trace, plan, question, *ids = sys.argv[1:]
 lm = build_language_model("root", api_base=api_base, cache=False, num_retries=0, timeout=20)
 settings = DeepReadSettings(plan=plan, workers=1)

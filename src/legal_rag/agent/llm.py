@@ -13,6 +13,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from legal_rag.files import cache_folder
+from legal_rag.sqlite import connect_as_allowed, connect_to_write, transaction
+
 if TYPE_CHECKING:
     import dspy
 
@@ -23,6 +26,20 @@ DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
 PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
+
+REPLIES = "replies.sqlite"
+MOST_REPLIES = 20_000  # kept on disk, of some kilobytes each; the least recently used go
+FORGET_EVERY = 500  # replies written by one process between two checks of how many there are
+PATIENCE_SECONDS = 5.0  # that a write waits for another process's
+CACHE_SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, reply TEXT NOT NULL)"
+JOURNAL_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS replies (key TEXT, number INTEGER, reply TEXT NOT NULL, PRIMARY KEY (key, number))"
+)
+PRIVATE = 0o600
+DSPY = "_dspy_format"  # marks what DSPy serialises itself
+LITELLM = "litellm_reply"  # marks what LiteLLM returned, which is rebuilt as its class
+
+T = TypeVar("T")
 
 
 def build_language_model(
@@ -70,7 +87,7 @@ def build_language_model(
         if not api_base.startswith(SCHEMES):
             raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
         model = model if model.startswith("openai/") else f"openai/{model}"
-        api_key = api_key or "none"  # servers of one's own mostly ask for no key, but the client wants one
+        api_key = api_key or "none"  # local servers mostly need no key, but the client wants one
     elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):
         model = f"huggingface/{model}"
         api_key = api_key or os.environ.get("HF_TOKEN") or None
@@ -126,196 +143,158 @@ def use_local_prices() -> None:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
-T = TypeVar("T")
-
-REPLIES = "replies.sqlite"
-MOST_REPLIES = 20_000  # kept on disk, of some kilobytes each; what was not asked for longest goes
-FORGET_EVERY = 500  # replies written by one process between two looks at how many there are
-PATIENCE_SECONDS = 5.0  # that a write waits for another process's
-SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, reply TEXT NOT NULL)"
-RUN_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS replies (key TEXT, number INTEGER, reply TEXT NOT NULL, PRIMARY KEY (key, number))"
-)
-PRIVATE = 0o600
-DSPY = "_dspy_format"  # marks what DSPy writes down itself
-LITELLM = "litellm_reply"  # marks what LiteLLM gave, which comes back as an object of its own
-
-
 def use_reply_cache(folder: str | Path | None = None) -> Path:
     """Have DSPy keep the replies of all models in this process here, in place of its own cache.
 
     The command line does so; in a notebook, where DSPy's settings are the user's, it is for the user to call.
 
     Args:
-        folder: Where the replies lie; None takes `replies_folder()`.
+        folder: Of the replies; None is DSPy's own setting DSPY_CACHEDIR, or `replies` in the cache folder.
 
     Returns:
-        The file they lie in. Where it cannot be read or written, replies are remembered until the process ends.
+        Their file. Where it cannot be read or written, replies are remembered until the process ends.
     """
     import dspy
 
     file = (replies_folder() if folder is None else Path(folder).expanduser()) / REPLIES
     cache = dspy.clients.Cache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=None)
-    cache.disk_cache, cache.enable_disk_cache = Replies(file, dspy.__version__), True
+    cache.disk_cache, cache.enable_disk_cache = ReplyCache(file, dspy.__version__), True
     dspy.cache = cache
     return file
 
 
 def replies_folder() -> Path:
-    """Return the folder that replies lie in: DSPy's own setting DSPY_CACHEDIR, or one in the cache folder."""
-    from legal_rag.files import cache_folder
-
+    """Return the default folder of replies, see `use_reply_cache`."""
     return Path(os.environ.get("DSPY_CACHEDIR") or cache_folder() / "replies")
 
 
-class Replies:
-    """Replies on disk by the hash of their request, for any number of threads and processes.
+class ReplyCache:
+    """Replies on disk by the hash of their request, in DSPy's protocol; threads and processes may share the file.
 
-    Nothing of it ever fails: a reply that cannot be read is asked for again, and one that cannot be written is not
-    kept, which is told once.
+    No method fails: a reply that cannot be read is requested again, and one that cannot be written is not kept, with
+    one warning.
     """
 
     def __init__(self, file: Path, version: str, most: int = MOST_REPLIES) -> None:
-        """Name the file, which need not exist.
+        """Name the SQLite file, which need not exist.
 
         Args:
-            file: An SQLite file.
-            version: Of DSPy: what one version wrote, another need not understand.
+            file: The file.
+            version: Of DSPy; replies that another version wrote are not read.
             most: Replies kept.
         """
         self._file, self._version, self._most = file, version, most
-        self._written, self._told = 0, False
+        self._written, self._has_warned = 0, False
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
 
     def get(self, key: str) -> Any:
         """Return the reply to a request, or None if there is none."""
-        if not self._file.is_file():
-            return None
-        reply = self._try(lambda connection: self._read(connection, key), self._connect_to_read)
-        if reply is not None:
-            self._touch(key)
+        reply = self._try(lambda connection: self._read(connection, key)) if self._file.is_file() else None
+        if reply is not None:  # the time of use only decides what is dropped first: no waiting for other writers
+            with suppress(sqlite3.Error), closing(connect_to_write(self._file, 0)) as connection:
+                connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), self._row_key(key)))
         return reply
 
     def set(self, key: str, reply: Any) -> None:
-        """Keep the reply to a request."""
+        """Store the reply to a request."""
         self._try(lambda connection: self._write(connection, key, reply))
 
     def delete(self, key: str) -> None:
         """Forget a reply."""
-        self._try(lambda connection: connection.execute("DELETE FROM replies WHERE key = ?", (self._named(key),)))
+        self._try(lambda connection: connection.execute("DELETE FROM replies WHERE key = ?", (self._row_key(key),)))
 
-    def _named(self, key: str) -> str:
+    def _row_key(self, key: str) -> str:
         return f"{self._version} {key}"
 
     def _read(self, connection: sqlite3.Connection, key: str) -> Any:
-        row = connection.execute("SELECT reply FROM replies WHERE key = ?", (self._named(key),)).fetchone()
+        row = connection.execute("SELECT reply FROM replies WHERE key = ?", (self._row_key(key),)).fetchone()
         return None if row is None else _loaded(row[0])
 
-    def _touch(self, key: str) -> None:
-        """Note the time of use, which only decides what is dropped first: never waits, and may fail."""
-        with suppress(sqlite3.Error), closing(sqlite3.connect(self._file, timeout=0)) as connection, connection:
-            connection.execute("UPDATE replies SET used = ? WHERE key = ?", (time.time(), self._named(key)))
-
     def _write(self, connection: sqlite3.Connection, key: str, reply: Any) -> None:
-        connection.execute(
-            "INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (self._named(key), time.time(), _dumped(reply))
-        )
-        if self._written % FORGET_EVERY == 0:
-            old = "SELECT key FROM replies ORDER BY used DESC LIMIT -1 OFFSET ?"
-            connection.execute(f"DELETE FROM replies WHERE key IN ({old})", (self._most,))  # noqa: S608
+        connection.execute(CACHE_SCHEMA)
+        with transaction(connection):
+            row = (self._row_key(key), time.time(), _dumped(reply))
+            connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
+            if self._written % FORGET_EVERY == 0:
+                old = "SELECT key FROM replies ORDER BY used DESC LIMIT -1 OFFSET ?"
+                connection.execute(f"DELETE FROM replies WHERE key IN ({old})", (self._most,))  # noqa: S608
         self._written += 1
 
-    def _connect_to_read(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self._file.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_SECONDS)
-
-    def _connect_to_write(self) -> sqlite3.Connection:
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._file, timeout=PATIENCE_SECONDS)
-        connection.execute(SCHEMA)
-        return connection
-
-    def _try(
-        self, work: Callable[[sqlite3.Connection], T], connect: Callable[[], sqlite3.Connection] | None = None
-    ) -> T | None:
+    def _try(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         try:
-            with closing((connect or self._connect_to_write)()) as connection, connection:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(connect_as_allowed(self._file, PATIENCE_SECONDS)) as connection:
                 return work(connection)
-        except (
-            OSError,
-            sqlite3.Error,
-            ValueError,
-            TypeError,
-            RecursionError,
-        ) as error:  # what lies there may be anything
-            if not self._told:
+        # The file may hold anything: JSON that is no reply, or nested too deeply to parse.
+        except (OSError, sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+            if not self._has_warned:
                 logger.warning("replies are not kept in %s (%s); if it is damaged, delete it", self._file, error)
-            self._told = True
+            self._has_warned = True
             return None
 
 
-class RunReplies:
-    """Replies paid for by one run, kept until it ends however it was interrupted, each given once per attempt.
+class ReplyJournal:
+    """Replies paid for by one deep read, kept until it ends: an attempt that resumes it replays each of them once.
 
-    The file belongs to the run alone, so that nothing is dropped from it before the run has ended. The same request
-    made twice has two replies, which are given in the order they came. Threads and processes may share the file.
+    Nothing is dropped before the end. A request made twice has two replies, replayed in the order they came. Threads
+    and processes may share the file.
     """
 
     def __init__(self, file: Path) -> None:
-        """Open a file, or begin it; its folder exists. One that is damaged is begun anew, with a warning.
+        """Open a file, or create it in a folder that exists; a damaged one is emptied, with a warning.
 
         Raises:
             OSError: If it cannot be read and written.
         """
         self._file = file
-        self._given: dict[str, int] = {}  # by key: number of the next reply to give
+        self._next: dict[str, int] = {}  # by key: number of the next reply to replay
         self._lock = threading.Lock()
         os.close(os.open(file, os.O_RDWR | os.O_CREAT, PRIVATE))
         try:
-            self._execute(RUN_SCHEMA)
-        except sqlite3.OperationalError as error:  # such as a full disk, or another process that does not let go
+            self._execute(JOURNAL_SCHEMA)
+        except sqlite3.OperationalError as error:  # such as a full disk, or another process's lock
             raise OSError(f"cannot keep replies in {file}: {error}") from error
         except sqlite3.DatabaseError as error:
             logger.warning("%s is damaged (%s); its replies are asked for again", file, error)
             os.truncate(file, 0)
-            self._execute(RUN_SCHEMA)
+            self._execute(JOURNAL_SCHEMA)
 
     def take(self, key: str) -> dict[str, Any] | None:
-        """Return the next stored reply to a request, or None if all were given in this attempt."""
+        """Return the next stored reply to a request, or None if this attempt has replayed all of them."""
         look_up = "SELECT number, reply FROM replies WHERE key = ? AND number >= ? ORDER BY number"
         with self._lock:
-            for number, text in self._try(look_up, key, self._given.get(key, 0)):
-                self._given[key] = number + 1
+            for number, text in self._try(look_up, key, self._next.get(key, 0)):
+                self._next[key] = number + 1
                 if (reply := _object(text)) is not None:
                     return reply
             return None
 
     def keep(self, key: str, reply: dict[str, Any]) -> None:
-        """Store a reply, which was just given; it is on the disk when this returns, or a warning is logged."""
+        """Store a new reply; it is on the disk when this returns, or a warning is logged."""
         add = (
             "INSERT INTO replies SELECT ?, coalesce(max(number) + 1, 0), ? FROM replies WHERE key = ? RETURNING number"
         )
         with self._lock:
             for (number,) in self._try(add, key, json.dumps(reply), key):
-                self._given[key] = number + 1
+                self._next[key] = number + 1
 
     def _try(self, statement: str, *values: Any) -> list[Any]:
         try:
             return self._execute(statement, *values)
-        except sqlite3.Error as error:  # the run goes on, and pays again where it is interrupted
+        except sqlite3.Error as error:  # the deep read goes on, and pays again if it is interrupted
             logger.warning("replies are not kept in %s (%s)", self._file, error)
             return []
 
     def _execute(self, statement: str, *values: Any) -> list[Any]:
-        # A connection each time: threads of a run that was interrupted may still bring replies that were paid for.
-        address = f"{self._file.absolute().as_uri()}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS)) as connection, connection:
+        # A connection each: threads of an interrupted attempt may still bring replies that were paid for.
+        with closing(connect_to_write(self._file, PATIENCE_SECONDS, create=False)) as connection:
             return connection.execute(statement, values).fetchall()
 
 
 def _object(text: Any) -> dict[str, Any] | None:
-    """Return a stored reply, or None if it is damaged."""
+    """Parse a journalled reply; None if it is damaged."""
     try:
         reply = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -325,7 +304,7 @@ def _object(text: Any) -> dict[str, Any] | None:
 
 
 def _dumped(reply: Any) -> str:
-    """Write a reply down: DSPy's are plain values, LiteLLM's are pydantic models."""
+    """Serialise a reply: DSPy's are plain values, LiteLLM's are pydantic models."""
     plain = {LITELLM: reply.model_dump(mode="json")} if hasattr(reply, "model_dump") else reply
     return json.dumps(plain, ensure_ascii=False)
 

@@ -17,7 +17,7 @@ from legal_rag.agent.model_calls import BudgetedLM, UsageTracker, without_though
 from legal_rag.deep_read.trace import SubCall
 
 if TYPE_CHECKING:
-    from legal_rag.agent.llm import RunReplies
+    from legal_rag.agent.llm import ReplyJournal
 
 
 SAMPLING = ("seed", "temperature", "top_p", "max_tokens", "max_completion_tokens")
@@ -57,7 +57,7 @@ class ChatModel:
 
     def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker) -> None:
         self.tracker = tracker
-        self.replies: RunReplies | None = None  # of earlier attempts at the run, and of this one
+        self.replies: ReplyJournal | None = None  # of earlier attempts at the run, and of this one
         self._lm = lm
         self._within: Budget | None = None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import reason_in_french
-from legal_rag.agent.llm import RunReplies
+from legal_rag.agent.llm import ReplyJournal
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tools import entities_of
@@ -102,7 +102,7 @@ class ReadingTask:
 
 
 def replies_file(trace: Path) -> Path:
-    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.RunReplies`."""
+    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.ReplyJournal`."""
     return trace.with_name(trace.name + REPLIES_SUFFIX)
 
 
@@ -326,7 +326,7 @@ def deep_read(
     file = trace or (work.unfinished_file(unfinished) if unfinished else None)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
-        work.root.replies = work.sub.replies = RunReplies(replies_file(file))
+        work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
     prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "abstained"):
         file.unlink(missing_ok=True)
