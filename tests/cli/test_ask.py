@@ -216,7 +216,7 @@ def test_a_saved_run_is_listed_shown_and_removed(asked, place, tmp_path, said, c
     run_id = err.removeprefix("saved as run ").strip()
     assert RUN_ID.fullmatch(run_id)
     (summary,) = json.loads(said("runs", "--json", *there))
-    assert (summary["run_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
+    assert (summary["answer_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
     assert json.loads(said("runs", run_id, "--json", *there)) == json.loads(out)
     listed = said("runs", *there).splitlines()
     assert listed[0] == f"{run_id}  {QUESTION}"
@@ -233,7 +233,7 @@ def test_runs_lie_in_the_index_unless_another_folder_is_named(tiny_library, plac
     assert main(["ask", QUESTION, "--save", *place]) == 0
     run_id = capfd.readouterr().err.split()[-1]
     try:
-        assert [run["run_id"] for run in json.loads(said("runs", "--json", *place))] == [run_id]
+        assert [run["answer_id"] for run in json.loads(said("runs", "--json", *place))] == [run_id]
         assert (tiny_library.path / "runs" / f"{run_id}.json").is_file()
     finally:
         SavedAnswers.of(tiny_library).remove(run_id)

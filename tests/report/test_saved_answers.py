@@ -1,4 +1,4 @@
-"""Saved runs: written whole, listed, read again, kept when the index is replaced, and nothing outside their folder."""
+"""Saved answers: written whole, listed, read again, kept when the index is replaced, and nothing outside their folder."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ from legal_rag.library.carry_over import runs_taken_along, writing_runs
 from legal_rag.report import SavedAnswers
 
 USAGE = Usage(2, 1, 1200, 80, 0.004)
-RUN = Prediction(
+ANSWER = Prediction(
     question="Quel est le délai d'appel ?",
     answer="Il est d'« un mois » [Source: A, chars 3-10].\n\nLe 12 mai, rien.",
     mode="agent",
@@ -51,20 +51,20 @@ def library(tiny_encoder, tmp_path):
     return open_index(config)
 
 
-def test_a_run_comes_back_as_it_was_saved(store):
-    assert store.load(store.save(RUN)) == RUN
+def test_an_answer_comes_back_as_it_was_saved(store):
+    assert store.load(store.save(ANSWER)) == ANSWER
 
 
-def test_a_run_without_anything_comes_back_too(store):
+def test_an_answer_without_anything_comes_back_too(store):
     empty = Prediction(question="?", answer="", mode="evidence", status="abstained", usage=Usage(cost=None))
     assert store.load(store.save(empty)) == empty
 
 
-def test_runs_are_listed_newest_first_each_with_what_it_came_to(store):
-    first, second = store.save(RUN), store.save(replace(RUN, question="Et le délai de pourvoi ?"))
+def test_answers_are_listed_newest_first_each_with_what_it_came_to(store):
+    first, second = store.save(ANSWER), store.save(replace(ANSWER, question="Et le délai de pourvoi ?"))
     assert first < second
     newest, oldest = store.list()
-    assert (newest.run_id, newest.question, oldest.run_id) == (second, "Et le délai de pourvoi ?", first)
+    assert (newest.answer_id, newest.question, oldest.answer_id) == (second, "Et le délai de pourvoi ?", first)
     assert oldest.citations == {"verified": 1}
     assert (oldest.mode, oldest.status, oldest.seconds) == ("agent", "answered", 2.5)
     assert (oldest.model_calls, oldest.cost) == (2, 0.004)
@@ -72,42 +72,42 @@ def test_runs_are_listed_newest_first_each_with_what_it_came_to(store):
     assert oldest.time.endswith("+00:00")
 
 
-def test_a_folder_that_is_not_there_holds_no_runs(store):
+def test_a_folder_that_is_not_there_holds_no_answers(store):
     assert store.list() == []
     assert not store.folder.exists()
 
 
-def test_a_removed_run_is_gone(store):
-    run_id = store.save(RUN)
-    store.remove(run_id)
+def test_a_removed_answer_is_gone(store):
+    answer_id = store.save(ANSWER)
+    store.remove(answer_id)
     assert store.list() == []
-    with pytest.raises(LookupError, match=f"no run {run_id} in "):
-        store.load(run_id)
+    with pytest.raises(LookupError, match=f"no saved answer {answer_id} in "):
+        store.load(answer_id)
 
 
-def test_runs_saved_at_once_are_all_kept(store):
-    threads = [threading.Thread(target=store.save, args=(replace(RUN, question=f"n° {n} ?"),)) for n in range(12)]
+def test_answers_saved_at_once_are_all_kept(store):
+    threads = [threading.Thread(target=store.save, args=(replace(ANSWER, question=f"n° {n} ?"),)) for n in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {run.question for run in store.list()} == {f"n° {n} ?" for n in range(12)}
+    assert {one.question for one in store.list()} == {f"n° {n} ?" for n in range(12)}
 
 
-def test_nothing_but_whole_runs_lies_in_the_folder(store):
-    run_id = store.save(RUN)
-    assert [path.name for path in store.folder.iterdir()] == [f"{run_id}.json"]
-    value = json.loads((store.folder / f"{run_id}.json").read_text("utf-8"))
+def test_nothing_but_whole_answers_lies_in_the_folder(store):
+    answer_id = store.save(ANSWER)
+    assert [path.name for path in store.folder.iterdir()] == [f"{answer_id}.json"]
+    value = json.loads((store.folder / f"{answer_id}.json").read_text("utf-8"))
     assert (list(value), value["format_version"]) == (["format_version", "saved_at", "prediction"], 1)
 
 
 def test_text_that_utf_8_cannot_hold_is_saved_nevertheless(store):
-    run_id = store.save(replace(RUN, question="délai \udcff ?"))
-    assert store.load(run_id).question == "délai \ufffd ?"
+    answer_id = store.save(replace(ANSWER, question="délai \udcff ?"))
+    assert store.load(answer_id).question == "délai \ufffd ?"
 
 
 @pytest.mark.parametrize(
-    "run_id",
+    "answer_id",
     [
         "",
         "..",
@@ -120,12 +120,12 @@ def test_text_that_utf_8_cannot_hold_is_saved_nevertheless(store):
         "٢٠٢٥١١٢٣-101530-123456-0a1b2c3d",
     ],
 )
-def test_what_is_no_run_s_id_is_refused(store, run_id):
+def test_what_is_no_answer_s_id_is_refused(store, answer_id):
     outside = store.folder.parent / "20251123-101530-123456-0a1b2c3d.json"
-    outside.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record()}))
+    outside.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": ANSWER.to_record()}))
     for use in (store.load, store.remove):
-        with pytest.raises(ValueError, match="not a run's id: "):
-            use(run_id)
+        with pytest.raises(ValueError, match="not the id of a saved answer: "):
+            use(answer_id)
     assert outside.is_file()
 
 
@@ -137,92 +137,92 @@ def test_what_is_no_run_s_id_is_refused(store, run_id):
         ("{}", "KeyError: 'format_version'"),
         ('{"format_version": 99, "saved_at": "", "prediction": {}}', "its format is 99, this version reads 1"),
         ('{"format_version": 1, "saved_at": ""}', "KeyError: 'prediction'"),
-        ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved run: question is missing, got {}"),
-        ('{"format_version": 1, "saved_at": "", "prediction": 7}', "not a saved run"),
+        ('{"format_version": 1, "saved_at": "", "prediction": {}}', "not a saved answer: question is missing, got {}"),
+        ('{"format_version": 1, "saved_at": "", "prediction": 7}', "not a saved answer"),
         (
-            json.dumps({"format_version": 1, "saved_at": "", "prediction": RUN.to_record() | {"seconds": "x"}}),
-            "not a saved run: seconds should be a valid number, unable to parse string as a number, got 'x'",
+            json.dumps({"format_version": 1, "saved_at": "", "prediction": ANSWER.to_record() | {"seconds": "x"}}),
+            "not a saved answer: seconds should be a valid number, unable to parse string as a number, got 'x'",
         ),
         ("[" * 100_000, "RecursionError"),
         (b"\xff\xfe\x00", "UnicodeDecodeError"),
     ],
     ids=["empty", "list", "object", "later", "cut", "bare", "number", "types", "deep", "bytes"],
 )
-def test_a_damaged_run_is_told_and_passed_over(store, caplog, text, line):
-    run_id, damaged = store.save(RUN), "20200101-000000-000000-00000000"
+def test_a_damaged_answer_is_told_and_passed_over(store, caplog, text, line):
+    answer_id, damaged = store.save(ANSWER), "20200101-000000-000000-00000000"
     (store.folder / f"{damaged}.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     (store.folder / "notes.json").write_text("{}")  # somebody else's
-    with pytest.raises(ValueError, match="damaged run: ") as caught:
+    with pytest.raises(ValueError, match="damaged answer: ") as caught:
         store.load(damaged)
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert [run.run_id for run in store.list()] == [run_id]
+    assert [one.answer_id for one in store.list()] == [answer_id]
     assert [record.message for record in caplog.records] == [str(caught.value)]
     store.remove(damaged)
-    assert store.list()[0].run_id == run_id
+    assert store.list()[0].answer_id == answer_id
 
 
 def test_a_place_where_nothing_can_be_written_is_told_before_and_after(tmp_path):
     (tmp_path / "file").write_text("")
     store = SavedAnswers(tmp_path / "file" / "runs")
-    for use in (store.check_writable, lambda: store.save(RUN)):
-        with pytest.raises(OSError, match="no run can be saved in .*Not a directory"):
+    for use in (store.check_writable, lambda: store.save(ANSWER)):
+        with pytest.raises(OSError, match="no answer can be saved in .*Not a directory"):
             use()
 
 
 # --- in an index ----------------------------------------------------------------------------------------------------
 
 
-def test_an_index_s_runs_lie_in_its_folder_and_do_not_trouble_it(library):
-    run_id = SavedAnswers.of(library).save(RUN)
-    assert (library.path / "runs" / f"{run_id}.json").is_file()
+def test_an_index_s_answers_lie_in_its_folder_and_do_not_trouble_it(library):
+    answer_id = SavedAnswers.of(library).save(ANSWER)
+    assert (library.path / "runs" / f"{answer_id}.json").is_file()
     assert examine(library) == []
 
 
-def test_an_index_that_is_only_read_keeps_no_runs(library):
+def test_an_index_that_is_only_read_keeps_no_answers(library):
     library.read_only = True
-    with pytest.raises(ValueError, match="no runs are saved in .*, which is only read: name a folder"):
+    with pytest.raises(ValueError, match="is read-only: name another folder"):
         SavedAnswers.of(library)
 
 
-def test_runs_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
+def test_answers_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
     store = SavedAnswers.of(library)
-    kept, removed = store.save(RUN), store.save(RUN)
+    kept, removed = store.save(ANSWER), store.save(ANSWER)
     rows = [{"id": "c", "content": "Le délai de pourvoi est de deux mois."}]
     build_index(IndexConfig(source=rows, index_folder=str(library.path.parent)), tiny_encoder)
     store.remove(removed)
     compact_index(library.path.parent, encoder=tiny_encoder)
-    assert [run.run_id for run in store.list()] == [kept]
-    assert store.load(kept) == RUN
+    assert [one.answer_id for one in store.list()] == [kept]
+    assert store.load(kept) == ANSWER
     assert examine(library.reload()) == []
 
 
-def test_a_run_saved_while_the_index_is_replaced_is_not_lost(library, tmp_path):
+def test_an_answer_saved_while_the_index_is_replaced_is_not_lost(library, tmp_path):
     old, new = library.path, tmp_path / "new"
     store = SavedAnswers.of(library)
-    before = store.save(RUN)
+    before = store.save(ANSWER)
     (new / "runs").mkdir(parents=True)
     (new / "runs" / "20200101-000000-000000-00000000.json").write_text("left by an attempt that was cut off")
-    saving = threading.Thread(target=store.save, args=(RUN,))
+    saving = threading.Thread(target=store.save, args=(ANSWER,))
     with runs_taken_along(old, new):
         saving.start()
         old.rename(tmp_path / "previous")
         new.rename(old)
     saving.join()
     assert len(store.list()) == 2
-    assert store.list()[1].run_id == before
+    assert store.list()[1].answer_id == before
 
 
 def test_an_index_that_another_process_does_not_let_go_is_told(library, monkeypatch):
     monkeypatch.setattr("legal_rag.library.carry_over.PATIENCE_SECONDS", 0.0)
-    store, line = SavedAnswers.of(library), "no run can be saved in .*: another process has been"
+    store, line = SavedAnswers.of(library), "no answer can be saved in .*: another process has been"
     with writing_runs(library.path), pytest.raises(OSError, match=line):
-        store.save(RUN)
+        store.save(ANSWER)
 
 
 def test_an_index_that_is_gone_is_not_made_again_by_saving(library):
     store = SavedAnswers.of(library)
     library.path.rename(library.path.parent / "elsewhere")
-    with pytest.raises(OSError, match="no run can be saved in .*: No such file"):
-        store.save(RUN)
+    with pytest.raises(OSError, match="no answer can be saved in .*: No such file"):
+        store.save(ANSWER)
     assert not library.path.exists()

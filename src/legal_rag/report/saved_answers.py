@@ -1,4 +1,4 @@
-"""Saved answers: stored, listed, shown again."""
+"""Saved answers: one JSON file each, in a folder of their own or inside an index."""
 
 import hashlib
 import json
@@ -21,49 +21,49 @@ logger = logging.getLogger(__name__)
 
 
 FORMAT_VERSION = 1
-RUN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
+ANSWER_ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{8}")
 EXAMPLE = "20251123-101530-123456-0a1b2c3d"
 
 
 class SavedAnswerSummary(NamedTuple):
-    """A saved run in one line of a list."""
+    """One line of the list of saved answers."""
 
-    run_id: str
-    time: str  # when it was saved: ISO 8601, UTC
+    answer_id: str
+    time: str  # of saving: ISO 8601, UTC
     question: str
     mode: Mode
     status: Status
-    citations: dict[str, int]  # how many of each status
+    citations: dict[str, int]  # by status
     seconds: float
-    model_calls: int  # sent; replies from the cache are not counted
-    cost: float | None  # in dollars; None where a price was not known
+    model_calls: int  # replies from the cache are not counted
+    cost: float | None  # in dollars; None if a price is unknown
 
 
 class SavedAnswers:
-    """The runs in one folder, which need not exist; any number of processes may save into it at once."""
+    """The answers saved in one folder, which need not exist; processes may save into it concurrently."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser()
-        self._library: Path | None = None  # whose folder it lies in, which may be replaced at any time
+        self._library: Path | None = None  # the index that holds it, whose folder may be replaced at any time
 
     @classmethod
     def of(cls, corpus: Corpus) -> "SavedAnswers":
-        """Return the runs that lie in an index's own folder; they outlive its rebuilding and its compaction.
+        """Return the answers saved inside an index; they survive its rebuilding and compaction.
 
         Raises:
-            ValueError: If nothing is ever written into that folder, as into an index of the old form.
+            ValueError: If that folder is read-only, as a bare fast-plaid index is.
         """
         if corpus.read_only:
-            raise ValueError(f"no runs are saved in {corpus.path}, which is only read: name a folder for them")
+            raise ValueError(f"{corpus.path} is read-only: name another folder for saved answers")
         store = cls(corpus.path / RUNS)
         store._library = corpus.path
         return store
 
     def check_writable(self) -> None:
-        """Make sure that a run can be saved, before it costs anything.
+        """Check that answers can be saved, before one is paid for.
 
         Raises:
-            OSError: If the folder cannot be made, or nothing can be written into it.
+            OSError: If the folder cannot be created or written.
         """
         try:
             with self._writing(), tempfile.TemporaryFile(dir=self.folder):
@@ -72,7 +72,7 @@ class SavedAnswers:
             raise self._not_saved(error) from error
 
     def save(self, prediction: Prediction) -> str:
-        """Write a run down, whole or not at all, and return its id; later runs have later ids.
+        """Save an answer atomically and return its id; ids sort by time.
 
         Raises:
             OSError: If it cannot be written.
@@ -80,35 +80,35 @@ class SavedAnswers:
         now = datetime.now(UTC)
         record = prediction.to_record()
         digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-        run_id = f"{now:%Y%m%d-%H%M%S-%f}-{digest[:8]}"
+        answer_id = f"{now:%Y%m%d-%H%M%S-%f}-{digest[:8]}"
         value = {"format_version": FORMAT_VERSION, "saved_at": now.isoformat(), "prediction": record}
         try:
             with self._writing():
-                write_whole(self.folder / f"{run_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
+                write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
         except OSError as error:
             raise self._not_saved(error) from error
-        return run_id
+        return answer_id
 
-    def load(self, run_id: str) -> Prediction:
-        """Return a saved run.
+    def load(self, answer_id: str) -> Prediction:
+        """Return a saved answer.
 
         Raises:
-            ValueError: If that is no run's id, or its file is damaged.
-            LookupError: If there is no such run.
+            ValueError: If the id is malformed, or the file damaged.
+            LookupError: If there is no such answer.
         """
-        return _read(self._file_of(run_id))[1]
+        return _read(self._file_of(answer_id))[1]
 
-    def remove(self, run_id: str) -> None:
-        """Delete a saved run; raises as `load` does, except that a damaged one is deleted too."""
-        self._file_of(run_id).unlink()
+    def remove(self, answer_id: str) -> None:
+        """Delete a saved answer, also a damaged one; raises as `load` does otherwise."""
+        self._file_of(answer_id).unlink()
 
     def list(self) -> Sequence[SavedAnswerSummary]:
-        """Return all runs, the newest first; a damaged file is told in a warning and passed over."""
+        """List all answers, the newest first; damaged files are skipped with a warning."""
         return [summary for file in self._files() if (summary := _summary_or_none(file))]
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        if self._library is None:  # runs have names of their own, and are put in place whole: nobody is in the way
+        if self._library is None:  # unique names, atomic writes: nothing to lock
             self.folder.mkdir(parents=True, exist_ok=True)
             yield
             return
@@ -117,43 +117,42 @@ class SavedAnswers:
             yield
 
     def _files(self) -> Iterator[Path]:
-        names = (path.name for path in self.folder.iterdir()) if self.folder.is_dir() else ()
-        runs = (name for name in names if RUN_ID.fullmatch(name.removesuffix(".json")) and name.endswith(".json"))
-        return (self.folder / name for name in sorted(runs, reverse=True))
+        files = sorted(self.folder.glob("*.json"), reverse=True)
+        return (file for file in files if ANSWER_ID.fullmatch(file.stem))
 
-    def _file_of(self, run_id: str) -> Path:
-        if not RUN_ID.fullmatch(run_id):
-            raise ValueError(f"not a run's id: {run_id!r} (expected e.g. {EXAMPLE})")
-        file = self.folder / f"{run_id}.json"
+    def _file_of(self, answer_id: str) -> Path:
+        if not ANSWER_ID.fullmatch(answer_id):
+            raise ValueError(f"not the id of a saved answer: {answer_id!r} (expected e.g. {EXAMPLE})")
+        file = self.folder / f"{answer_id}.json"
         if not file.is_file():
-            raise LookupError(f"no run {run_id} in {self.folder} ('legal-rag runs' lists them)")
+            raise LookupError(f"no saved answer {answer_id} in {self.folder} ('legal-rag answers' lists them)")
         return file
 
     def _not_saved(self, error: OSError) -> OSError:
-        return OSError(f"no run can be saved in {self.folder}: {error.strerror or error} (another folder can be named)")
+        return OSError(
+            f"no answer can be saved in {self.folder}: {error.strerror or error} (another folder can be named)"
+        )
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:
     try:
-        saved_at, run = _read(file)
+        saved_at, one = _read(file)
     except (ValueError, OSError) as error:
         logger.warning("%s", error)
         return None
-    counts, usage = run.citation_counts, run.usage
-    question = run.question
+    counts, usage = one.citation_counts, one.usage
     return SavedAnswerSummary(
-        file.stem, saved_at, question, run.mode, run.status, counts, run.seconds, usage.calls, usage.cost
+        file.stem, saved_at, one.question, one.mode, one.status, counts, one.seconds, usage.calls, usage.cost
     )
 
 
 def _read(file: Path) -> tuple[str, Prediction]:
-    """Return when a run was saved, and the run."""
+    """Return when an answer was saved, and the answer."""
     try:
         value: Any = json.loads(file.read_text(encoding="utf-8"))
         version = value["format_version"]
         if version != FORMAT_VERSION:
             raise ValueError(f"its format is {version!r}, this version reads {FORMAT_VERSION}")
-        run = Prediction.from_record(value["prediction"])
-        return str(value["saved_at"]), run
-    except (ValueError, KeyError, TypeError, RecursionError) as error:  # whatever may stand in a file
-        raise ValueError(f"damaged run: {file} ({type(error).__name__}: {error})") from error
+        return str(value["saved_at"]), Prediction.from_record(value["prediction"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # the file may hold anything
+        raise ValueError(f"damaged answer: {file} ({type(error).__name__}: {error})") from error
