@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from legal_rag.agent.highlighting import SURROUNDINGS, EncodedTexts, complete_evidence, match_words
+from legal_rag.agent.highlighting import SURROUNDINGS, EncodingCache, complete_evidence, match_words
 from legal_rag.agent.prediction import Passage
 from legal_rag.citations import Citation
 from legal_rag.corpus import Document
@@ -64,7 +64,7 @@ def citation_of(shelf, doc_id, start, end, status="verified"):
 
 
 def completed(shelf, passages, citations=(), **settings):
-    return complete_evidence("juge bail", passages, citations, shelf, EncodedTexts(WordEncoder()), **settings)
+    return complete_evidence("juge bail", passages, citations, shelf, EncodingCache(WordEncoder()), **settings)
 
 
 def test_a_passage_gets_what_stands_before_and_after_it():
@@ -155,7 +155,7 @@ class CountingEncoder(WordEncoder):
 
 def test_what_was_read_in_a_run_is_not_read_again():
     encoder = CountingEncoder()
-    encoded = EncodedTexts(encoder)
+    encoded = EncodingCache(encoder)
     encoded.question("juge bail")
     (first, again) = encoded.passages(["le bail", "le bail"])
     assert first is again
@@ -170,7 +170,7 @@ def test_a_text_that_cannot_be_encoded_leaves_the_others_to_be_read_again():
                 raise ValueError("cannot encode 'mauvais'")
             return super().encode_with_offsets(text, as_query=as_query)
 
-    encoded = EncodedTexts(Failing())
+    encoded = EncodingCache(Failing())
     with pytest.raises(ValueError, match="cannot encode 'mauvais'"):
         encoded.passages(["bon", "mauvais"])
     assert len(encoded.passages(["bon"])[0].vectors) == 3
@@ -188,7 +188,7 @@ def test_offsets_are_the_documents():
 
 
 def matched(question, text, encoder=None):
-    (found,) = match_words(question, [text], Shelf(), EncodedTexts(encoder or WordEncoder()))
+    (found,) = match_words(question, [text], Shelf(), EncodingCache(encoder or WordEncoder()))
     return [(question[m.query_start : m.query_end], text[m.char_start : m.char_end], m.similarity) for m in found]
 
 
@@ -237,7 +237,7 @@ def test_a_long_passage_is_read_in_parts():
 
 def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
     text = "Le candidat doit déposer le compte de campagne dans le délai."
-    (found,) = match_words(QUESTION, [text], tiny_library, EncodedTexts(tiny_encoder))
+    (found,) = match_words(QUESTION, [text], tiny_library, EncodingCache(tiny_encoder))
     asked = [QUESTION[one.query_start : one.query_end] for one in found]
     assert {"le", "de", "Dans"}.isdisjoint(asked)
     assert {"délai", "candidat", "déposer", "compte", "campagne"} <= set(asked)
@@ -245,7 +245,7 @@ def test_words_that_count_for_nothing_are_left_out(tiny_library, tiny_encoder):
 
 def test_equal_words_are_matched_by_a_real_encoder(tiny_library, tiny_encoder):
     text = "La commission examine chaque compte de campagne que le candidat dépose."
-    (found,) = match_words(QUESTION, [text], tiny_library, EncodedTexts(tiny_encoder))
+    (found,) = match_words(QUESTION, [text], tiny_library, EncodingCache(tiny_encoder))
     nearest = {QUESTION[one.query_start : one.query_end]: text[one.char_start : one.char_end] for one in found}
     assert (nearest["candidat"], nearest["campagne"], nearest["compte"]) == ("candidat", "campagne", "compte")
     assert all(-1.0 <= one.similarity <= 1.0 for one in found)

@@ -272,7 +272,7 @@ def test_a_run_of_another_form_is_told_in_one_line(tmp_path, refused):
     record = Prediction(question="?", answer="", mode="agent", status="answered").to_record() | {"answer": 7}
     file = tmp_path / f"{EXAMPLE}.json"
     file.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": record}))
-    assert "damaged run: " in refused("runs", EXAMPLE, "--runs-folder", tmp_path)
+    assert "damaged answer: " in refused("runs", EXAMPLE, "--runs-folder", tmp_path)
 
 
 def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):
@@ -284,10 +284,10 @@ def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        (["../x"], "not a run's id: '../x' (expected e.g. "),
-        (["--remove", "../x"], "not a run's id: '../x'"),
-        ([EXAMPLE], f"no run {EXAMPLE} in "),
-        (["--remove", EXAMPLE], f"no run {EXAMPLE} in "),
+        (["../x"], "not the id of a saved answer: '../x' (expected e.g. "),
+        (["--remove", "../x"], "not the id of a saved answer: '../x'"),
+        ([EXAMPLE], f"no saved answer {EXAMPLE} in "),
+        (["--remove", EXAMPLE], f"no saved answer {EXAMPLE} in "),
         ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
         (["--html", "a.html"], "--html goes with RUN_ID"),
         ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
@@ -306,7 +306,7 @@ def test_runs_of_no_index_are_told_in_one_line(tmp_path, refused):
 def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(place, model, refused, tmp_path):
     (tmp_path / "file").write_text("")
     line = refused("ask", QUESTION, *model, "--save", "--runs-folder", tmp_path / "file", *place)
-    assert re.match(r"no run can be saved in .*file: File exists", line)
+    assert re.match(r"no answer can be saved in .*file: File exists", line)
 
 
 # --- what the model is told, and how much it may take ---------------------------------------------------------------

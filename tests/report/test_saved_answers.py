@@ -1,4 +1,4 @@
-"""Saved answers: written whole, listed, read again, kept when the index is replaced, and nothing outside their folder."""
+"""Saved answers: atomic, listed, read again, kept when the index is replaced, and nothing outside their folder."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""The answering agent: ReAct over the tools, citations checked, evidence as fallback."""
+"""The answering agent: a ReAct loop, checked citations, and evidence mode as its fallback."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from legal_rag.agent.failures import (
     notice_of,
     reason_in_french,
 )
-from legal_rag.agent.highlighting import EncodedTexts, complete_evidence
+from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.instructions import default_instructions, instructions_of
 from legal_rag.agent.llm import DEFAULT_MODEL, build_language_model, has_endpoint
 from legal_rag.agent.prediction import Prediction, Status
@@ -77,18 +77,18 @@ def build_agent(
     extra_tools: Sequence[ToolFactory] = (),
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
-    """Wire an agent over one corpus: a ReAct agent where there is an endpoint, else the evidence agent.
+    """Build an agent over one corpus: a ReAct agent if there is an endpoint, else an evidence agent.
 
     Args:
         corpus: An open Library, or its folder.
-        model: See `build_language_model`; without key, address or HF_TOKEN a model alone is no endpoint.
+        model: See `build_language_model`; it needs a key, an address or HF_TOKEN to be an endpoint.
         api_key: See `build_language_model`.
         api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
-        encoder: One already loaded.
-        lm: A configured model, in place of the first three.
-        budget: Limits of each run of the ReAct agent.
-        match_words: Fill in the passages' `matches`, which a report shows: up to two seconds more on two cores.
+        encoder: The index's, if already loaded.
+        lm: A configured model, instead of model, api_key and api_base.
+        budget: Limits of each answer of the ReAct agent.
+        match_words: Fill in the passages' `matches` for reports: up to two seconds more on two cores.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         lm_settings: Further settings of `build_language_model`.
@@ -122,20 +122,20 @@ class LegalReActAgent:
         """Configure an agent.
 
         Args:
-            retriever: What it searches with.
-            lm: The model; each run works on a copy.
+            retriever: Over the corpus to answer from.
+            lm: The model; calls are made on copies.
             instructions: For the model, in French.
-            evidence: The agent that it falls back to.
-            budget: Limits of each run.
+            evidence: The fallback.
+            budget: Limits of each answer.
             match_words: Fill in the passages' `matches`.
-            extra_tools: Factories of further tools; each is called once a run.
+            extra_tools: Factories of further tools, called once per answer.
         """
         from legal_rag.agent.react import LegalReAct
 
         self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
         self._extra_tools = tuple(extra_tools)
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
-        # These tools are only described to the model; each run brings its own, which write in its log.
+        # Only their descriptions are used: each answer brings its own tools, which write to its log.
         self.react = LegalReAct(instructions, self._tools(EventLog()), budget.steps)
 
     @property
@@ -209,7 +209,7 @@ class LegalReActAgent:
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
-        """Have the answer written, and rewritten once for each problem with it."""
+        """Have the answer written, and rewritten once for each kind of problem."""
         from legal_rag.agent.react import Draft
 
         draft = Draft(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
@@ -244,7 +244,7 @@ class LegalReActAgent:
             answer = abstention(answer.removed)
         log.answered("react", query.text, answer, draft.seconds, draft.usage)
         yield
-        encoded = EncodedTexts(self._retriever.encoder, query=query) if self._match_words else None
+        encoded = EncodingCache(self._retriever.encoder, query=query) if self._match_words else None
         return log.prediction(
             query.text,
             answer,
@@ -257,7 +257,6 @@ class LegalReActAgent:
 
 
 def _request_for(answer: str) -> str:
-    """Return what the model is asked to correct, if anything."""
     if not answer.strip():
         return WRITE_AGAIN
     return "" if is_french_answer(answer) else WRITE_IN_FRENCH

@@ -11,7 +11,7 @@ import numpy as np
 
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import AnswerStream, EventLog, Steps
-from legal_rag.agent.highlighting import EncodedTexts, complete_evidence
+from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
@@ -21,8 +21,8 @@ from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 CONTENT_WORD = re.compile(r"[a-z0-9]{4,}")
-STEM_LETTERS = 6  # words are compared by their beginnings: "licenciement" and "licencié" are one
-PASSAGES_READ = 3
+STEM_LETTERS = 6  # words are compared by prefixes: "licenciement" and "licencié" are equal
+PASSAGES_READ = 3  # for coverage
 QUESTION_WORDS = frozenset(
     "quel quels quelle quelles comment pourquoi combien quand lequel laquelle lesquels lesquelles cette celui celle "
     "ceux avec dans pour sans sous entre chez vers depuis avant apres pendant leur leurs elle elles nous vous sont "
@@ -30,11 +30,16 @@ QUESTION_WORDS = frozenset(
     "aussi dont".split()
 )
 
+QUOTE_CHARS = 500  # of a passage, quoted in the answer: about three sentences
+NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
+INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
+INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
+
 
 class AbstentionFeatures(NamedTuple):
     """Features of a question and its hits, from which abstention is decided."""
 
-    mean_maxsim: float  # mean over the question's tokens of their best cosine in the best passage, -1 to 1
+    mean_maxsim: float  # over the question's tokens: best cosine in the best passage, -1 to 1
     coverage: float  # share of the question's words that the best passages contain, 0 to 1
 
 
@@ -49,52 +54,8 @@ class Calibration(NamedTuple):
 CALIBRATIONS = {"bundled": Calibration(maxsim_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
 
 
-def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibration | None = None) -> bool:
-    """Tell whether passages are worth quoting.
-
-    Without a calibration for the encoder, only passages that share no word with the question are refused.
-
-    Args:
-        features: From `abstention_features`.
-        encoder_name: Whose calibration to use.
-        rule: Another one to use instead.
-    """
-    rule = rule or CALIBRATIONS.get(encoder_name)
-    if rule is None:
-        return features.coverage > 0
-    return rule.maxsim_weight * features.mean_maxsim + rule.coverage_weight * features.coverage >= rule.threshold
-
-
-def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
-    """Measure the features of a question and the passages found for it.
-
-    Args:
-        question: The question.
-        passages: The texts found, best first; without any, both features are at their lowest.
-        best_similarities: Shape (n,), for each token of the question's own words its highest cosine with the tokens
-            of the best passage. Special tokens and prefixes are left out: they match everything.
-    """
-    if not passages or not len(best_similarities):
-        return AbstentionFeatures(-1.0, 0.0)
-    asked = _stems(question)
-    found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
-    return AbstentionFeatures(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
-
-
-def _stems(text: str) -> set[str]:
-    letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "oe").lower())
-    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return {word[:STEM_LETTERS] for word in CONTENT_WORD.findall(plain) if word not in QUESTION_WORDS}
-
-
-QUOTE_CHARS = 500  # of a passage quoted in the answer, about three sentences
-NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
-INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
-INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
-
-
 class AlignedHit(NamedTuple):
-    """A hit with the similarity of each of its tokens to each token of the question."""
+    """A hit with its token alignment to the question."""
 
     hit: SearchHit
     similarities: np.ndarray  # (n_query_tokens, n_tokens), cosines
@@ -104,7 +65,7 @@ class AlignedHit(NamedTuple):
 class Findings(NamedTuple):
     """The passages found for a question, and the features that decide on abstention."""
 
-    readings: list[AlignedHit]
+    hits: list[AlignedHit]
     features: AbstentionFeatures
 
 
@@ -117,10 +78,10 @@ class EvidenceAgent:
         """Configure an agent.
 
         Args:
-            retriever: What it searches with, and where.
-            n_passages: How many it quotes at most, each of another document.
+            retriever: Over the corpus to answer from.
+            n_passages: Quoted at most, each from another document.
             match_words: Fill in the passages' `matches`.
-            filters: Which documents it searches; None means all.
+            filters: Restrict the search.
 
         Raises:
             ValueError: If `n_passages` is below 1.
@@ -175,18 +136,18 @@ class EvidenceAgent:
             notice: For the reader.
             usage: Of that model's calls.
         """
-        encoded = EncodedTexts(self._retriever.encoder, query=query)
+        encoded = EncodingCache(self._retriever.encoder, query=query)
         with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
             findings = self.find(query, encoded)
-            ids += [reading.hit.chunk_id for reading in findings.readings]
+            ids += [one.hit.chunk_id for one in findings.hits]
         yield
         relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
-        answer = self._quote(findings.readings) if relevant else abstention()
+        answer = self._quote(findings.hits) if relevant else abstention()
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
-        for reading in findings.readings if relevant else []:
-            log.saw(reading.hit)
+        for one in findings.hits if relevant else []:
+            log.saw(one.hit)
         yield
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
@@ -200,33 +161,33 @@ class EvidenceAgent:
         )
         return log.prediction(query.text, answer, evidence, mode=mode, status=status, notice=notice, usage=usage)
 
-    def find(self, question: str | EncodedQuery, encoded: EncodedTexts | None = None) -> Findings:
-        """Search for a question, one passage a document, and read the passages found.
+    def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
+        """Search for a question, one passage per document, and align the passages found.
 
         Args:
-            question: The question; checked unless `Retriever.query` made it.
-            encoded: Where what is read is kept, for those who need it again.
+            question: The question.
+            encoded: Keeps the token vectors for later use.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
-        encoded = encoded or EncodedTexts(self._retriever.encoder)
+        encoded = encoded or EncodingCache(self._retriever.encoder)
         hits = self._retriever.search(query, self._n_passages, by_document=True, filters=self._filters)
         passages = encoded.passages([hit.text for hit in hits])
         vectors, offsets = query.tokens
-        readings = [
-            AlignedHit(hit, vectors @ one.vectors.T, one.offsets) for hit, one in zip(hits, passages, strict=True)
+        aligned = [
+            AlignedHit(hit, vectors @ read.vectors.T, read.offsets) for hit, read in zip(hits, passages, strict=True)
         ]
         own_words = offsets[:, 0] < offsets[:, 1]
-        best = readings[0].similarities[own_words].max(axis=1) if readings else np.empty(0)
-        return Findings(readings, abstention_features(query.text, [reading.hit.text for reading in readings], best))
+        best = aligned[0].similarities[own_words].max(axis=1) if aligned else np.empty(0)
+        return Findings(aligned, abstention_features(query.text, [one.hit.text for one in aligned], best))
 
-    def _quote(self, readings: Sequence[AlignedHit]) -> EnrichedResponse:
+    def _quote(self, hits: Sequence[AlignedHit]) -> EnrichedResponse:
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
         lines, citations = [INTRODUCTION], []
-        for hit, similarities, offsets in readings:
-            start, end = max(_sentence_runs(hit.text), key=lambda run: _closeness(similarities, offsets, *run))
+        for hit, similarities, offsets in hits:
+            start, end = max(_sentence_runs(hit.text), key=lambda run: _span_max_sim(similarities, offsets, *run))
             span = (hit.char_start + start, hit.char_start + end)
             quote = self._retriever.corpus.document(hit.doc_id).content[slice(*span)]
             date = f" ({hit.decision_date})" if hit.decision_date else ""
@@ -237,20 +198,53 @@ class EvidenceAgent:
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
-    """Say that nothing was found; `removed` are the citations of an answer that this one stands for."""
+    """Return the answer that nothing was found; `removed` are the citations of an answer that it replaces."""
     return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
 
 
-def _closeness(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:
-    """Score the tokens that lie in a span: MaxSim, from (n_query_tokens, n_tokens) similarities."""
+def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibration | None = None) -> bool:
+    """Tell whether passages are relevant enough to quote, by `rule` or the encoder's calibration.
+
+    Without either, only passages that share no word with the question are refused.
+    """
+    rule = rule or CALIBRATIONS.get(encoder_name)
+    if rule is None:
+        return features.coverage > 0
+    return rule.maxsim_weight * features.mean_maxsim + rule.coverage_weight * features.coverage >= rule.threshold
+
+
+def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
+    """Compute the features of a question and the passages found for it.
+
+    Args:
+        question: The question.
+        passages: Their texts, best first; without any, both features are minimal.
+        best_similarities: Shape (n_query_tokens,): the best cosine of each token in the best passage. Without special
+            tokens and prefixes, which match everything.
+    """
+    if not passages or not len(best_similarities):
+        return AbstentionFeatures(-1.0, 0.0)
+    asked = _stems(question)
+    found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
+    return AbstentionFeatures(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
+
+
+def _stems(text: str) -> set[str]:
+    letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "oe").lower())
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return {word[:STEM_LETTERS] for word in CONTENT_WORD.findall(plain) if word not in QUESTION_WORDS}
+
+
+def _span_max_sim(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:
+    """MaxSim over the tokens inside a span; similarities of shape (n_query_tokens, n_tokens)."""
     inside = (offsets[:, 0] >= start) & (offsets[:, 1] <= end) & (offsets[:, 0] < offsets[:, 1])
     return float(similarities[:, inside].max(axis=1).sum()) if inside.any() else -np.inf
 
 
 def _sentence_runs(text: str) -> list[tuple[int, int]]:
-    """Return the longest runs of whole sentences within `QUOTE_CHARS`, one from each sentence on, without blanks.
+    """Return, from each sentence on, the longest run of whole sentences within `QUOTE_CHARS`, stripped.
 
-    A sentence longer than that is cut at a word.
+    A longer sentence is cut at a word.
     """
     spans = split_sentences(text)
     runs = []
@@ -259,7 +253,7 @@ def _sentence_runs(text: str) -> list[tuple[int, int]]:
         end = ends[-1] if ends else _cut_at_word(text, start)
         runs.append((start, end))
         if ends and ends[-1] == len(text):
-            break  # the runs after this one are parts of it
+            break  # later runs are parts of this one
     return without_blanks(text, runs)
 
 

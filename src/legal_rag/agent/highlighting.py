@@ -15,16 +15,22 @@ from legal_rag.encoder.encoder import Encoder, TokenVectors
 from legal_rag.retriever.ranking import WORD
 from legal_rag.retriever.retriever import Corpus, EncodedQuery
 
-THREADS = 2  # encoders read one text at a time on one core
+SURROUNDINGS = 200  # characters shown on either side of a passage or citation
+WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longer than the encoder reads
+MOST_WINDOWS = 4  # of one passage: in a bare index, one may be a whole decision
+THREADS = 2  # an encoder reads one text at a time, on one core
 
 
-class EncodedTexts:
-    """Token vectors of one run's texts: searching and highlighting share them.
+class WordVectors(NamedTuple):
+    """Token vectors grouped by the words of their text."""
 
-    Args:
-        encoder: The index's.
-        query: The run's question, if it is encoded already.
-    """
+    vectors: np.ndarray  # (n_tokens, dim): the tokens that belong to words
+    first: np.ndarray  # (n_words,): the row of each word's first token
+    spans: list[tuple[int, int]]  # characters of each word
+
+
+class EncodingCache:
+    """Token vectors of an answer's question and passages, which searching and highlighting share."""
 
     def __init__(self, encoder: Encoder, *, query: EncodedQuery | None = None) -> None:
         self.encoder = encoder
@@ -32,17 +38,13 @@ class EncodedTexts:
         self._passages: dict[str, TokenVectors] = {}
 
     def question(self, text: str) -> TokenVectors:
-        """Return a question's tokens.
-
-        Args:
-            text: Not empty, and no longer than the encoder reads.
-        """
+        """Encode a question that the encoder reads whole."""
         if text not in self._questions:
             self._questions[text] = TokenVectors(*self.encoder.encode_with_offsets(text, as_query=True))
         return self._questions[text]
 
     def passages(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Return the tokens of each text, as far as the encoder reads it."""
+        """Encode texts, each as far as the encoder reads it."""
         new = [text for text in dict.fromkeys(texts) if text not in self._passages]
         if new:
             with ThreadPoolExecutor(min(THREADS, len(new)), thread_name_prefix="encode") as threads:
@@ -51,48 +53,34 @@ class EncodedTexts:
         return [self._passages[text] for text in texts]
 
 
-SURROUNDINGS = 200  # characters shown before and after a passage, and before and after what is cited
-WINDOW_CHARS = 1500  # about 400 tokens: what is read at once of a passage that is longer than the encoder reads
-MOST_WINDOWS = 4  # of one passage: an index that came from elsewhere may take a whole decision for one
-
-
-class Words(NamedTuple):
-    """Token vectors grouped by the words of their text."""
-
-    vectors: np.ndarray  # (n_tokens, dim): the tokens that belong to words
-    first: np.ndarray  # (n_words,): the row of each word's first token
-    spans: list[tuple[int, int]]  # characters of each word
-
-
 def complete_evidence(
     question: str,
     passages: Sequence[Passage],
     citations: Sequence[Citation],
     corpus: Corpus,
-    encoded: EncodedTexts | None,
+    encoded: EncodingCache | None,
     *,
     most: int = 3,
 ) -> list[Passage]:
-    """Give passages their surroundings, add what was cited from elsewhere, and match words where readers look.
+    """Add the passages' surroundings, the passages that were only cited, and word matches.
 
-    A passage takes an encoder half a second on one core, so not every passage has its words matched; what was only
-    cited has none matched.
+    Encoding a passage takes half a second on one core, so only the passages that readers look at are matched.
 
     Args:
-        question: The question; not empty.
-        passages: What the run found.
+        question: Not empty.
+        passages: Found by the searches.
         citations: Of the answer, held or not.
-        corpus: Where the documents are.
-        encoded: What the encoder that the corpus is searched with has read in this run; None matches no words.
-        most: How many passages are matched with the question's words, the best first; those found and cited always are.
+        corpus: Of the documents.
+        encoded: Of the answer's texts; None matches no words.
+        most: Passages whose words are matched, the best first; those that are cited always are.
 
     Returns:
-        Best score first, then those without one, which were cited but not found. A passage whose document is gone, or
-        has changed, stays as it is; a citation of no text, or of such a document, adds none.
+        By score, then the passages that were cited but not found. A passage of a document that is gone or has changed
+        stays as it is; citations of such documents, or of no text, add none.
     """
     shown = sorted(passages, key=lambda one: (one.score is None, -(one.score or 0.0)))
     shown = [_surrounded(one, corpus) for one in shown]
-    wanted = [number for number, one in enumerate(shown) if number < most or _is_cited(one, citations)]
+    wanted = [number for number, one in enumerate(shown) if number < most or any(map(one.is_cited_by, citations))]
     for citation in citations:
         shown += _missing(citation, shown, corpus)
     if encoded is None:
@@ -104,17 +92,11 @@ def complete_evidence(
     return shown
 
 
-def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: EncodedTexts) -> list[list[TokenMatch]]:
-    """Find for each word of a question the nearest word of each text.
+def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: EncodingCache) -> list[list[TokenMatch]]:
+    """Find the most similar word of each text for each word of a question, in the question's order.
 
-    Args:
-        question: The question; not empty.
-        texts: Passages; of one that is longer than the encoder reads, the first 6,000 characters are read in parts.
-        corpus: Tells which words count.
-        encoded: Reads both, unless it has before.
-
-    Returns:
-        For each text the matches in the order of the question, with offsets in the text.
+    A text longer than the encoder reads is read in windows, up to 6,000 characters. Words that the corpus's lexical
+    index does not hold are left out; offsets are those of the text.
     """
     if not texts:
         return []
@@ -137,7 +119,7 @@ def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
 
 
 def _missing(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> Iterator[Passage]:
-    """Yield what a citation needs to be read where it stands, unless a passage already shows it."""
+    """Yield the passage of a citation, unless one already shows it with its surroundings."""
     document = _document(citation.doc_id, corpus)
     start, end = citation.char_start, citation.char_end
     if document is None or not 0 <= start < end <= len(document.content):
@@ -155,7 +137,7 @@ def _missing(citation: Citation, shown: Sequence[Passage], corpus: Corpus) -> It
 def _document(doc_id: str, corpus: Corpus) -> Document | None:
     try:
         return corpus.document(doc_id)
-    except (LookupError, UnicodeError):  # an id may hold half a character, which no store takes
+    except (LookupError, UnicodeError):  # an id may hold half a surrogate pair, which no store takes
         return None
 
 
@@ -163,21 +145,14 @@ def _around(content: str, start: int, end: int) -> tuple[str, str]:
     return content[max(0, start - SURROUNDINGS) : start], content[end : end + SURROUNDINGS]
 
 
-def _is_cited(passage: Passage, citations: Sequence[Citation]) -> bool:
-    return any(
-        one.doc_id == passage.doc_id and one.char_start < passage.char_end and passage.char_start < one.char_end
-        for one in citations
-    )
-
-
 def _counts(corpus: Corpus) -> Callable[[str], bool]:
-    """Return what tells whether a word counts; all do where the corpus has no index of words."""
+    """Return the test that the lexical index knows a word; every word passes without an index."""
     lexical = corpus.lexical_index()
     return (lambda word: lexical.rarity(word) > 0) if lexical else (lambda word: True)
 
 
 def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
-    """Return what is read at once, each with its place: the whole text, or its first windows, cut between words."""
+    """Return the whole text, or its first windows, cut between words, each with its offset."""
     if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
         return [(0, text)]
     windows = islice(cut_at_blanks(text, 0, len(text), WINDOW_CHARS), MOST_WINDOWS)
@@ -186,8 +161,8 @@ def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
 
 def _words(
     text: str, vectors: np.ndarray, offsets: np.ndarray, counts: Callable[[str], bool] = lambda word: True
-) -> Words:
-    """Group a text's token vectors by words; what stands in none (signs, special tokens, expansion) is left out.
+) -> WordVectors:
+    """Group a text's token vectors by words, without those outside words (signs, special tokens, expansion).
 
     Args:
         text: The text.
@@ -204,11 +179,11 @@ def _words(
     inside[inside] = bounds[near[inside], 0] < offsets[inside, 1]
     order = np.flatnonzero(inside)[np.argsort(word[inside], kind="stable")]
     present, first = np.unique(word[order], return_index=True)
-    return Words(vectors[order], first, [spans[number] for number in present])
+    return WordVectors(vectors[order], first, [spans[number] for number in present])
 
 
-def _nearest(asked: Words, read: Words) -> list[TokenMatch]:
-    """Match each word that was asked with the nearest that was read."""
+def _nearest(asked: WordVectors, read: WordVectors) -> list[TokenMatch]:
+    """Match each word of the question with the most similar word of the text, by mean over its tokens."""
     if not asked.spans or not read.spans:
         return []
     cosines = asked.vectors @ read.vectors.T
@@ -225,7 +200,7 @@ def _nearest(asked: Words, read: Words) -> list[TokenMatch]:
 
 
 def _best_of_parts(parts: Sequence[Sequence[TokenMatch]]) -> list[TokenMatch]:
-    """Return the best match of each word of the question, over the parts of a text that have any."""
+    """Return the best match of each word of the question over the parts of a text."""
     return [max(of_word, key=lambda one: one.similarity) for of_word in zip(*filter(None, parts), strict=True)]
 
 

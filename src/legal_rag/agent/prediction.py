@@ -37,72 +37,73 @@ class TokenMatch(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A passage found or cited, with its text, its surroundings, and its score."""
+    """A passage found or cited."""
 
     doc_id: str
-    chunk_id: str  # empty of a passage that was cited but not searched for
+    chunk_id: str  # empty for a passage cited but not found by a search
     char_start: int
     char_end: int
     text: str  # content[char_start:char_end]
-    score: float | None  # of the search that found it; higher is closer; None of one that was cited only
+    score: float | None  # of the search, higher is better; None for one that was only cited
     title: str
     decision_date: str
-    before: str = ""  # the content just before char_start, for the reader
-    after: str = ""  # the content from char_end on
-    matches: tuple[TokenMatch, ...] = ()  # of the question's words, in their order; none where they were not computed
+    before: str = ""  # content just before char_start, for the reader
+    after: str = ""  # content from char_end on
+    matches: tuple[TokenMatch, ...] = ()  # of the question's words, in their order; empty if not computed
+
+    def is_cited_by(self, citation: Citation) -> bool:
+        """Whether a citation overlaps the passage."""
+        overlaps = citation.char_start < self.char_end and self.char_start < citation.char_end
+        return overlaps and citation.doc_id == self.doc_id
 
 
 class Event(NamedTuple):
-    """One thing that happened in a run, written down by whoever did it."""
+    """A step of the work on an answer."""
 
     type: EventType
     tool: str
     input: dict[str, Any]
     output_ids: list[str]  # chunk or document ids, in the order returned
     seconds: float
-    usage: Usage | None = None  # of the model calls made for it
+    usage: Usage | None = None  # of its model calls
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """An answer in French, and everything needed to check it."""
+    """An answer in French, and what it takes to check it."""
 
     question: str
     answer: str
     mode: Mode  # who answered: passages alone, the model, or passages because the model failed
     status: Status
-    notice: str | None = None  # a French sentence about the run, for the reader
+    notice: str | None = None  # for the reader, in French
     documents: list[CitedDocument] = field(default_factory=list)
     citations: list[Citation] = field(default_factory=list)
-    ungrounded_claims: list[str] = field(default_factory=list)  # sentences that state facts and cite nothing that holds
-    grounding_rate: float | None = None  # share of the sentences stating facts that cite what holds; None: no such one
+    ungrounded_claims: list[str] = field(default_factory=list)  # sentences with facts but without a citation that holds
+    grounding_rate: float | None = None  # share of the sentences with facts whose citations hold; None without any
     evidence: list[Passage] = field(default_factory=list)  # best first
     events: list[Event] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)  # of the whole run
-    seconds: float = 0.0  # of the whole run
+    usage: Usage = field(default_factory=Usage)  # in all
+    seconds: float = 0.0  # in all
 
     @property
     def citation_counts(self) -> dict[str, int]:
-        """How many citations have each status, of those that some have."""
+        """Number of citations by status, without zeros."""
         return count_by_status(self.citations)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that `legal-rag ask --json` prints: all but the evidence."""
+        """Return what `legal-rag ask --json` prints: all but the evidence."""
         record = self.to_record()
         del record["evidence"]
         return record
 
     def to_record(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold; `from_record` reads them."""
+        """Return everything as JSON values, which `from_record` reads."""
         return {**json_safe(self), "citation_counts": self.citation_counts}
 
     @classmethod
     def from_record(cls, record: Any) -> "Prediction":
-        """Return the prediction that `to_record` wrote.
-
-        Raises:
-            ValueError: If it is not of that form.
-        """
+        """Rebuild the prediction that `to_record` wrote; ValueError if it is malformed."""
         try:
             return _adapter().validate_python([record], strict=False)[0]
         except ValueError as error:
@@ -110,11 +111,7 @@ class Prediction:
 
 
 def require_valid(prediction: Prediction) -> None:
-    """Check that all that a prediction holds is of its type, and its numbers finite.
-
-    Raises:
-        ValueError: If something is not; the message names the first such value.
-    """
+    """Raise ValueError unless every field of a prediction has its type and every number is finite."""
     try:
         _adapter().validate_python([prediction])
     except ValueError as error:
@@ -125,15 +122,14 @@ def require_valid(prediction: Prediction) -> None:
 def _adapter() -> "TypeAdapter[list[Prediction]]":
     from pydantic import ConfigDict, TypeAdapter
 
-    # Numbers are no text, none is infinite, and an object that exists already is checked too. Of a list, because
-    # pydantic gives a dataclass's own settings to no named tuple that it holds in two places.
+    # Strict, and instances are checked again. A list, because pydantic does not pass a dataclass's settings on to a
+    # named tuple that it holds in two places.
     return TypeAdapter(
         list[Prediction], config=ConfigDict(strict=True, allow_inf_nan=False, revalidate_instances="always")
     )
 
 
 def _first_problem(error: Any) -> str:
-    """Write the first problem of pydantic's, which has one line or more for each, in one line."""
     problem = error.errors(include_url=False)[0]
     place = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in problem["loc"][1:]).lstrip(".")
     message = problem["msg"].removeprefix("Input ").replace("Field required", "is missing")

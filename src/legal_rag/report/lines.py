@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from legal_rag.agent.prediction import Event
 
 MOST_CHARS = 160  # of a thought or a question in a line
-STATUS_WORDS: Mapping[str, str] = {  # what is said of a citation
+STATUS_WORDS: Mapping[str, str] = {
     "verified": "vérifiée",
     "supported": "étayée",
     "relocated": "replacée",
@@ -15,16 +15,12 @@ STATUS_WORDS: Mapping[str, str] = {  # what is said of a citation
 
 
 def event_line(event: Event) -> str:
-    """Return what happened: « cherche : délai de recours → 5 passages (0,3 s) »."""
+    """Describe an event: « cherche : délai de recours → 5 passages (0,3 s) »."""
     return f"{LINES[event.type](event)} ({french_seconds(event.seconds)})"
 
 
 def citations_in_french(counts: Mapping[str, int]) -> str:
-    """Return how many citations have each status: « 3 citations vérifiées, 1 replacée », or nothing if there are none.
-
-    Args:
-        counts: By status; other keys are passed over.
-    """
+    """Count citations by status: « 3 citations vérifiées, 1 replacée », or nothing; other keys are ignored."""
     parts: list[str] = []
     for status, word in STATUS_WORDS.items():
         if n := counts.get(status, 0):
@@ -39,12 +35,12 @@ def french_seconds(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Return text without what steers a terminal: control characters other than line breaks, and what turns letters."""
+    """Strip what steers a terminal: control characters other than line breaks, and marks of writing direction."""
     return "".join(one for one in text if one.isprintable() or one == "\n" or unicodedata.category(one) == "Zs")
 
 
 def in_one_line(text: str, most_chars: int = MOST_CHARS) -> str:
-    """Return text in one line of so many characters at most."""
+    """Return text in one line of at most `most_chars` characters."""
     line = " ".join(printable(" ".join(text.split())).split())
     return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"
 

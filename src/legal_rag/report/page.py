@@ -1,17 +1,18 @@
-"""An answer and all it rests on as one HTML page."""
+"""An answer with its sources, evidence and steps as one HTML page."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from markupsafe import Markup, escape
 
 from legal_rag.agent.budget import Usage
-from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, TokenMatch, require_valid
+from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import LONGEST_MARKER, format_marker
 from legal_rag.corpus.cleaning import storable
@@ -32,388 +33,19 @@ from legal_rag.report.lines import STATUS_WORDS
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-
-SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
-# Code points that are no characters, so that what is said of an answer by them is told from what it says itself.
-HELD, BREAK = "\ufdd0", "\ufdd1"
-NOT_SAID = str.maketrans({HELD: "\ufffd", BREAK: "\ufffd"})
-PLACE = re.compile(rf"\[{HELD}(\d+){HELD}\]")  # where a marker stood, within brackets as Markdown knows them
-MOST_ENDS = 20  # brackets that may close one marker: an id may hold some
-BUTTON = Markup(
-    '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
-    ' aria-label="Source {number}, {words}" title="{title} — {words}">'
-    '{number}<span aria-hidden="true">{sign}</span></button>'
-)
-
-
-class Note(NamedTuple):
-    """A passage that the answer cites, under the number that its buttons bear."""
-
-    number: int  # from 1
-    citation: Citation
-    title: str
-
-
-def notes_of(citations: Iterable[Citation], titles: Mapping[str, str]) -> list[Note]:
-    """Number the passages cited, in the order of the text; one cited twice alike has one number.
-
-    Args:
-        citations: Of the answer.
-        titles: Of the documents, by their ids.
-    """
-    different = dict.fromkeys(citations)
-    return [Note(number, one, titles.get(one.doc_id) or one.doc_id) for number, one in enumerate(different, start=1)]
-
-
-def marker_button(note: Note) -> Markup:
-    """Write the button that opens a passage: its number, and a sign and a name for its status, not a colour alone."""
-    status = note.citation.status
-    return BUTTON.format(
-        status=status, number=note.number, words=STATUS_WORDS[status], title=note.title, sign=SIGNS[status]
-    )
-
-
-def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
-    """Put a place for a button where each marker stands; markers of no citation stay text.
-
-    Args:
-        text: The answer.
-        citations: In the order of their markers.
-        notes: The numbers of those that are shown.
-    """
-    numbers = {note.citation: note.number for note in notes}
-    waiting: dict[str, list[int]] = {}
-    for one in citations:
-        written = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
-        waiting.setdefault(written, []).append(numbers.get(one, 0))
-    pieces, done = [], 0
-    for at in (match.start() for match in re.finditer(r"\[Source", text)):
-        marker = _marker_at(text, at, waiting) if at >= done else None
-        if marker is None:
-            continue
-        of_marker = waiting[marker]
-        number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
-        if number:
-            pieces += [text[done:at].translate(NOT_SAID), f"[{HELD}{number}{HELD}]"]
-            done = at + len(marker)
-    return "".join([*pieces, text[done:].translate(NOT_SAID)])
-
-
-def _marker_at(text: str, start: int, markers: Mapping[str, Any]) -> str | None:
-    end = start
-    for _ in range(MOST_ENDS):
-        end = text.find("]", end, start + LONGEST_MARKER) + 1
-        if not end:
-            return None
-        if text[start:end] in markers:
-            return text[start:end]
-    return None
-
-
 Span = tuple[int, int]  # characters: start, end
-
-ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
-GUILLEMETS = re.compile("[«»]")
-LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
-# How answers made of passages alone name a passage and quote it; see `legal_rag.agent.evidence`.
-QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n(«.*)", re.DOTALL)
-TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
-RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
-MOST_MARKDOWN = 50_000  # characters; what is longer is no model's answer, and is shown as it stands
-
-
-def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:
-    """Write an answer as HTML.
-
-    Args:
-        text: The answer, with its markers.
-        citations: In the order of their markers.
-        notes: Their numbers.
-        markdown: Whether a model wrote the text, so that its marks are Markdown.
-    """
-    placed = with_places(text, citations, notes)
-    for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
-        placed = placed.replace(quote, _on_one_line(quote))
-    placed = _quotations_on_one_line(placed)
-    writer = _Writer({note.number: note for note in notes})
-    blocks = writer.blocks(placed) if markdown and len(placed) <= MOST_MARKDOWN else writer.paragraphs(placed)
-    return Markup("").join(blocks)
-
-
-def _quotations_on_one_line(text: str) -> str:
-    """Keep quotations, the outermost ones, from being cut into paragraphs and lists; one never closed stays."""
-    pieces, done, start, depth = [], 0, 0, 0
-    for match in GUILLEMETS.finditer(text):
-        if match.group() == "«":
-            start = match.start() if depth == 0 else start
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                pieces += [text[done:start], _on_one_line(text[start : match.end()])]
-                done = match.end()
-    return "".join([*pieces, text[done:]])
-
-
-def _on_one_line(text: str) -> str:
-    return LINE_BREAKS.sub(BREAK, text)
-
-
-class _Writer:
-    """Writes blocks of text as HTML."""
-
-    def __init__(self, notes: Mapping[int, Note]) -> None:
-        self._notes = notes
-
-    def paragraphs(self, text: str) -> Iterator[Markup]:
-        """Write a text as it stands, in paragraphs."""
-        for block in re.split(r"\n\s*\n", text.strip()):
-            if passage := QUOTED_PASSAGE.fullmatch(block):
-                yield Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(*map(self._text, passage.groups()))
-            else:
-                yield Markup("<p>{}</p>\n").format(Markup("").join(self._pieces(block, _analyses(block), 0)))
-
-    def blocks(self, text: str) -> Iterator[Markup]:
-        """Write a text that is Markdown."""
-        for token in _parser().parse(text):
-            if token.type == "inline":
-                yield from self._inline(token.children or [])
-            elif token.type == "hr":
-                yield Markup("<hr>\n")
-            elif token.tag in TAGS and not token.hidden:
-                yield _tag(token)
-
-    def _inline(self, tokens: Sequence["Token"]) -> Iterator[Markup]:
-        texts = ["\n" if token.type in ("softbreak", "hardbreak") else token.content for token in tokens]
-        analyses, at = _analyses("".join(texts)), 0
-        for token, text in zip(tokens, texts, strict=True):
-            if token.tag in TAGS:
-                yield _tag(token)
-            yield from self._pieces(text, analyses, at)
-            at += len(text)
-
-    def _pieces(self, text: str, analyses: Sequence[Span], start: int) -> Iterator[Markup]:
-        """Write a piece of a block, given where it starts in the block's text and what of that text is analysis."""
-        done = 0
-        for first, last in analyses[bisect_right(analyses, start, key=_end_of) :]:
-            begin, end = max(first - start, 0), min(last - start, len(text))
-            if begin >= end:
-                break
-            yield self._text(text[done:begin])
-            yield Markup('<span class="analysis">{}</span>').format(self._text(text[begin:end]))
-            done = end
-        yield self._text(text[done:])
-
-    def _text(self, text: str) -> Markup:
-        written, done = [], 0
-        for match in PLACE.finditer(text):
-            written += [_plain(text[done : match.start()]), marker_button(self._notes[int(match[1])])]
-            done = match.end()
-        return Markup("").join([*written, _plain(text[done:])])
-
-
-def _plain(text: str) -> Markup:
-    tag = Markup('<span class="tag">Analyse</span>')
-    text = text.replace(BREAK, "\n")
-    parts = [escape(part).replace("\n", Markup("<br>\n")) for part in ANALYSIS.split(text)]
-    return tag.join(parts)
-
-
-def _analyses(text: str) -> list[Span]:
-    """Return the spans of the sentences that are marked as analysis: each from its mark to where it ends."""
-    marks = list(ANALYSIS.finditer(text))
-    ends = [end for _, end in split_sentences(text)] if marks else []
-    spans: list[Span] = []
-    for mark in marks:
-        at = bisect_right(ends, mark.end())
-        if at + 1 < len(ends) and not text[mark.end() : ends[at]].strip():
-            at += 1  # a mark alone on the line before its sentence
-        end = ends[at] if at < len(ends) else len(text)
-        end = mark.start() + len(text[mark.start() : end].rstrip())
-        if spans and mark.start() < spans[-1][1]:
-            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
-        else:
-            spans.append((mark.start(), end))
-    return spans
-
-
-def _end_of(span: Span) -> int:
-    return span[1]
-
-
-def _tag(token: "Token") -> Markup:
-    tag = f"h{min(6, int(token.tag[1]) + 2)}" if token.tag[0] == "h" else token.tag
-    first = token.attrGet("start") if token.nesting == 1 and tag == "ol" else None
-    start = f' start="{int(first)}"' if first is not None else ""
-    return Markup("</{}>" if token.nesting < 0 else "<{}{}>").format(tag, Markup(start))  # noqa: S704 - a number
-
-
-@cache
-def _parser() -> Any:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
-
-
-CONTEXT = 200  # characters shown on either side of what is cited
-MOST_TEXT = 6000  # characters of one passage shown: an index that came from elsewhere may find whole decisions
-MOST_MATCHES = 300  # of one passage
-HEATS = 5  # steps of intensity
-
-
-class Cited(NamedTuple):
-    """A passage cited, with the text around it."""
-
-    note: Note
-    date: str
-    before: str
-    after: str
-    in_context: bool  # whether a passage of the evidence shows where it stands
-
-
-class PassageWindow(NamedTuple):
-    """A stretch of a document's text."""
-
-    start: int  # characters of the document
-    text: str
-
-
-class PassagePiece(NamedTuple):
-    """A piece of a text, and the matches that it takes part in."""
-
-    text: str
-    words: str  # numbers of matches, with blanks between
-    heat: int  # 1 to 5, the nearer the higher; 0 where there is no match
-    told: str  # what the matches say, for the reader
-
-
-class PassageRow(NamedTuple):
-    """A passage of the evidence."""
-
-    rank: int  # from 1
-    passage: Passage
-    notes: list[Note]  # that cite it
-    question: list[PassagePiece]  # the question, cut at its matched words
-    text: list[PassagePiece]
-    cut: bool  # whether the text is longer than what is shown
-
-
-def cited_passages(notes: Iterable[Note], evidence: Sequence[Passage], dates: Mapping[str, str]) -> list[Cited]:
-    """Put what is cited into its context, as far as the evidence shows it.
-
-    Args:
-        notes: The passages cited.
-        evidence: The passages kept.
-        dates: Of the documents, by their ids.
-    """
-    of_document: dict[str, list[PassageWindow]] = {}
-    for one in evidence:
-        window = PassageWindow(one.char_start - len(one.before), one.before + one.text + one.after)
-        of_document.setdefault(one.doc_id, []).append(window)
-    return [_in_context(note, of_document.get(note.citation.doc_id, []), dates) for note in notes]
-
-
-def evidence_rows(question: str, evidence: Sequence[Passage], notes: Sequence[Note]) -> list[PassageRow]:
-    """Cut the question and each passage where words of one match words of the other."""
-    scale = _Scale([match.similarity for passage in evidence for match in passage.matches[:MOST_MATCHES]])
-    return [_row(rank, question, passage, notes, scale) for rank, passage in enumerate(evidence, start=1)]
-
-
-class _Scale:
-    """Intensities of similarities: from the lowest of a report to its highest, since encoders differ in both."""
-
-    def __init__(self, similarities: Sequence[float]) -> None:
-        self._low, self._high = min(similarities, default=0.0), max(similarities, default=0.0)
-
-    def heat(self, similarity: float) -> int:
-        width = self._high - self._low
-        return 1 + min(HEATS - 1, int(HEATS * (similarity - self._low) / width)) if width > 0 else HEATS
-
-
-def _in_context(note: Note, windows: Sequence[PassageWindow], dates: Mapping[str, str]) -> Cited:
-    one = note.citation
-    found = [around for window in windows if (around := _around(one, window))]
-    before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
-    return Cited(note, dates.get(one.doc_id, ""), before, after, bool(found))
-
-
-def _around(one: Citation, window: PassageWindow) -> tuple[str, str] | None:
-    """Return what stands before and after a citation, where a window shows it."""
-    text, start = window.text, one.char_start - window.start
-    end = start + len(one.quote)
-    if not one.quote or start < 0 or text[start:end] != one.quote:
-        return None
-    return text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-
-
-def _row(rank: int, question: str, passage: Passage, notes: Sequence[Note], scale: _Scale) -> PassageRow:
-    shown = passage.text[:MOST_TEXT]
-    matches = [one for one in passage.matches[:MOST_MATCHES] if _is_within(one, question, passage, len(shown))]
-    start = passage.char_start
-    return PassageRow(
-        rank,
-        passage,
-        [note for note in notes if _cites(note.citation, passage)],
-        _pieces(question, [(one.query_start, one.query_end) for one in matches], matches, question, passage, scale),
-        _pieces(
-            shown,
-            [(one.char_start - start, one.char_end - start) for one in matches],
-            matches,
-            question,
-            passage,
-            scale,
-        ),
-        len(shown) < len(passage.text),
-    )
-
-
-def _is_within(match: TokenMatch, question: str, passage: Passage, length: int) -> bool:
-    return (
-        0 <= match.query_start < match.query_end <= len(question)
-        and 0 <= match.char_start - passage.char_start < match.char_end - passage.char_start <= length
-    )
-
-
-def _cites(one: Citation, passage: Passage) -> bool:
-    return one.doc_id == passage.doc_id and one.char_start < passage.char_end and passage.char_start < one.char_end
-
-
-def _pieces(
-    text: str,
-    spans: Sequence[tuple[int, int]],
-    matches: Sequence[TokenMatch],
-    question: str,
-    passage: Passage,
-    scale: _Scale,
-) -> list[PassagePiece]:
-    """Cut a text where spans begin and end; each of them is one match's."""
-    places = sorted({0, len(text), *(place for span in spans for place in span)})
-    pieces = []
-    for begin, end in pairwise(places):
-        over = [number for number, (first, last) in enumerate(spans) if first <= begin and end <= last]
-        heat = max((scale.heat(matches[number].similarity) for number in over), default=0)
-        told = " ; ".join(_told(matches[number], question, passage) for number in over)
-        pieces.append(PassagePiece(text[begin:end], " ".join(map(str, over)), heat, told))
-    return pieces
-
-
-def _told(match: TokenMatch, question: str, passage: Passage) -> str:
-    asked = question[match.query_start : match.query_end]
-    found = passage.text[match.char_start - passage.char_start : match.char_end - passage.char_start]
-    return f"« {asked[:80]} » → « {found[:80]} » : {french_decimal(match.similarity)}"
-
 
 PACKAGE = "legal_rag.report"
 TITLE = "Réponse et sources"
-# A report is for reading: what no run of ours comes near is cut, and said to be.
-MOST: Mapping[str, int] = {
+# Items shown of each list; a page that omits some says so.
+MOST_SHOWN: Mapping[str, int] = {
     "citations": 500,
     "evidence": 100,
     "events": 1000,
     "documents": 500,
     "ungrounded_claims": 500,
 }
-MOST_SAID = 400  # characters of one value in the table of steps
+MOST_VALUE = 400  # characters of one value in the table of steps
 MEANINGS: Final = {
     "verified": "chaque citation, nombre, date et montant de la phrase figure à cet endroit de la décision",
     "supported": "la phrase ne reprend rien mot pour mot ; au moins la moitié de ses mots figurent à cet endroit",
@@ -440,9 +72,7 @@ STEPS: Final = {
     "cite": "Contrôle des citations",
     "answer": "Réponse",
 }
-
-
-NAMES: Final = {
+INPUT_NAMES: Final = {  # of an event's inputs; other names stay as they are
     "query": "recherche",
     "question": "question",
     "k": "nombre",
@@ -451,16 +81,87 @@ NAMES: Final = {
     "removed": "retirées",
     "error": "échec",
     **{status: f"{words}s" for status, words in STATUS_WORDS.items()},
-}  # of what tools are given; other names stay as they are
+}
+
+SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
+# Noncharacters of Unicode as internal marks: those in the answer itself are replaced.
+HELD, BREAK = "\ufdd0", "\ufdd1"
+REPLACED = str.maketrans({HELD: "\ufffd", BREAK: "\ufffd"})
+PLACE = re.compile(rf"\[{HELD}(\d+){HELD}\]")  # placeholder of a marker, in brackets as in Markdown
+MOST_ENDS = 20  # brackets that may close one marker: an id may hold some
+BUTTON = Markup(
+    '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
+    ' aria-label="Source {number}, {words}" title="{title} — {words}">'
+    '{number}<span aria-hidden="true">{sign}</span></button>'
+)
+
+ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
+GUILLEMETS = re.compile("[«»]")
+LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
+# A passage as `legal_rag.agent.evidence` writes it: number and title, then the quotation.
+QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n(«.*)", re.DOTALL)
+TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
+RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
+MOST_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
+
+CONTEXT = 200  # characters shown on either side of what is cited
+MOST_TEXT = 6000  # characters of one passage shown: an index that came from elsewhere may find whole decisions
+MOST_MATCHES = 300  # of one passage
+HEATS = 5  # steps of intensity
+
+
+class Note(NamedTuple):
+    """A passage cited, under the number of its buttons."""
+
+    number: int  # from 1
+    citation: Citation
+    title: str
+
+
+class CitedPassage(NamedTuple):
+    """A passage cited, with the text around it."""
+
+    note: Note
+    date: str
+    before: str
+    after: str
+    in_context: bool  # the evidence shows its surroundings
+
+
+class PassageWindow(NamedTuple):
+    """A passage of the evidence with its surroundings."""
+
+    start: int  # characters of the document
+    text: str
+
+
+class TextPiece(NamedTuple):
+    """A piece of a text, highlighted if it belongs to matches."""
+
+    text: str
+    words: str  # numbers of its matches, blank-separated
+    heat: int  # 1 to 5, rising with similarity; 0 without a match
+    title: str  # of the highlight: what matches what, in French
+
+
+class EvidenceRow(NamedTuple):
+    """A passage of the evidence and the question, cut into pieces at their matches."""
+
+    rank: int  # from 1
+    passage: Passage
+    notes: list[Note]  # that cite it
+    question: list[TextPiece]
+    text: list[TextPiece]
+    cut: bool  # the text is longer than what is shown
 
 
 class ReportStep(NamedTuple):
-    """An event as the report tells of it."""
+    """A row of the table of steps."""
 
     label: str
     tool: str
     thought: str  # in the model's own words
-    said: str  # names and values of what it was given
+    inputs: str
     found: list[str]  # ids
     seconds: str
     tokens: str
@@ -468,7 +169,7 @@ class ReportStep(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many citations have a status."""
+    """The number of citations of one status, with its legend."""
 
     status: str
     sign: str
@@ -478,51 +179,36 @@ class Count(NamedTuple):
 
 
 def render_answer(prediction: Prediction) -> str:
-    """Write the report of an answer.
-
-    Args:
-        prediction: The answer; nothing else is read.
-
-    Returns:
-        The whole page, in French. It runs and loads nothing but its own script and style.
+    """Render an answer as a French HTML page that loads nothing from elsewhere.
 
     Raises:
-        ValueError: If a value of the prediction is not of its type, as may be in a saved run.
+        ValueError: If a field of the prediction has a wrong type, as a saved answer's may.
     """
     require_valid(prediction)
     script, style = own_script(PACKAGE, "report.js"), own_style(PACKAGE, "report.css")
     heading = f"{prediction.question[:100]} — {TITLE}"
     return storable(
         page_template(PACKAGE, "report.html.j2").render(
-            **frame_of_page(heading, script, style), **_answer_values(prediction), **_run_values(prediction)
+            **frame_of_page(heading, script, style), **_answer_values(prediction), **_step_values(prediction)
         )
     )
 
 
 def show_answer(prediction: Prediction, height: int = 720) -> Any:
-    """Return what a notebook displays of an answer: its report in a frame that reaches nothing around it.
-
-    Args:
-        prediction: The answer.
-        height: Of the frame, in pixels.
-
-    Raises:
-        ValueError: See `render_answer`.
-    """
+    """Render an answer for a notebook, in a sandboxed frame `height` pixels high; raises as `render_answer` does."""
     return notebook_frame(render_answer(prediction), TITLE, height)
 
 
 def _answer_values(prediction: Prediction) -> dict[str, Any]:
-    """Return what the page says of the answer and its sources."""
     known: list[Passage | CitedDocument] = [*prediction.evidence, *prediction.documents]
     titles = {one.doc_id: one.title for one in known}
     dates = {one.doc_id: french_date(one.decision_date) for one in known}
-    citations = prediction.citations[: MOST["citations"]]
-    evidence = prediction.evidence[: MOST["evidence"]]
+    citations = prediction.citations[: MOST_SHOWN["citations"]]
+    evidence = prediction.evidence[: MOST_SHOWN["evidence"]]
     notes = notes_of(citations, titles)
     answer = answer_html(prediction.answer, citations, notes, markdown=prediction.mode == "agent")
     cited = {one.doc_id for one in citations}
-    others = [one for one in prediction.documents[: MOST["documents"]] if one.doc_id not in cited]
+    others = [one for one in prediction.documents[: MOST_SHOWN["documents"]] if one.doc_id not in cited]
     counts = prediction.citation_counts
     return {
         "prediction": prediction,
@@ -532,10 +218,10 @@ def _answer_values(prediction: Prediction) -> dict[str, Any]:
         "cited": cited_passages(notes, evidence, dates),
         "counts": [Count(one, SIGNS[one], STATUS_WORDS[one], MEANINGS[one], counts.get(one, 0)) for one in SIGNS],
         "rate": None if prediction.grounding_rate is None else round(100 * prediction.grounding_rate),
-        "claims": prediction.ungrounded_claims[: MOST["ungrounded_claims"]],
+        "claims": prediction.ungrounded_claims[: MOST_SHOWN["ungrounded_claims"]],
         "rows": evidence_rows(prediction.question, evidence, notes),
         "others": others,
-        "left_out": {name: max(0, len(getattr(prediction, name)) - most) for name, most in MOST.items()},
+        "left_out": {name: max(0, len(getattr(prediction, name)) - most) for name, most in MOST_SHOWN.items()},
         "button": marker_button,
         "sign": SIGNS.__getitem__,
         "words": STATUS_WORDS.__getitem__,
@@ -546,17 +232,262 @@ def _answer_values(prediction: Prediction) -> dict[str, Any]:
     }
 
 
-def _run_values(prediction: Prediction) -> dict[str, Any]:
-    """Return what the page says of the run."""
+def _step_values(prediction: Prediction) -> dict[str, Any]:
     return {
-        "steps": [_step(event) for event in prediction.events[: MOST["events"]]],
+        "steps": [_step(event) for event in prediction.events[: MOST_SHOWN["events"]]],
         "total": _step(Event("answer", "", {}, [], prediction.seconds, prediction.usage)),
         "calls": _calls(prediction.usage),
     }
 
 
+def notes_of(citations: Iterable[Citation], titles: Mapping[str, str]) -> list[Note]:
+    """Number the passages cited in the order of the text, equal ones once; `titles` are the documents', by id."""
+    different = dict.fromkeys(citations)
+    return [Note(number, one, titles.get(one.doc_id) or one.doc_id) for number, one in enumerate(different, start=1)]
+
+
+def marker_button(note: Note) -> Markup:
+    """Write the button that opens a passage; its status has a sign and a name, not a colour alone."""
+    status = note.citation.status
+    return BUTTON.format(
+        status=status, number=note.number, words=STATUS_WORDS[status], title=note.title, sign=SIGNS[status]
+    )
+
+
+def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:
+    """Write an answer as HTML.
+
+    Args:
+        text: The answer, with its markers.
+        citations: In the order of their markers.
+        notes: Of the citations that are shown.
+        markdown: Whether the text is Markdown, as a model writes it.
+    """
+    placed = with_places(text, citations, notes)
+    for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
+        placed = placed.replace(quote, _on_one_line(quote))
+    placed = _quotations_on_one_line(placed)
+    writer = _Writer({note.number: note for note in notes})
+    blocks = writer.blocks(placed) if markdown and len(placed) <= MOST_MARKDOWN else writer.paragraphs(placed)
+    return Markup("").join(blocks)
+
+
+def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
+    """Replace the markers of citations by placeholders for buttons.
+
+    Args:
+        text: The answer.
+        citations: In the order of their markers.
+        notes: Of the citations that are shown.
+    """
+    numbers = {note.citation: note.number for note in notes}
+    waiting: dict[str, list[int]] = {}
+    for one in citations:
+        written = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
+        waiting.setdefault(written, []).append(numbers.get(one, 0))
+    pieces, done = [], 0
+    for at in (match.start() for match in re.finditer(r"\[Source", text)):
+        marker = _marker_at(text, at, waiting) if at >= done else None
+        if marker is None:
+            continue
+        of_marker = waiting[marker]
+        number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
+        if number:
+            pieces += [text[done:at].translate(REPLACED), f"[{HELD}{number}{HELD}]"]
+            done = at + len(marker)
+    return "".join([*pieces, text[done:].translate(REPLACED)])
+
+
+def _marker_at(text: str, start: int, markers: Mapping[str, Any]) -> str | None:
+    end = start
+    for _ in range(MOST_ENDS):
+        end = text.find("]", end, start + LONGEST_MARKER) + 1
+        if not end:
+            return None
+        if text[start:end] in markers:
+            return text[start:end]
+    return None
+
+
+def _quotations_on_one_line(text: str) -> str:
+    """Keep outermost quotations from being cut into paragraphs and lists; one that is never closed stays."""
+    pieces, done, start, depth = [], 0, 0, 0
+    for match in GUILLEMETS.finditer(text):
+        if match.group() == "«":
+            start = match.start() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                pieces += [text[done:start], _on_one_line(text[start : match.end()])]
+                done = match.end()
+    return "".join([*pieces, text[done:]])
+
+
+def _on_one_line(text: str) -> str:
+    return LINE_BREAKS.sub(BREAK, text)
+
+
+class _Writer:
+    """Writes blocks of text as HTML."""
+
+    def __init__(self, notes: Mapping[int, Note]) -> None:
+        self._notes = notes
+
+    def paragraphs(self, text: str) -> Iterator[Markup]:
+        for block in re.split(r"\n\s*\n", text.strip()):
+            if passage := QUOTED_PASSAGE.fullmatch(block):
+                yield Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(*map(self._text, passage.groups()))
+            else:
+                yield Markup("<p>{}</p>\n").format(Markup("").join(self._pieces(block, _analyses(block), 0)))
+
+    def blocks(self, text: str) -> Iterator[Markup]:
+        for token in _parser().parse(text):
+            if token.type == "inline":
+                yield from self._inline(token.children or [])
+            elif token.type == "hr":
+                yield Markup("<hr>\n")
+            elif token.tag in TAGS and not token.hidden:
+                yield _tag(token)
+
+    def _inline(self, tokens: Sequence["Token"]) -> Iterator[Markup]:
+        texts = ["\n" if token.type in ("softbreak", "hardbreak") else token.content for token in tokens]
+        analyses, at = _analyses("".join(texts)), 0
+        for token, text in zip(tokens, texts, strict=True):
+            if token.tag in TAGS:
+                yield _tag(token)
+            yield from self._pieces(text, analyses, at)
+            at += len(text)
+
+    def _pieces(self, text: str, analyses: Sequence[Span], start: int) -> Iterator[Markup]:
+        """Write a piece of a block that starts at `start`; `analyses` are spans of the block's text."""
+        done = 0
+        for first, last in analyses[bisect_right(analyses, start, key=itemgetter(1)) :]:
+            begin, end = max(first - start, 0), min(last - start, len(text))
+            if begin >= end:
+                break
+            yield self._text(text[done:begin])
+            yield Markup('<span class="analysis">{}</span>').format(self._text(text[begin:end]))
+            done = end
+        yield self._text(text[done:])
+
+    def _text(self, text: str) -> Markup:
+        written, done = [], 0
+        for match in PLACE.finditer(text):
+            written += [_plain(text[done : match.start()]), marker_button(self._notes[int(match[1])])]
+            done = match.end()
+        return Markup("").join([*written, _plain(text[done:])])
+
+
+def _plain(text: str) -> Markup:
+    tag = Markup('<span class="tag">Analyse</span>')
+    text = text.replace(BREAK, "\n")
+    parts = [escape(part).replace("\n", Markup("<br>\n")) for part in ANALYSIS.split(text)]
+    return tag.join(parts)
+
+
+def _analyses(text: str) -> list[Span]:
+    """Find the sentences marked as analysis: spans from the mark to the end of the sentence."""
+    marks = list(ANALYSIS.finditer(text))
+    ends = [end for _, end in split_sentences(text)] if marks else []
+    spans: list[Span] = []
+    for mark in marks:
+        at = bisect_right(ends, mark.end())
+        if at + 1 < len(ends) and not text[mark.end() : ends[at]].strip():
+            at += 1  # a mark alone on the line before its sentence
+        end = ends[at] if at < len(ends) else len(text)
+        end = mark.start() + len(text[mark.start() : end].rstrip())
+        if spans and mark.start() < spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((mark.start(), end))
+    return spans
+
+
+def _tag(token: "Token") -> Markup:
+    tag = f"h{min(6, int(token.tag[1]) + 2)}" if token.tag[0] == "h" else token.tag
+    first = token.attrGet("start") if token.nesting == 1 and tag == "ol" else None
+    start = f' start="{int(first)}"' if first is not None else ""
+    return Markup("</{}>" if token.nesting < 0 else "<{}{}>").format(tag, Markup(start))  # noqa: S704 - a number
+
+
+@cache
+def _parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
+
+
+def cited_passages(notes: Iterable[Note], evidence: Sequence[Passage], dates: Mapping[str, str]) -> list[CitedPassage]:
+    """Add to each passage cited what surrounds it in the evidence; `dates` are the documents', by id."""
+    of_document: dict[str, list[PassageWindow]] = {}
+    for one in evidence:
+        window = PassageWindow(one.char_start - len(one.before), one.before + one.text + one.after)
+        of_document.setdefault(one.doc_id, []).append(window)
+    return [_in_context(note, of_document.get(note.citation.doc_id, []), dates) for note in notes]
+
+
+def evidence_rows(question: str, evidence: Sequence[Passage], notes: Sequence[Note]) -> list[EvidenceRow]:
+    """Cut the question and each passage at the words that match."""
+    similarities = [match.similarity for passage in evidence for match in passage.matches[:MOST_MATCHES]]
+    low, high = min(similarities, default=0.0), max(similarities, default=0.0)
+
+    def heat(similarity: float) -> int:  # from the page's lowest to its highest: encoders differ in both
+        return 1 + min(HEATS - 1, int(HEATS * (similarity - low) / (high - low))) if high > low else HEATS
+
+    return [_row(rank, question, passage, notes, heat) for rank, passage in enumerate(evidence, start=1)]
+
+
+def _in_context(note: Note, windows: Sequence[PassageWindow], dates: Mapping[str, str]) -> CitedPassage:
+    one = note.citation
+    found = [around for window in windows if (around := _around(one, window))]
+    before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
+    return CitedPassage(note, dates.get(one.doc_id, ""), before, after, bool(found))
+
+
+def _around(one: Citation, window: PassageWindow) -> tuple[str, str] | None:
+    """Return the text before and after a citation, if a window shows it."""
+    text, start = window.text, one.char_start - window.start
+    end = start + len(one.quote)
+    if not one.quote or start < 0 or text[start:end] != one.quote:
+        return None
+    return text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+
+
+def _row(
+    rank: int, question: str, passage: Passage, notes: Sequence[Note], heat: Callable[[float], int]
+) -> EvidenceRow:
+    text, start = passage.text[:MOST_TEXT], passage.char_start
+    marks: list[tuple[Span, Span, int, str]] = []  # in the question, in the text, heat, title
+    for one in passage.matches[:MOST_MATCHES]:
+        asked, found = (one.query_start, one.query_end), (one.char_start - start, one.char_end - start)
+        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= found[0] < found[1] <= len(text):
+            words = f"« {question[slice(*asked)][:80]} » → « {text[slice(*found)][:80]} »"
+            marks.append((asked, found, heat(one.similarity), f"{words} : {french_decimal(one.similarity)}"))
+    return EvidenceRow(
+        rank,
+        passage,
+        [note for note in notes if passage.is_cited_by(note.citation)],
+        _pieces(question, [(asked, degree, title) for asked, _, degree, title in marks]),
+        _pieces(text, [(found, degree, title) for _, found, degree, title in marks]),
+        len(text) < len(passage.text),
+    )
+
+
+def _pieces(text: str, marks: Sequence[tuple[Span, int, str]]) -> list[TextPiece]:
+    """Cut a text where marks, each a span with its heat and title, begin and end."""
+    places = sorted({0, len(text), *(place for span, _, _ in marks for place in span)})
+    pieces = []
+    for begin, end in pairwise(places):
+        over = [number for number, ((first, last), _, _) in enumerate(marks) if first <= begin and end <= last]
+        heat = max((marks[number][1] for number in over), default=0)
+        title = " ; ".join(marks[number][2] for number in over)
+        pieces.append(TextPiece(text[begin:end], " ".join(map(str, over)), heat, title))
+    return pieces
+
+
 def french_date(iso: str) -> str:
-    """Write a date as the French do: '2018-08-02' as '2 août 2018'; what is no such date stays as it is."""
+    """Write an ISO date in French, '2018-08-02' as '2 août 2018'; other texts stay as they are."""
     try:
         day = date.fromisoformat(iso)
     except ValueError:
@@ -570,8 +501,8 @@ def _step(event: Event) -> ReportStep:
     return ReportStep(
         STEPS[event.type],
         _cut(event.tool),
-        _cut(_plain_page(event.input.get("thought", ""))),
-        _said(event.input),
+        _cut(_text_of(event.input.get("thought", ""))),
+        _inputs(event.input),
         event.output_ids,
         f"{french_decimal(event.seconds)}\u00a0s",
         french_number(usage.tokens) if usage and asked else "",
@@ -593,26 +524,26 @@ def _calls(usage: Usage) -> str:
     return f"{usage.calls} appel(s) au modèle{cached} ; {read} jetons lus, {written} écrits."
 
 
-def _said(values: Mapping[str, Any]) -> str:
-    """Tell names and values in one line; arguments that a model chose stand among the others."""
+def _inputs(values: Mapping[str, Any]) -> str:
+    """Join names and values in one line; a tool's arguments count among them."""
     chosen = values.get("arguments")
     flat = {**values, **chosen} if isinstance(chosen, Mapping) else values
-    told = [
-        f"{_cut(NAMES.get(name, str(name)))} : {_cut(_plain_page(value))}"
+    shown = [
+        f"{_cut(INPUT_NAMES.get(name, str(name)))} : {_cut(_text_of(value))}"
         for name, value in list(flat.items())[:20]
         if name != "thought" and value is not chosen
     ]
-    return " · ".join(told)
+    return " · ".join(shown)
 
 
-def _plain_page(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
         return plain_json(value)
-    except (TypeError, ValueError, RecursionError):  # a live run may hold any value, a saved one any depth
+    except (TypeError, ValueError, RecursionError):  # a live event may hold any value, a saved one any depth
         return f"({type(value).__name__})"
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}…"
+    return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"

@@ -129,9 +129,7 @@ class SavedAnswers:
         return file
 
     def _not_saved(self, error: OSError) -> OSError:
-        return OSError(
-            f"no answer can be saved in {self.folder}: {error.strerror or error} (another folder can be named)"
-        )
+        return OSError(f"no answer can be saved in {self.folder}: {error.strerror or error} (name another folder)")
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:
