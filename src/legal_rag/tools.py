@@ -33,13 +33,13 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
     """Render the whole decision that a chunk belongs to, in French.
 
     Args:
-        chunk_id: A chunk's id; a document's id is understood too.
+        chunk_id: A chunk's id, or a document's.
         dataset: A Library, a Hugging Face dataset, or a mapping from id to row.
-        score: The chunk's score, to be shown.
+        score: Of the chunk, to be shown.
 
     Returns:
-        Identifier, title, date, score, then the text exactly as it is in the source once cleaned; or, for an id
-        that names nothing, a French sentence that says so and gives the nearest valid form.
+        Identifier, title, date, score and the document's text; for an unknown id, a French sentence with the nearest
+        one.
     """
     try:
         document = find_document(chunk_id, dataset)
@@ -57,7 +57,7 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> 
         dataset: A Library, or another corpus that knows its chunks.
 
     Returns:
-        The passages in the order of the text; or a French sentence for an id that names nothing.
+        The passages in the order of the text; for an unknown id, a French sentence.
     """
     try:
         return "\n\n".join(map(chunk_text, find_chunks(chunk_id, context_chunks, dataset)))

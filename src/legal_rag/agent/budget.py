@@ -1,7 +1,8 @@
-"""Budgets of a run: steps, calls, tokens, seconds, dollars."""
+"""Budgets for an answer, and usage: steps, calls, tokens, seconds, dollars."""
 
 import dataclasses
 import math
+import operator
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
 
@@ -9,13 +10,13 @@ Limit = Literal["steps", "model_calls", "tokens", "seconds", "cost"]
 
 
 class Usage(NamedTuple):
-    """What model calls came to."""
+    """Sum over model calls."""
 
-    calls: int = 0  # requests that were sent
-    cached: int = 0  # answered from the cache, which costs nothing
+    calls: int = 0  # requests sent
+    cached: int = 0  # replies from the cache, which cost nothing
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    cost: float | None = 0.0  # in dollars; None once the price of one of them is not known
+    cost: float | None = 0.0  # in dollars; None once a price is unknown
 
     @property
     def tokens(self) -> int:
@@ -24,34 +25,24 @@ class Usage(NamedTuple):
 
     def plus(self, other: "Usage") -> "Usage":
         """Return the sum of two."""
-        return Usage(
-            self.calls + other.calls,
-            self.cached + other.cached,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            None if self.cost is None or other.cost is None else self.cost + other.cost,
-        )
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(*map(operator.add, self[:4], other[:4]))._replace(cost=cost)
 
     def minus(self, earlier: "Usage") -> "Usage":
-        """Return what came to it since an earlier state of the same account."""
-        return Usage(
-            self.calls - earlier.calls,
-            self.cached - earlier.cached,
-            self.prompt_tokens - earlier.prompt_tokens,
-            self.completion_tokens - earlier.completion_tokens,
-            None if self.cost is None or earlier.cost is None else max(0.0, self.cost - earlier.cost),
-        )
+        """Return the usage since an earlier state of the same tracker."""
+        cost = None if self.cost is None or earlier.cost is None else max(0.0, self.cost - earlier.cost)
+        return Usage(*map(operator.sub, self[:4], earlier[:4]))._replace(cost=cost)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How much one run may take; a run that reaches a limit ends with what it found so far, and says so."""
+    """Limits of one answer; at a limit the agent answers with what it has found so far, and says so."""
 
     steps: int = 10  # of the agent's loop: one thought and one tool call each
-    model_calls: int = 30  # sent; repairs and the writing of the answer count, replies from the cache do not
+    model_calls: int = 30  # requests sent, for repairs and the answer as well; cached replies do not count
     tokens: int = 400_000  # read and written, over all calls
     seconds: float = 600.0
-    cost: float | None = None  # in dollars; None sets no limit
+    cost: float | None = None  # in dollars; None is no limit
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -60,7 +51,7 @@ class Budget:
                 raise ValueError(f"a budget's {field.name} must be above 0, got {value}")
 
     def reduced(self, share: float, calls: int) -> "Budget":
-        """Return this budget less a share of each limit, and at least some calls; one call is always left."""
+        """Return this budget less a share of each limit and at least some calls; one call always remains."""
         left = 1 - share
         return dataclasses.replace(
             self,
@@ -71,7 +62,7 @@ class Budget:
         )
 
     def reached(self, usage: Usage, seconds: float) -> Limit | None:
-        """Return the limit that a run's calls have come to, steps apart; None if it may go on."""
+        """Return the limit that has been reached, other than steps; None if there is room."""
         if seconds >= self.seconds:
             return "seconds"
         if usage.calls >= self.model_calls:
@@ -87,7 +78,7 @@ UNLIMITED = Budget(model_calls=10**9, tokens=10**15, seconds=math.inf)
 
 
 class BudgetExceededError(Exception):
-    """A run has come to one of its limits."""
+    """A limit of the budget has been reached."""
 
     def __init__(self, limit: Limit, budget: Budget, usage: Usage | None = None) -> None:
         self.limit = limit

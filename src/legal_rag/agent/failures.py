@@ -1,4 +1,4 @@
-"""What went wrong with a model, in French."""
+"""Failures of a model, and their French descriptions."""
 
 import logging
 import sqlite3
@@ -40,7 +40,7 @@ INDEX_FAILED = (
     "la question et les filtres n'y sont pour rien"
 )
 TIMEOUT = "délai dépassé"
-# DSPy's errors (by name, as importing DSPy takes a second) and ours, and what they mean to the reader.
+# DSPy's errors and ours, by name: importing DSPy takes a second.
 FAILURES = {
     "LMTimeoutError": TIMEOUT,
     "LMAuthError": "clé refusée",
@@ -62,7 +62,7 @@ _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 
 
 def reason_in_french(error: Exception) -> str:
-    """Describe a model's failure in a sentence without its full stop; a provider's own words are for the log."""
+    """Describe a model's failure, without a full stop; a provider's own message is for the log."""
     if isinstance(error, UncitedAnswerError):
         return UNCITED
     if isinstance(error, NotFrenchError):
@@ -71,19 +71,19 @@ def reason_in_french(error: Exception) -> str:
 
 
 def bug_in_french(error: Exception) -> str:
-    """Describe an error of this program, as against the model's, in a sentence without its full stop."""
+    """Describe a bug of this package, without a full stop."""
     return f"Une erreur interne de legal_rag ({type(error).__name__}) a interrompu l'agent ; le journal dit où"
 
 
 @contextmanager
 def search_errors(refusal: str) -> Iterator[None]:
-    """Turn the errors of a search into French sentences that a model can act on; failures of the index are logged.
+    """Turn the errors of a search into French sentences for a model; failures of the index are logged.
 
     Args:
-        refusal: What is said where the corpus is not indexed for the filters.
+        refusal: Message if the corpus is not indexed for the filters.
 
     Raises:
-        ValueError: `refusal`, or `INDEX_FAILED` where the index could not be read.
+        ValueError: With `refusal`, or `INDEX_FAILED` if the index could not be read.
     """
     try:
         yield
@@ -95,14 +95,10 @@ def search_errors(refusal: str) -> Iterator[None]:
 
 
 def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
-    """Join some reasons (French sentences without full stops, empty ones left out) and the fate of the citations.
-
-    Args:
-        answer: After its citations were checked.
-        reasons: What there is to say first.
+    """Join reasons (French, without full stops; empty ones are skipped) and the counts of citations that failed.
 
     Returns:
-        One notice, or None if there is nothing to say.
+        The notice, or None if it is empty.
     """
     counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
     cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]

@@ -1,4 +1,4 @@
-"""Model calls that are counted, limited and retried."""
+"""Model calls within a budget: usage, retries, timeouts; replies parsed leniently."""
 
 import contextlib
 import copy
@@ -18,61 +18,18 @@ from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
 from legal_rag.agent.failures import ModelFailureError
 from legal_rag.corpus.cleaning import storable
 
+CONNECT_SECONDS = 10.0  # at most, to reach a server
+SHORTEST_CALL = 0.05  # seconds
+GRID = 1.25  # timeouts are rounded up to powers of it: DSPy keeps a connection pool for each different one
+LONGEST_WAIT = 60.0  # seconds between two attempts, unless the server names a time
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
-MOST_CHARS = 200_000  # of a reply that are looked at; a model that ran wild may send millions
-MOST_BRACES = 500  # of one that is read as JSON: mending thousands that were never closed takes minutes
+MOST_CHARS = 200_000  # read of a reply; a runaway model may send millions
+MOST_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
-class LenientAdapter(dspy.ChatAdapter):
-    """Parse a reply with DSPy's field marks, or as a JSON object, which some models write whatever is asked."""
-
-    def __init__(self) -> None:
-        super().__init__(use_json_adapter_fallback=False)  # which would ask once more, for JSON
-
-    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Return the fields of a reply.
-
-        Raises:
-            AdapterParseError: If it has neither form.
-        """
-        completion = without_thoughts(completion[:MOST_CHARS])
-        try:
-            return super().parse(signature, completion)
-        except AdapterParseError as error:
-            if not 0 < completion.count("{") <= MOST_BRACES:
-                raise
-            try:
-                return dspy.JSONAdapter().parse(signature, completion)
-            except (RecursionError, ValueError):  # brackets within brackets, deeper than the reader goes
-                raise error from None
-
-
-def without_thoughts(text: str) -> str:
-    """Strip what reasoning models write between <think> and </think>.
-
-    Reasoning that was cut off leaves no reply, unless a field had begun within it.
-    """
-    said, thinking, part = "", False, ""
-    for part in _THOUGHT_TAG.split(text):
-        if not _THOUGHT_TAG.fullmatch(part):
-            said += "" if thinking else part
-        elif "/" not in part:
-            thinking = True
-        else:  # one that was never opened closes all that went before
-            said, thinking = said if thinking else "", False
-    begun = FIELD_MARK.search(part) if thinking else None
-    return said + part[begun.start() :] if begun else said
-
-
-CONNECT_SECONDS = 10.0  # to reach a server, at most
-SHORTEST_CALL = 0.05  # seconds
-GRID = 1.25  # timeouts are rounded up to powers of this: DSPy keeps open connections for each that it has seen
-LONGEST_WAIT = 60.0  # seconds between two attempts, where the server names no time
-
-
 class UsageTracker:
-    """Usage of one run, held against its budget; thread-safe. Time runs from when it is made."""
+    """Usage of one answer and its budget; thread-safe. Time counts from construction."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -86,7 +43,7 @@ class UsageTracker:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since construction."""
         return time.monotonic() - self._started
 
     @property
@@ -100,11 +57,7 @@ class UsageTracker:
             self._usage = self._usage.plus(usage)
 
     def check_seconds(self) -> None:
-        """Check that there is time left.
-
-        Raises:
-            BudgetExceededError: If there is none.
-        """
+        """Raise BudgetExceededError if no time is left."""
         if self.seconds_left <= 0:
             raise BudgetExceededError("seconds", self.budget)
 
@@ -112,11 +65,11 @@ class UsageTracker:
         """Check that the budget has room for another call.
 
         Args:
-            within: A tighter budget to check against; None takes the run's.
-            others: Calls under way besides; None takes all that are, so that threads do not spend the last one twice.
+            within: A tighter budget to check against.
+            others: Other calls under way; None counts all, so that threads do not spend the last one twice.
 
         Raises:
-            BudgetExceededError: If there is no room; it names the run's own budget.
+            BudgetExceededError: If there is no room; it names the full budget.
         """
         pending = Usage(calls=self._under_way if others is None else others)
         if limit := (within or self.budget).reached(self._usage.plus(pending), self.seconds):
@@ -124,11 +77,7 @@ class UsageTracker:
 
     @contextlib.contextmanager
     def call(self, within: Budget | None = None) -> Iterator[None]:
-        """Reserve room for one call, further attempts included.
-
-        Raises:
-            BudgetExceededError: See `check`.
-        """
+        """Reserve room for one call with all its attempts; raises as `check` does."""
         with self._lock:
             self.check(within)
             self._under_way += 1
@@ -139,7 +88,7 @@ class UsageTracker:
                 self._under_way -= 1
 
     def check_retry(self) -> None:
-        """Check that there is room for a further attempt at a call under way; see `check`."""
+        """Check that there is room for another attempt at a call under way; see `check`."""
         self.check(others=self._under_way - 1)
 
 
@@ -153,19 +102,19 @@ class Completion(NamedTuple):
 
 
 class BudgetedLM(dspy.BaseLM):
-    """Language model that delegates to another one, tracks the usage, enforces the budget and retries.
+    """Wraps a language model: tracks its usage, enforces a budget, retries failed calls.
 
-    Replies from DSPy's cache count as cached and cost nothing. A call's timeout is cut to the seconds left. The
-    delegate stays as it was: calls are made on copies, which keep no history.
+    Replies from DSPy's cache cost nothing. A call's timeout is cut to the seconds left. The delegate is never
+    changed: calls are made on copies, which keep no history.
     """
 
     def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker, within: Budget | None = None) -> None:
         """Wrap a language model.
 
         Args:
-            lm: The delegate; its `num_retries` further attempts are made here.
-            tracker: Of the run.
-            within: A tighter budget that calls are held to, see `UsageTracker.check`.
+            lm: The delegate; its `num_retries` apply here.
+            tracker: Counts the calls.
+            within: A tighter budget than the tracker's.
         """
         settings = {"model_type": getattr(lm, "model_type", "chat"), "cache": getattr(lm, "cache", True)}
         super().__init__(str(getattr(lm, "model", "model")), num_retries=0, **settings)
@@ -183,39 +132,24 @@ class BudgetedLM(dspy.BaseLM):
 
         Raises:
             BudgetExceededError: If the budget has no room for a call.
-            dspy.LMError: If the model fails, also after all attempts.
+            dspy.LMError: If all attempts fail.
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
         return self._called(*args, **kwargs)[1]
 
     def copy(self, **kwargs: Any) -> "BudgetedLM":
-        """Return a copy with other request settings, which shares the tracker."""
+        """Return a copy with other request settings and the same tracker."""
         copied = copy.copy(self)
         copied._delegate_to(self._lm.copy(**kwargs))
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "BudgetedLM":
-        return self  # DSPy deep-copies modules with their models; the tracker must stay shared
+        return self  # DSPy deep-copies modules with their models; the tracker stays shared
 
-    @property
-    def supports_function_calling(self) -> bool:
-        """See `dspy.BaseLM`."""
-        return self._lm.supports_function_calling
-
-    @property
-    def supports_reasoning(self) -> bool:
-        """See `dspy.BaseLM`."""
-        return self._lm.supports_reasoning
-
-    @property
-    def supports_response_schema(self) -> bool:
-        """See `dspy.BaseLM`."""
-        return self._lm.supports_response_schema
-
-    @property
-    def supported_params(self) -> set[str]:
-        """See `dspy.BaseLM`."""
-        return self._lm.supported_params
+    supports_function_calling = property(lambda self: self._lm.supports_function_calling)
+    supports_reasoning = property(lambda self: self._lm.supports_reasoning)
+    supports_response_schema = property(lambda self: self._lm.supports_response_schema)
+    supported_params = property(lambda self: self._lm.supported_params)
 
     def _delegate_to(self, lm: "dspy.BaseLM") -> None:
         self._lm, self.kwargs = lm, lm.kwargs
@@ -226,13 +160,12 @@ class BudgetedLM(dspy.BaseLM):
             try:
                 outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
             except dspy.LMError:
-                self.tracker.check_seconds()  # past the limit, the failure was the timeout that was cut
+                self.tracker.check_seconds()  # then the failure was the shortened timeout
                 raise
         completion = Completion(listener.text, listener.cut_off, listener.usage, time.perf_counter() - started)
         return outputs, completion
 
     def _retrying(self) -> Retrying:
-        """Return the policy of further attempts."""
         return Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, dspy.LMError) and is_retryable_lm_error(error)),
             stop=lambda state: (
@@ -245,7 +178,7 @@ class BudgetedLM(dspy.BaseLM):
     def _attempt(self, listener: "_Listener", *args: Any, **kwargs: Any) -> Any:
         self.tracker.check_retry()
         lm: Any = self._lm.copy()
-        lm.update_history = listener.take_entry  # in place of histories, which would hold every prompt in memory
+        lm.update_history = listener.take_entry  # histories would hold every prompt in memory
         try:
             return listener.listen(lambda: self._send(lm, *args, **kwargs, **self._timeout()))
         except (dspy.LMError, BudgetExceededError):
@@ -261,7 +194,7 @@ class BudgetedLM(dspy.BaseLM):
     def _timeout(self) -> dict[str, Any]:
         own, left = self.kwargs.get("timeout"), self.tracker.seconds_left
         if not isinstance(getattr(self._lm, "_engine_spec", None), str) or not isinstance(own, int | float | None):
-            return {}  # custom engines take none, and separate limits for each part of a call are left alone
+            return {}  # custom engines take none; separate limits for the parts of a call stay
         return {} if math.isinf(left) else {"timeout": CallTimeout.cut(own, left)}
 
 
@@ -271,26 +204,20 @@ class Reply(NamedTuple):
     fields: dict[str, str] | None  # of the signature; None where they could not be parsed
     text: str  # as it came
     cut_off: bool  # it ended at the model's token limit
-    usage: Usage  # of the call, and of those since the last reply that failed
+    usage: Usage  # of the call, and of failed ones since the last reply
     seconds: float  # likewise
 
 
 class ModelCalls:
-    """Language model of one run of the agent, called by a predictor and its inputs."""
+    """Calls of predictors for one answer, within a budget."""
 
     def __init__(self, lm: "dspy.BaseLM", budget: Budget, *, keeps_trace: bool = False) -> None:
-        """Begin a run.
-
-        Args:
-            lm: The model.
-            budget: Of the run, which begins now.
-            keeps_trace: Leave DSPy's trace to the caller, for optimisers.
-        """
+        """Start the budget's clock; `keeps_trace` leaves DSPy's trace to the caller, for optimisers."""
         self.tracker = UsageTracker(budget)
         self.seconds = 0.0  # of all calls, failed ones included
         self._replied = (Usage(), 0.0)  # usage and seconds at the last reply
         self._lm = BudgetedLM(lm, self.tracker)
-        # A trace of its own is dropped with the call: DSPy's would hold every text that was shown.
+        # A trace per call is dropped with it: DSPy's would hold every prompt.
         self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
 
     @property
@@ -303,7 +230,8 @@ class ModelCalls:
 
         Raises:
             BudgetExceededError: If the budget has no room for a call.
-            dspy.LMError: If the model fails, also after all attempts.
+            dspy.LMError: If all attempts fail.
+            ModelFailureError: If the client fails with an error that is not DSPy's.
         """
         started = time.perf_counter()
         fields: dict[str, str] | None = None
@@ -312,7 +240,7 @@ class ModelCalls:
                 prediction = predictor(lm=self._lm, **inputs)
                 fields = {name: storable(str(value or "")) for name, value in prediction.items()}
         except AdapterParseError:
-            pass  # the text is what there is
+            pass  # the caller reads the text
         finally:
             self.seconds += time.perf_counter() - started
         (usage, seconds), self._replied = self._replied, (self.usage, self.seconds)
@@ -320,22 +248,60 @@ class ModelCalls:
         return Reply(fields, last.text, last.cut_off, self.usage.minus(usage), self.seconds - seconds)
 
 
-class CallTimeout(pydantic.BaseModel):
-    """Timeout of one call. DSPy's cache keys see the model's own limit only, whatever is left of a run's seconds."""
+class LenientAdapter(dspy.ChatAdapter):
+    """Parses replies with DSPy's field marks, or as a JSON object, which some models always write."""
 
-    own: float | None  # the model's setting, in seconds; None where it has none
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)  # it would call the model again, for JSON
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Return the fields of a reply.
+
+        Raises:
+            AdapterParseError: If it has neither form.
+        """
+        completion = without_thoughts(completion[:MOST_CHARS])
+        try:
+            return super().parse(signature, completion)
+        except AdapterParseError as error:
+            if not 0 < completion.count("{") <= MOST_BRACES:
+                raise
+            try:
+                return dspy.JSONAdapter().parse(signature, completion)
+            except (RecursionError, ValueError):  # nested too deeply
+                raise error from None
+
+
+def without_thoughts(text: str) -> str:
+    """Strip reasoning between <think> and </think>; if it is never closed, a field begun within it is the reply."""
+    said, thinking, part = "", False, ""
+    for part in _THOUGHT_TAG.split(text):
+        if not _THOUGHT_TAG.fullmatch(part):
+            said += "" if thinking else part
+        elif "/" not in part:
+            thinking = True
+        else:  # one that was never opened ends all before it
+            said, thinking = said if thinking else "", False
+    begun = FIELD_MARK.search(part) if thinking else None
+    return said + part[begun.start() :] if begun else said
+
+
+class CallTimeout(pydantic.BaseModel):
+    """Timeout of one call, of which DSPy's cache keys see only the model's own setting."""
+
+    own: float | None  # the model's setting, in seconds; None without one
     _seconds: float = pydantic.PrivateAttr(default=0.0)
 
     @classmethod
     def cut(cls, own: float | None, left: float) -> "CallTimeout":
-        """Return the shorter one of a model's own limit and the seconds left, which are rounded up (see `GRID`)."""
+        """Return the shorter of a model's setting and the seconds left, rounded up (see `GRID`)."""
         timeout = cls(own=own)
         rounded = GRID ** math.ceil(math.log(max(left, SHORTEST_CALL), GRID))
         timeout._seconds = rounded if own is None else min(float(own), rounded)
         return timeout
 
     def __float__(self) -> float:
-        """Return the seconds, which is how LiteLLM reads it; DSPy's own engine reads the four properties."""
+        """Return the seconds, as LiteLLM reads them; DSPy's own engine reads the four properties."""
         return self._seconds
 
     @property
@@ -352,9 +318,9 @@ class CallTimeout(pydantic.BaseModel):
 
 
 class _Listener:
-    """Takes from DSPy what one call comes to, over all its attempts.
+    """Collects one call's usage and reply from DSPy, over all attempts.
 
-    DSPy reports usage only of replies that did not come from its cache, and everything else in a history entry.
+    DSPy reports usage only for replies that are not from its cache, and all else in a history entry.
     """
 
     def __init__(self, tracker: UsageTracker) -> None:
@@ -393,7 +359,6 @@ class _Listener:
 
 
 def _is_cut_off(entry: dict[str, Any]) -> bool:
-    """Tell whether a reply in a history entry ended at the model's token limit."""
     response = entry.get("response")  # in DSPy's own form, several of them, or in the form of OpenAI's API
     several = response if isinstance(response, list | tuple) else getattr(response, "choices", None) or [response]
     return any(getattr(one, "finish_reason", None) == "length" for one in several)

@@ -20,9 +20,9 @@ from legal_rag.agent.tool_outputs import Trajectory, without_marks
 logger = logging.getLogger(__name__)
 
 
-MOST_UNUSABLE = 3  # steps in a row that no tool could be called for
-MOST_REPEATS = 3  # calls that were made before, over a run
-MOST_SHORTENINGS = 5  # of the observations, for one call that overflows the context
+MOST_UNUSABLE = 3  # consecutive steps without a valid tool call
+MOST_REPEATS = 3  # repeated calls in all
+MOST_SHORTENINGS = 5  # of the trajectory, for one call that overflows the context
 SHOWN_THOUGHT_CHARS = 2000  # in an event
 
 STEPS = """Vous travaillez par étapes. À chaque étape, vous recevez la question (question) et le récit des étapes déjà
@@ -39,16 +39,16 @@ WRITING = "Écrivez maintenant la réponse (answer), en français, d'après ce q
 
 
 class Work(NamedTuple):
-    """The outcome of a loop."""
+    """Outcome of the loop."""
 
     trajectory: Trajectory
-    answer: str = ""  # where the model gave it in a step
-    out_of_steps: bool = False  # it would have gone on
-    last_thought: str = ""  # of the step that finished, where it reads like an answer
+    answer: str = ""  # if the model gave it in a step
+    out_of_steps: bool = False
+    last_thought: str = ""  # of the final step, if it reads like an answer
 
 
 class Draft(NamedTuple):
-    """An answer as the model wrote it, and its cost."""
+    """An answer as the model wrote it."""
 
     text: str
     cut_off: bool = False
@@ -60,18 +60,18 @@ class LegalReAct(dspy.ReAct):
     """Think, call a tool, observe, repeat; then write the answer. Thread-safe."""
 
     def __init__(self, instructions: str, tools: Sequence[Tool], max_iters: int = 10) -> None:
-        """Build the loop's two predictors.
+        """Build the predictors of steps and answer.
 
         Args:
-            instructions: In French, for both the steps and the answer.
-            tools: Functions with French docstrings, which take and return text.
-            max_iters: Default number of steps.
+            instructions: In French, for both.
+            tools: Functions with French docstrings that return text.
+            max_iters: Steps of `forward`.
         """
         signature = dspy.Signature("question: str -> answer: str", instructions)
         super().__init__(signature, list(tools), max_iters)
         self.functions = {tool.__name__: tool for tool in tools}
         numbered = [f"({n}) {text}" for n, text in enumerate([*map(describe_tool, tools), FINISHING], start=1)]
-        # Text, where dspy.ReAct wants one of the names and an object: `read_step` understands more than they do.
+        # Names and arguments are text, where dspy.ReAct has a Literal and a dict: `read_step` parses more forms.
         steps = dspy.Signature(
             {"question": (str, dspy.InputField())}, f"{instructions}\n\n{STEPS.format(tools=chr(10).join(numbered))}"
         )
@@ -85,13 +85,13 @@ class LegalReAct(dspy.ReAct):
         self.extract = dspy.ChainOfThought(writing)
 
     def forward(self, **input_args: Any) -> "dspy.Prediction":
-        """Answer with DSPy's configured model and keep its trace, for optimisers."""
+        """Answer with DSPy's configured model, keeping its trace for optimisers."""
         budget = Budget(steps=input_args.pop("max_iters", self.max_iters))
         calls = ModelCalls(self.react.lm or dspy.settings.lm, budget, keeps_trace=True)
-        run = self.steps(input_args["question"], calls, EventLog())
+        steps = self.steps(input_args["question"], calls, EventLog())
         try:
             while True:
-                next(run)
+                next(steps)
         except StopIteration as end:
             work: Work = end.value
         answer = work.answer or self.write(input_args["question"], work.trajectory, calls).text
@@ -104,18 +104,18 @@ class LegalReAct(dspy.ReAct):
     def steps(
         self, question: str, calls: ModelCalls, log: EventLog, tools: Sequence[Tool] | None = None
     ) -> Steps[Work]:
-        """Take steps until the model finishes, answers, gets nowhere, or has taken as many as the budget has.
+        """Take steps until the model finishes, answers, is stuck, or has used up the budget's steps.
 
         Args:
             question: In French.
             calls: The model, and its budget.
-            log: Of the run; the tools write there as well.
-            tools: In place of the loop's own, under the same names.
+            log: Of the answer.
+            tools: Replace the loop's own, under the same names.
 
         Raises:
-            BudgetExceededError: If another limit than that of steps was reached.
-            UnreadableReplyError: If the model's replies cannot be parsed, and nothing was found.
-            EmptyAnswerError: If they are empty, and nothing was found.
+            BudgetExceededError: If a limit other than that of steps is reached.
+            UnreadableReplyError: If replies cannot be parsed and nothing was found.
+            EmptyAnswerError: If replies are empty and nothing was found.
             dspy.LMError: If the model fails.
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
@@ -138,7 +138,7 @@ class LegalReAct(dspy.ReAct):
         return Work(loop.trajectory)
 
     def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Draft:
-        """Have the model write its answer; `request`, in French, says what was wrong with the last one.
+        """Have the model write its answer; `request`, in French, asks to correct the last one.
 
         Raises:
             BudgetExceededError: If the budget has no room for it.
@@ -151,7 +151,7 @@ class LegalReAct(dspy.ReAct):
     def _ask(
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
     ) -> Reply:
-        """Ask, shortening the older observations as long as the context overflows."""
+        """Call the model, shortening older observations while the context overflows."""
         for attempt in range(MOST_SHORTENINGS + 1):
             shown = f"{trajectory}\n\n[[ ## consigne ## ]]\n{request}" if request else str(trajectory)
             try:
@@ -163,13 +163,13 @@ class LegalReAct(dspy.ReAct):
 
 
 class _Loop:
-    """The state of one run."""
+    """State of the loop for one answer."""
 
     def __init__(self, tools: dict[str, Callable[..., str]]) -> None:
         self.tools, self.trajectory = tools, Trajectory()
         self.unusable = 0  # steps in a row
         self._repeats = 0
-        self._done: dict[str, int] = {}  # calls, and in which step they were made
+        self._done: dict[str, int] = {}  # steps by call
 
     @property
     def is_stuck(self) -> bool:
@@ -196,7 +196,7 @@ class _Loop:
             )
         try:
             return step.remark + str(self.tools[step.tool](**step.arguments))
-        # Tools answer wrong arguments in French; anything else is a bug, which the run survives.
+        # Tools answer wrong arguments in French; anything else is a bug, and the model can go on without the tool.
         except Exception as error:
             logger.exception("the tool %s failed", step.tool)
             return f"L'outil {step.tool} n'a pas pu répondre ({type(error).__name__}). Essayez autrement."

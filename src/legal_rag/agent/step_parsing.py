@@ -1,4 +1,4 @@
-"""Parse a model's step: thought, tool and arguments, however it is written."""
+"""Parse a model's step (thought, tool, arguments) or answer from the forms that models write."""
 
 import ast
 import difflib
@@ -13,32 +13,24 @@ from legal_rag.agent.model_calls import MOST_BRACES, without_thoughts
 from legal_rag.corpus.cleaning import json_safe, storable
 
 FINISH = "finish"
-UNNAMED = ""  # the name of an argument that came without one
-MOST_ANSWER_CHARS = 50_000  # far more than any answer; a model that ran wild may write millions
+UNNAMED = ""  # name of a positional argument
+MOST_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write millions
 MOST_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
-MOST_SHOWN_CHARS = 100  # of what a model wrote, quoted back to it
+MOST_SHOWN_CHARS = 100  # of a model's text, quoted back to it
 MOST_BRACKETS = 200  # in repaired arguments: json_repair takes seconds over thousands left open
-CLOSE = 0.75  # difflib ratio from which one name is taken for another
+CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
 
-# What models write in place of the fields of a step, by preference, folded by `_folded`.
+# Names that models use for the fields of a step, by preference, as `_folded` writes them.
 FIELDS = {
     "next_thought": "next_thought thought reasoning pensee raisonnement",
     "next_tool_name": "next_tool_name tool_name tool action name function outil fonction recipient_name",
     "next_tool_args": "next_tool_args tool_args args arguments action_input parameters input tool_input",
     "answer": "answer final_answer reponse reponse_finale response result output text",
 }
-WRAPPERS = (
-    "tool_calls",
-    "tool_uses",
-    "steps",
-    "actions",
-    "function",
-    "action",
-    "tool",
-)  # hold a step, or a list of them
-# What they write in place of the tools' names, and of their parameters', where it is not spelt alike.
+WRAPPERS = "tool_calls tool_uses steps actions function action tool".split()  # hold a step, or a list of them
+# Synonyms of the tools' names and of their parameters' that difflib does not match.
 TOOL_SYNONYMS = {
     FINISH: "fini fin terminer termine terminate end done stop final final_answer answer give_answer repondre reponse "
     "reponse_finale conclure conclusion complete completed submit submit_answer return",
@@ -78,18 +70,18 @@ _LEAD_IN = re.compile(r"^\W*(?:r[ée]ponse(?: finale)?|answer|final answer)[*_\s
 
 
 class Step(NamedTuple):
-    """A tool call, the end of the search, or an answer; or a problem to tell the model, where none of them is clear."""
+    """A tool call, the end of the search, or an answer; else the problem to report to the model."""
 
     thought: str
-    tool: str  # one of the tools, or `FINISH`; empty where none can be made out
+    tool: str  # one of the tools, or `FINISH`; empty if none is recognised
     arguments: dict[str, Any]
-    answer: str = ""  # written in place of a step, or along with `FINISH`
+    answer: str = ""  # instead of a step, or with `FINISH`
     problem: str = ""  # in French, for the model: why no tool can be called
-    remark: str = ""  # in French: what was left out of the call
+    remark: str = ""  # in French: parameters left out of the call
 
 
 class FittedArguments(NamedTuple):
-    """Arguments under a tool's own parameter names, and what did not fit."""
+    """Arguments under a tool's parameter names."""
 
     values: dict[str, Any]
     unknown: list[str]  # names that the tool has no parameter for
@@ -97,17 +89,17 @@ class FittedArguments(NamedTuple):
 
 
 def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
-    """Parse a reply to the question of what to do next.
+    """Parse a step.
 
     Args:
-        fields: Of DSPy's signature; None where the reply could not be parsed as such.
+        fields: Of DSPy's signature; None if the reply could not be parsed.
         text: The raw reply.
         tools: By name.
     """
     found = _fields_in(fields) if fields else _fields_of_text(without_thoughts(text), tools)
     thought, name = found.get("next_thought", ""), found.get("next_tool_name", "")
     tool, arguments = match_tool(name, tools), read_arguments(found.get("next_tool_args"))
-    if not tool and (inner := _fields_in(arguments)).get("next_tool_name"):  # the whole step is in its arguments
+    if not tool and (inner := _fields_in(arguments)).get("next_tool_name"):  # the step is nested in its arguments
         tool, arguments = match_tool(inner["next_tool_name"], tools), read_arguments(inner.get("next_tool_args"))
     elif "(" in name and not arguments:
         arguments = read_arguments(name.partition("(")[2].rpartition(")")[0])
@@ -121,11 +113,9 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
 
 
 def clean_answer(text: str, *, only_clear: bool = False) -> str:
-    """Strip what models write around an answer: thoughts, field marks, fences, « Réponse : », JSON.
+    """Strip thoughts, field marks, fences, « Réponse : » and JSON around an answer.
 
-    Args:
-        text: The raw answer.
-        only_clear: Return nothing for a text that neither cites nor abstains.
+    With `only_clear`, a text that neither cites nor abstains is no answer: empty.
     """
     text = _unfenced(storable(without_thoughts(text[:MOST_ANSWER_CHARS])).strip())
     if text.startswith("{"):
@@ -135,7 +125,7 @@ def clean_answer(text: str, *, only_clear: bool = False) -> str:
 
 
 def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
-    """Tell a model, in French, what a step looks like."""
+    """Explain the form of a step to a model, in French."""
     cut = "Votre réponse a été coupée avant la fin : soyez plus bref. " if cut_off else ""
     return (
         f"{cut}Cette étape est illisible. Écrivez exactement trois champs : [[ ## next_thought ## ]] suivi de votre "
@@ -145,10 +135,7 @@ def expected_form(tools: Mapping[str, Tool], *, cut_off: bool = False) -> str:
 
 
 def match_tool(name: str, tools: Iterable[str]) -> str:
-    """Return the tool that a name means, `FINISH` included; empty if that is not clear.
-
-    Case, hyphens, accents, what surrounds the name and typing errors do not matter.
-    """
+    """Return the tool, or `FINISH`, that a name means up to case, accents, synonyms and typing errors; else empty."""
     key = _key(name.split("(")[0][:200])
     known = {_key(tool): tool for tool in (*tools, FINISH)}
     if key in known:
@@ -163,10 +150,10 @@ def match_tool(name: str, tools: Iterable[str]) -> str:
 
 
 def read_arguments(written: object) -> dict[str, Any]:
-    """Parse arguments in any form: an object, JSON, a Python literal, JSON with mistakes, a call, a bare text.
+    """Parse arguments from an object, JSON (repaired if need be), a Python literal or call, or plain text.
 
     Returns:
-        The arguments by name; a value without a name under `UNNAMED`.
+        Values by name; one without a name under `UNNAMED`.
     """
     if isinstance(written, dict):
         return {str(name): value for name, value in written.items()}
@@ -184,7 +171,7 @@ def read_arguments(written: object) -> dict[str, Any]:
 
 
 def fit_arguments(arguments: Mapping[str, Any], tool: Tool) -> FittedArguments:
-    """Rename arguments to a tool's parameters, and join lists and numbers into text where text is expected."""
+    """Rename arguments to a tool's parameters, and convert values to text for parameters of type str."""
     parameters = inspect.signature(tool).parameters
     values: dict[str, Any] = {}
     unknown: list[str] = []
@@ -228,7 +215,7 @@ def _names(tools: Mapping[str, Tool]) -> str:
 
 
 def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a step under DSPy's names, out of whatever wraps the call; of a list, the first counts."""
+    """Return a step's fields under DSPy's names, unwrapped; of a list of steps, the first."""
     folded = {_folded(str(name)): value for name, value in values.items()}
     for name in WRAPPERS:
         inner = folded.get(name)
@@ -246,7 +233,7 @@ def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
-    """Read a step from a JSON object, from labelled lines, or from a call as written in Python."""
+    """Parse a step from a JSON object, labelled lines, or a call in Python's syntax."""
     for found in (_fields_in(_json_object(text)), _fields_in(_labelled(text))):
         if "next_tool_name" in found or "answer" in found:
             return found
@@ -258,7 +245,7 @@ def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
 
 
 def _labelled(text: str) -> dict[str, str]:
-    """Split a text at lines that begin with the name of a field; the first of each name counts."""
+    """Split a text at lines that begin with a field's name; the first of each name counts."""
     text = text[:MOST_ANSWER_CHARS]
     labels = [match for match in _LABEL.finditer(text) if any(sign in match.group() for sign in "#*[]:")]
     ends = [*(match.start() for match in labels), len(text)][1:]
@@ -269,7 +256,7 @@ def _labelled(text: str) -> dict[str, str]:
 
 
 def _json_object(text: str) -> dict[str, Any]:
-    """Return the first JSON object of a text, repaired if need be; empty if there is none."""
+    """Parse the first JSON object of a text, repaired if need be; empty without one."""
     start = text.find("{")
     if start < 0 or text.count("{") > MOST_BRACES:
         return {}
@@ -278,7 +265,7 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _clear_answer(values: Mapping[str, Any]) -> str:
-    """Return the answer among some values, under one of its names or none, if it clearly is one."""
+    """Return the answer among some values if it clearly is one, see `clean_answer`."""
     return clean_answer(str(_fields_in(values).get("answer") or values.get(UNNAMED) or ""), only_clear=True)
 
 
@@ -302,11 +289,11 @@ def _parameter(name: str, free: list[str]) -> str | None:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value that a text writes down, or None if it is only a text."""
+    """Parse a text as JSON or Python; None if it is neither."""
     for read in (json.loads, _python_arguments, _repaired):
         try:
             value = read(text)
-        # Not of that form; or brackets within brackets, deeper than these parsers go.
+        # Another form, or nested too deeply for the parser.
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
         if value is not None:
@@ -337,7 +324,7 @@ def _repaired(text: str) -> Any:
 
 
 def _joined(value: Any) -> str:
-    """Return a value as a text: a list's items one after the other."""
+    """Write a value as text, a list's items separated by blanks."""
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple):
@@ -351,11 +338,11 @@ def _unfenced(text: str) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name in small letters without accents, one underscore between words."""
+    """Return a name in snake_case without accents."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 
 def _key(name: str) -> str:
-    """Fold a name, and drop the namespaces that models put before it."""
+    """Fold a name without the namespaces that models prefix."""
     return re.sub(r"^(?:functions?|tools?|default_api|outil)_", "", _folded(name))

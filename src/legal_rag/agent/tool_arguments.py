@@ -1,4 +1,4 @@
-"""Validate tool arguments and resolve the document ids a model means."""
+"""Validate tool arguments, and resolve the document ids that models mean."""
 
 import json
 import re
@@ -14,19 +14,19 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library, StoredChunk
 from legal_rag.retriever.retriever import Corpus
 
-Titles = Callable[[], Mapping[str, str]]  # titles of the documents that a run has seen, by id
+Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
-SHOWN_CHARS = 100  # of what was not understood; a model may send a page
-MOST_SENT = 2000  # characters read of what is sent in place of a name or number
+SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
+MOST_SENT = 2000  # characters read of an id or number
 MOST_IDS = 1_000_000  # documents named in one call
-MOST_WORDS = 40  # among which an id is looked for
-SHORTEST_WORD = 6  # characters of an id that is recognised among other words
-MOST_PLACES = 300  # chunks of the documents that share a number; more are a subject, not a name
-MOST_SHOWN = 5  # ids of documents that share a number
-NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write that they give no value
-ID_KEYS = ("doc_id", "id")  # of the rows that the deep reading functions return
+MOST_WORDS = 40  # searched for an id
+SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
+MOST_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
+MOST_SHOWN = 5  # of the documents that share a number
+NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write "no value"
+ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
-AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # signs that models put around an id
+AROUND = " \t\r\n\u00a0\u202f«»“”„\"'’`*<>()[]{},;:."  # stripped from ids
 PLAIN_DASHES = str.maketrans(dict.fromkeys(DASHES, "-"))
 _DAYS = "« 1993 », « 1993-05-12 », « 12 mai 1993 »"
 EXAMPLES = {
@@ -41,33 +41,33 @@ _WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
 
 
 class NamedChunk(NamedTuple):
-    """What an id names exactly."""
+    """The chunk that an id names exactly."""
 
     doc_id: str
-    chunk_index: int  # 0 where the id is a document's
+    chunk_index: int  # 0 if the id is a document's
 
 
 def find_document(identifier: str, dataset: Any) -> Document:
-    """Return the document that a chunk id or a document id names exactly.
+    """Return the document that a chunk id (first) or a document id names exactly.
 
     Args:
-        identifier: Where it could be both, it is a chunk's.
-        dataset: Whatever holds documents: see `legal_rag.corpus.documents.document_of`.
+        identifier: The id.
+        dataset: Of documents: see `legal_rag.corpus.documents.document_of`.
 
     Raises:
-        LookupError: If there is none; the French sentence gives the nearest valid form.
+        LookupError: If there is none; the French message gives the nearest id.
     """
     return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
 
 
 def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
-    """Return the chunk that an id names (of a document, its first), with its neighbours on either side, in order.
+    """Return the chunk that an id names (a document's first) between its neighbours on either side, in order.
 
     Raises:
-        LookupError: If there is none, with a French sentence.
+        LookupError: If there is none, with a French message.
     """
     doc_id, index = _named_chunk(identifier, corpus)
-    index = min(index, 2**31)  # SQLite's own numbers end somewhere; no decision has as many chunks
+    index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
     around = min(max(context_chunks, 0), 2**31)
     chunks = corpus.chunks_of(doc_id, max(index - around, 0), index + around)
     if not any(chunk.chunk_index == index for chunk in chunks):
@@ -75,18 +75,18 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> list[St
         raise LookupError(
             f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} »."
         )
-    # In an index of the old form every chunk stands for the whole document: it is shown once.
+    # In a bare index every chunk may be the whole document, which is shown once.
     return list({(chunk.char_start, chunk.char_end): chunk for chunk in chunks}.values())
 
 
 def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
-    """Resolve what a model sends to a document id or chunk id; where none is certain, return what it sent.
+    """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
-    Understood are ids in other dashes, cases or quotes, citation markers, a sentence that holds one id, the title of a
-    document that was seen, and a decision's number.
+    Accepts ids with other dashes, case or quotes, citation markers, a sentence with one id, the title of a document
+    seen, and a decision's number.
 
     Raises:
-        LookupError: If several documents have the number; the French sentence gives their ids.
+        LookupError: If several documents share the number; the French message gives their ids.
     """
     text = text_of(sent)
     if not text or _exact(text, corpus):
@@ -107,10 +107,10 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
 
 
 def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:
-    """Resolve what a program sends to a document id: any form of `resolve_id`, or a row that a function returned.
+    """Resolve a program's argument to a document id: any form of `resolve_id`, or a row that a function returned.
 
     Raises:
-        LookupError: If no document is meant; the French sentence gives the nearest id.
+        LookupError: If there is none; the French message gives the nearest id.
     """
     sent = _unwrapped(sent)
     if isinstance(sent, str) and holds(corpus, sent):  # a program's ids are documents': "2001-25" is no chunk of "2001"
@@ -122,14 +122,14 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
     """Resolve a list of documents to ids, each once; exact ids are looked up together.
 
     Args:
-        sent: A list, a dictionary by id, several in one text, or one alone.
-        library: Whose documents they are.
+        sent: A list, a dictionary by id, several ids in one text, or one.
+        library: Of the documents.
         titles: Of the documents seen.
-        keep_unknown: Leave what means no document as it is.
+        keep_unknown: Keep items that resolve to no document.
 
     Raises:
-        LookupError: If one of them means no document, and is not kept.
-        ValueError: If there are too many.
+        LookupError: If one resolves to no document and is not kept.
+        ValueError: If there are more than `MOST_IDS`.
     """
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]
@@ -147,7 +147,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
 
 
 def items_of(sent: object) -> list[Any]:
-    """Return the items of a list, of a dictionary's keys, or of several in one text; anything else is one item.
+    """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item.
 
     Raises:
         ValueError: If there are more than `MOST_IDS`.
@@ -165,7 +165,7 @@ def items_of(sent: object) -> list[Any]:
 
 
 def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
-    """Read a number, cut to `most`; nothing at all is the default.
+    """Parse a number, clipped to `most`; no value gives the default.
 
     Raises:
         ValueError: If it is not a number, or below `least`.
@@ -180,11 +180,7 @@ def whole_number(name: str, value: object, least: int, most: int, default: int) 
 
 
 def question_of(query: object) -> str:
-    """Read a question.
-
-    Raises:
-        ValueError: If it is empty, or not a text.
-    """
+    """Parse a question; ValueError if it is empty, or not text."""
     text = text_of(query, " ")
     if not text or not isinstance(only_one(query), str | list | tuple):
         raise ValueError("la question est vide")
@@ -192,11 +188,7 @@ def question_of(query: object) -> str:
 
 
 def filters_of(asked: Mapping[str, str]) -> Filters:
-    """Read filters one by one, so that the one which is not understood can be named.
-
-    Raises:
-        ValueError: If there is one.
-    """
+    """Parse filters one by one; the ValueError names the invalid one."""
     read: dict[str, Any] = {}
     for name, value in asked.items():
         one = {"entity": parts_of(value, ";")} if name == "entites" else {name: value}
@@ -210,22 +202,22 @@ def filters_of(asked: Mapping[str, str]) -> Filters:
 
 
 def text_of(value: object, sign: str = " ; ") -> str:
-    """Read a text: of several in a list, all, with a sign between them; nothing where a model says that it has none."""
+    """Parse a text: a list's items are joined by `sign`, and ways to write "no value" are empty."""
     value = only_one(value)
     if isinstance(value, list | tuple):
         return sign.join(filter(None, (text_of(one, sign) for one in value[:50])))
-    # Half surrogate pairs, which no tokenizer and no store takes, are left out.
+    # Tokenizers and stores refuse half surrogate pairs.
     text = str(value).encode(errors="ignore").decode().strip() if value else ""
     return "" if text.casefold() in NOTHING else text
 
 
 def parts_of(text: str, sign: str) -> list[str]:
-    """Split a list that was written as one text."""
+    """Split a list written as text."""
     return [part for one in text.split(sign) if (part := one.strip())]
 
 
 def only_one(value: object) -> object:
-    """Unwrap a value from lists and objects that hold no other."""
+    """Unwrap a value from lists and objects of one item."""
     for _ in range(3):  # as deep as any model wraps it
         if isinstance(value, list | tuple | dict) and len(value) == 1:
             (value,) = value.values() if isinstance(value, dict) else value
@@ -233,12 +225,12 @@ def only_one(value: object) -> object:
 
 
 def shown(text: str) -> str:
-    """Return a text as it can be shown in a sentence."""
+    """Return a text without unprintable characters."""
     return "".join(letter for letter in text if letter.isprintable())
 
 
 def _exact(identifier: str, source: Any) -> NamedChunk | None:
-    """Return what a chunk id or document id names exactly, or None; where it could be both, it is a chunk's."""
+    """Look an id up, first as a chunk's, then as a document's."""
     identifier = identifier.strip()
     try:
         named = NamedChunk(*parse_chunk_id(identifier))
@@ -265,7 +257,7 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
 
 
 def _in_marker(text: str, corpus: Corpus) -> str | None:
-    """Return the chunk that a citation marker points to, or its document where it gives no place."""
+    """Return the id of the chunk that a citation marker points to, or of its document if it has no offsets."""
 
     def doc_id_of(name: str) -> str | None:
         named = _exact(name.strip(AROUND), corpus)
@@ -277,7 +269,7 @@ def _in_marker(text: str, corpus: Corpus) -> str | None:
 
 
 def _chunk_at(reference: Reference, corpus: Corpus) -> str:
-    """Return the id of the chunk that holds a marker's place, or its document's where there is none."""
+    """Return the id of the chunk at a marker's offsets, or of its document."""
     if reference.place is None:
         return reference.doc_id
     start, _ = reference.place
@@ -287,7 +279,7 @@ def _chunk_at(reference: Reference, corpus: Corpus) -> str:
 
 
 def _among_words(text: str, corpus: Corpus) -> str | None:
-    """Return the only id among the words of a text: 'la décision JURITEXT000007022836-0'."""
+    """Return the only id in a text such as 'la décision JURITEXT000007022836-0'."""
     words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MOST_WORDS])
     found = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
     return next(iter(found.values())) if len(found) == 1 else None
@@ -300,7 +292,7 @@ def _titled(text: str, titles: Titles) -> str | None:
 
 
 def _numbered(text: str, corpus: Corpus) -> str | None:
-    """Return the document whose own decision number, or article, is in a text."""
+    """Return the document whose own decision number or article is in a text."""
     without_index = text.strip(AROUND).rpartition("-")[0] if text.rstrip(AROUND).endswith("-0") else text
     found = _documents_numbered(without_index, corpus)
     if len(found) > 1:
@@ -341,7 +333,7 @@ def _items_in(text: str) -> list[str]:
         try:
             return [str(one) for one in json.loads(text)]
         except ValueError:
-            pass  # a list in some other form, or an id in brackets
+            pass  # another form of list, or an id in brackets
     sign = next((sign for sign in LIST_SIGNS if sign in text), None)
     return parts_of(text, sign) if sign else [text]
 

@@ -1,4 +1,4 @@
-"""What tools return to a model: passages as marked data, within a budget of text."""
+"""Outputs of tools: passages marked as data, and the trajectory that shows them to the model."""
 
 import json
 import re
@@ -19,19 +19,19 @@ from legal_rag.retriever.retriever import SearchHit
 EXCERPT_CHARS = 600  # of each hit in a list of results
 TITLE_CHARS = 250  # shown of a title in a list of results
 MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
-# What would end or imitate a block, with up to ten signs in between.
+# Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
 MOST_THOUGHT_CHARS = 3000  # kept of a thought
 MOST_ARGUMENT_CHARS = 1000
-LINE_CHARS = 160  # of an observation that had to be shortened
-# What a model, or the template of its chat, could take for structure: DSPy's field marks and chat templates' own.
+LINE_CHARS = 160  # of a shortened observation
+# Structure of prompts: DSPy's field marks, and the marks of chat templates.
 _STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
 _LOOK_ALIKES = {"[": "⟦", "<": "‹"}
 
 
 @dataclass(frozen=True)
 class ToolTurn:
-    """One step: thought, tool call, observation."""
+    """A step: thought, tool call, observation."""
 
     thought: str
     tool: str
@@ -46,7 +46,7 @@ class ToolTurn:
 
 
 class Trajectory:
-    """The steps of one run, oldest first."""
+    """The steps so far, oldest first."""
 
     def __init__(self) -> None:
         self.turns: list[ToolTurn] = []
@@ -58,14 +58,14 @@ class Trajectory:
         self.turns.append(ToolTurn(thought[:MOST_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self) -> bool:
-        """Shorten the older half of the whole observations; return whether there was one."""
+        """Shorten the older half of the observations that are still whole; return whether there was one."""
         whole = [index for index, turn in enumerate(self.turns) if not turn.is_short]
         for index in whole[: (len(whole) + 1) // 2]:
             self.turns[index] = self.turns[index].shortened()
         return bool(whole)
 
     def as_fields(self) -> dict[str, Any]:
-        """Return the steps under the names that `dspy.ReAct` gives them."""
+        """Return the steps under the names of `dspy.ReAct`."""
         fields: dict[str, Any] = {}
         for index, turn in enumerate(self.turns):
             fields[f"thought_{index}"] = turn.thought
@@ -83,15 +83,12 @@ class Trajectory:
 
 
 def without_marks(text: str) -> str:
-    """Neutralise what a model could take for the prompt's structure; the length stays the same.
-
-    Half surrogate pairs, which no request may hold, are replaced.
-    """
+    """Neutralise the structure of prompts in a text, keeping its length, and replace half surrogate pairs."""
     return _STRUCTURE.sub(lambda match: _LOOK_ALIKES[match.group()], storable(text))
 
 
 def as_data(text: str) -> str:
-    """Neutralise the marks in a text that would end a block or divide a prompt; its length stays the same."""
+    """Neutralise marks that would end a block or divide a prompt, keeping the text's length."""
     return without_marks(_BLOCK_MARK.sub("‹", text))
 
 
@@ -101,7 +98,7 @@ def block(text: str) -> str:
 
 
 def hit_text(hit: SearchHit) -> str:
-    """Write one line of a list of results, with its marker and an excerpt."""
+    """Write one result of a search, with its marker and an excerpt."""
     marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
     date = f" ({hit.decision_date})" if hit.decision_date else ""
     title = _shortened(hit.title, TITLE_CHARS)
@@ -110,18 +107,18 @@ def hit_text(hit: SearchHit) -> str:
 
 
 def chunk_text(chunk: StoredChunk) -> str:
-    """Write a passage with its id and its marker."""
+    """Write a passage with its id and marker."""
     marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
     return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
 
 
 def document_text(document: Document, score: float | None = None) -> str:
-    """Write a whole decision: identifier, title, date, score, then its text as it is."""
+    """Write a decision: identifier, title, date, score, then its text."""
     return f"{_head(document, document.title, score)}\n\n{document.content}"
 
 
 def window_text(document: Document, window: Window) -> str:
-    """Write a window of a decision: its place, then its pieces, each after its offsets."""
+    """Write a window of a decision: its position, then its pieces, each after its offsets."""
     pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
     text = "\n".join([_head(document, _shortened(document.title, TITLE_CHARS)), *pieces])
     whole = len(document.content)
@@ -131,7 +128,7 @@ def window_text(document: Document, window: Window) -> str:
 
 
 def entities_text(document: Document, entities: Sequence[Entity], classes: Sequence[str] = ()) -> str:
-    """Write the entities of a decision, each with its marker; of some classes only, if given."""
+    """Write the entities of a decision, all or those of some classes, each with its marker."""
     wanted = {class_named(name) for name in classes}
     kept = [one for one in entities if not wanted or one["extraction_class"] in wanted]
     if not kept:

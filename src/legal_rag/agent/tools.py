@@ -22,18 +22,12 @@ from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.retriever.retriever import Corpus, Retriever, SearchHit
 
-MOST_HITS, MOST_NEIGHBOURS = 50, 5  # that one call gives
+MOST_HITS, MOST_NEIGHBOURS = 50, 5  # of one call
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
 def build_tools(corpus: Corpus, retriever: Retriever, log: EventLog | None = None) -> list[Callable[..., str]]:
-    """Close the tools over one corpus, for an agent; their French docstrings are its instructions.
-
-    Args:
-        corpus: Where decisions are looked up.
-        retriever: What searches them.
-        log: Of the run.
-    """
+    """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any."""
     log = log if log is not None else EventLog()
     return [
         _search_tool(retriever, log),
@@ -91,11 +85,7 @@ def _search_tool(retriever: Retriever, log: EventLog) -> Callable[..., str]:
 
 
 def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
-    """Search for what a model asks.
-
-    Raises:
-        ValueError: With a French sentence, if there can be no search.
-    """
+    """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
     try:
         text, filters = question_of(query), filters_of(asked)
         wanted = whole_number("k", k, 1, MOST_HITS, 5)
@@ -152,7 +142,7 @@ def _chunk_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
         document = corpus.document(chunks[0].doc_id)
         log.read(document)
-        if len(chunks[0].text) > READ_CHARS:  # in an index of the old form, a passage is the whole document
+        if len(chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
             return window_text(document, window_at(document.content))
         return _blocks(map(chunk_text, chunks))
 
@@ -185,6 +175,6 @@ def _blocks(texts: Iterable[str]) -> str:
 
 
 def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
-    """Return the entities extracted from a document, else those that the rules find now."""
+    """Return the entities extracted from a document, or else those that the rules find now."""
     stored = corpus.entities_of(document.id)
     return find_entities(document.content) if stored is None else stored

@@ -1,7 +1,4 @@
-"""What a model is told to do, in French: one text a kind of corpus, each a file `NAME.md` beside this module.
-
-In: the name of a text, or a corpus. Out: the text, as it is sent with every call of the model.
-"""
+"""The agent's system prompts, in French: a file `NAME.md` in this folder for each kind of corpus."""
 
 from importlib.resources import files
 
@@ -12,7 +9,7 @@ __all__ = ["default_instructions", "instruction_names", "instructions_of"]
 
 
 def default_instructions(name: str = "jurisprudence") -> str:
-    """Return one of the package's own instructions; `instruction_names` lists them.
+    """Return one of the package's instructions; `instruction_names` lists them.
 
     Raises:
         LookupError: If there are none of that name.
@@ -23,12 +20,12 @@ def default_instructions(name: str = "jurisprudence") -> str:
 
 
 def instruction_names() -> list[str]:
-    """Return the names of the package's own instructions, sorted."""
+    """Return the names of the package's instructions, sorted."""
     found = (file.name for file in files(__name__).iterdir())
     return sorted(name.removesuffix(".md") for name in found if name.endswith(".md"))
 
 
 def instructions_of(corpus: Corpus) -> str:
-    """Return the instructions that lie in an index's folder, or the default ones."""
+    """Return the instructions in an index's folder, or the default ones."""
     own = corpus.path / INSTRUCTIONS
     return own.read_text(encoding="utf-8").strip() if own.is_file() else default_instructions()
