@@ -1,4 +1,4 @@
-"""Asking on the command line: the answer on stdout, what happens on stderr, the page, saved runs, budgets."""
+"""Asking on the command line: the answer on stdout, what happens on stderr, the page, saved answers, budgets."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def place(tiny_library):
 
 @pytest.fixture
 def asked(place, tmp_path):
-    return ["ask", QUESTION, "--runs-folder", str(tmp_path / "runs"), *place]
+    return ["ask", QUESTION, "--answers-folder", str(tmp_path / "runs"), *place]
 
 
 def author(prompt, _attempt):
@@ -206,37 +206,50 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
     assert list(tmp_path.iterdir()) == []
 
 
-# --- saved runs -----------------------------------------------------------------------------------------------------
+# --- saved answers --------------------------------------------------------------------------------------------------
 
 
-def test_a_saved_run_is_listed_shown_and_removed(asked, place, tmp_path, said, capfd):
-    there = ["--runs-folder", str(tmp_path / "runs")]
+def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said, capfd):
+    there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save", "--json"]) == 0
     out, err = capfd.readouterr()
-    run_id = err.removeprefix("saved as run ").strip()
+    run_id = err.removeprefix("saved as answer ").strip()
     assert RUN_ID.fullmatch(run_id)
-    (summary,) = json.loads(said("runs", "--json", *there))
+    (summary,) = json.loads(said("answers", "--json", *there))
     assert (summary["answer_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
-    assert json.loads(said("runs", run_id, "--json", *there)) == json.loads(out)
-    listed = said("runs", *there).splitlines()
+    assert json.loads(said("answers", run_id, "--json", *there)) == json.loads(out)
+    listed = said("answers", *there).splitlines()
     assert listed[0] == f"{run_id}  {QUESTION}"
     assert re.fullmatch(r"   evidence, answered, \d citations? vérifiées?, \d+,\d s", listed[1])
-    plain = said("runs", run_id, *there)
+    plain = said("answers", run_id, *there)
     assert plain.startswith(json.loads(out)["answer"] + "\n\n")
-    said("runs", run_id, "--html", tmp_path / "a.html", *there)
+    said("answers", run_id, "--html", tmp_path / "a.html", *there)
     assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
-    assert said("runs", "--remove", run_id, *there) == f"removed run {run_id}\n"
-    assert json.loads(said("runs", "--json", *there)) == []
+    assert said("answers", "--remove", run_id, *there) == f"removed answer {run_id}\n"
+    assert json.loads(said("answers", "--json", *there)) == []
 
 
-def test_runs_lie_in_the_index_unless_another_folder_is_named(tiny_library, place, said, capfd):
+def test_saved_answers_lie_in_the_index_unless_another_folder_is_named(tiny_library, place, said, capfd):
     assert main(["ask", QUESTION, "--save", *place]) == 0
     run_id = capfd.readouterr().err.split()[-1]
     try:
-        assert [run["answer_id"] for run in json.loads(said("runs", "--json", *place))] == [run_id]
+        assert [answer["answer_id"] for answer in json.loads(said("answers", "--json", *place))] == [run_id]
         assert (tiny_library.path / "runs" / f"{run_id}.json").is_file()
     finally:
         SavedAnswers.of(tiny_library).remove(run_id)
+
+
+def test_runs_is_an_alias_of_answers(asked, tmp_path, said):
+    said(*asked, "--save")
+    former, now = (
+        said(name, option, tmp_path / "runs")
+        for name, option in (("runs", "--runs-folder"), ("answers", "--answers-folder"))
+    )
+    assert QUESTION in former
+    assert former == now
+    listed = [line.split()[0] for line in said("--help").partition("Commands:")[2].splitlines() if line.strip()]
+    assert "answers" in listed
+    assert "runs" not in listed
 
 
 def test_without_save_nothing_is_kept(asked, tmp_path, said):
@@ -254,15 +267,15 @@ def test_no_run_holds_a_key(asked, model, tmp_path, capfd):
     assert not [file for file in [*kept, *replies] if KEY.encode() in file.read_bytes()]
 
 
-def test_a_run_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said):
+def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said):
     hostile = "a\x1b[2J\x00\udcff</script>"
     run = Prediction(question=hostile, answer=hostile, mode="agent", status="answered", ungrounded_claims=[hostile])
     file = tmp_path / f"{EXAMPLE}.json"
     record = run.to_record() | {"question": hostile, "answer": hostile, "ungrounded_claims": [hostile]}
     file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": record}))
-    there = ["--runs-folder", str(tmp_path)]
-    assert json.loads(said("runs", EXAMPLE, "--json", *there)) == run.to_json()
-    shown = said("runs", *there) + said("runs", EXAMPLE, "--html", tmp_path / "a.html", *there)
+    there = ["--answers-folder", str(tmp_path)]
+    assert json.loads(said("answers", EXAMPLE, "--json", *there)) == run.to_json()
+    shown = said("answers", *there) + said("answers", EXAMPLE, "--html", tmp_path / "a.html", *there)
     assert "a[2J</script>" in shown
     assert "\x1b" not in shown
     assert "a[2J</script>" not in (tmp_path / "a.html").read_text("utf-8")
@@ -272,13 +285,13 @@ def test_a_run_of_another_form_is_told_in_one_line(tmp_path, refused):
     record = Prediction(question="?", answer="", mode="agent", status="answered").to_record() | {"answer": 7}
     file = tmp_path / f"{EXAMPLE}.json"
     file.write_text(json.dumps({"format_version": 1, "saved_at": "", "prediction": record}))
-    assert "damaged answer: " in refused("runs", EXAMPLE, "--runs-folder", tmp_path)
+    assert "damaged answer: " in refused("answers", EXAMPLE, "--answers-folder", tmp_path)
 
 
-def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):
-    assert main(["runs", "--runs-folder", str(tmp_path)]) == 0
+def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd):
+    assert main(["answers", "--answers-folder", str(tmp_path)]) == 0
     out, err = capfd.readouterr()
-    assert (out, err) == ("", "no saved runs ('legal-rag ask --save' keeps one)\n")
+    assert (out, err) == ("", "no saved answers ('legal-rag ask --save' keeps one)\n")
 
 
 @pytest.mark.parametrize(
@@ -289,23 +302,23 @@ def test_an_empty_list_of_runs_says_how_to_get_one(tmp_path, capfd):
         ([EXAMPLE], f"no saved answer {EXAMPLE} in "),
         (["--remove", EXAMPLE], f"no saved answer {EXAMPLE} in "),
         ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
-        (["--html", "a.html"], "--html goes with RUN_ID"),
+        (["--html", "a.html"], "--html goes with ANSWER_ID"),
         ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
         (["a", "b"], "unexpected extra argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_asked_wrongly_of_runs_is_told_in_one_line(tmp_path, refused, argv, line):
-    assert line in refused("runs", *argv, "--runs-folder", tmp_path)
+def test_what_is_asked_wrongly_of_answers_is_told_in_one_line(tmp_path, refused, argv, line):
+    assert line in refused("answers", *argv, "--answers-folder", tmp_path)
 
 
-def test_runs_of_no_index_are_told_in_one_line(tmp_path, refused):
-    assert "no index at " in refused("runs", "--index-folder", tmp_path)
+def test_answers_of_no_index_are_told_in_one_line(tmp_path, refused):
+    assert "no index at " in refused("answers", "--index-folder", tmp_path)
 
 
 def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(place, model, refused, tmp_path):
     (tmp_path / "file").write_text("")
-    line = refused("ask", QUESTION, *model, "--save", "--runs-folder", tmp_path / "file", *place)
+    line = refused("ask", QUESTION, *model, "--save", "--answers-folder", tmp_path / "file", *place)
     assert re.match(r"no answer can be saved in .*file: File exists", line)
 
 
@@ -355,7 +368,7 @@ def test_the_model_is_told_what_the_instructions_say(asked, tmp_path, monkeypatc
     assert " ".join(text.split()) in " ".join(server.prompts[0].split())
 
 
-@pytest.mark.parametrize("command", ["ask", "runs"])
+@pytest.mark.parametrize("command", ["ask", "answers"])
 def test_help_loads_nothing_heavy(command):
     heavy = "[name for name in ('torch', 'pylate', 'dspy', 'jinja2', 'transformers') if name in sys.modules]"
     code = f"import sys; from legal_rag.cli import main; main([{command!r}, '--help']); print(); print({heavy})"

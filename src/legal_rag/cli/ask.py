@@ -38,8 +38,11 @@ BUDGET_OPTIONS = {  # to the name of the limit
     "max_seconds": "seconds",
     "max_cost": "cost",
 }
-html_option = click.option("--html", metavar="FILE", help="Write the answer and all it rests on as one page.")
-runs_folder_option = click.option("--runs-folder", metavar="DIR", help="Of saved runs; else the index's own.")
+QUESTION_CHARS = 80  # of a question in the list of answers
+html_option = click.option("--html", metavar="FILE", help="Write the answer and its evidence as one page.")
+answers_folder_option = click.option(
+    "--answers-folder", "--runs-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
+)
 
 
 def budget_options(command: Any) -> Any:
@@ -70,8 +73,8 @@ def budget_options(command: Any) -> Any:
 @click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
 @html_option
 @click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
-@click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
-@runs_folder_option
+@click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
+@answers_folder_option
 @click.option(
     "--instructions",
     metavar="NAME|FILE",
@@ -96,7 +99,7 @@ def ask_command(
     html: str | None,
     compare: bool,
     save: bool,
-    runs_folder: str | None,
+    answers_folder: str | None,
     extract: bool | None,
     **settings: Any,
 ) -> None:
@@ -107,7 +110,7 @@ def ask_command(
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     library = open_library(index_folder, index_name)
-    store = store_to_write(library, runs_folder) if save else None
+    store = store_to_write(library, answers_folder) if save else None
     page = page_to_write(html)
     agent = _agent(library, agent_settings)
     prediction = _answer(agent, question, stream=stream)
@@ -116,7 +119,7 @@ def ask_command(
     if page:
         write_page(prediction, page)
     if store:
-        click.echo(f"saved as run {store.save(prediction)}", err=True)
+        click.echo(f"saved as answer {store.save(prediction)}", err=True)
     if extract or (extract is None and extraction.api_key):
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
@@ -174,16 +177,16 @@ def write_page(prediction: "Prediction", page: Path) -> None:
     click.echo(f"page written: {page}", err=True)
 
 
-def open_store(library: Any, runs_folder: str | None) -> "SavedAnswers":
-    """Open the folder of runs: the one named, or the index's own."""
+def open_store(library: Any, answers_folder: str | None) -> "SavedAnswers":
+    """Open the folder of saved answers: the one named, or the index's own."""
     from legal_rag.report.saved_answers import SavedAnswers
 
-    return SavedAnswers(runs_folder) if runs_folder else SavedAnswers.of(library)
+    return SavedAnswers(answers_folder) if answers_folder else SavedAnswers.of(library)
 
 
-def store_to_write(library: Any, runs_folder: str | None) -> "SavedAnswers":
-    """Open the folder of runs and check, before the model is asked, that it is writable."""
-    store = open_store(library, runs_folder)
+def store_to_write(library: Any, answers_folder: str | None) -> "SavedAnswers":
+    """Open the folder of saved answers and check, before the model is asked, that it is writable."""
+    store = open_store(library, answers_folder)
     store.check_writable()
     return store
 
@@ -248,51 +251,48 @@ def _compared(prediction: "Prediction", library: Any, agent: "LegalReActAgent | 
     return contradictions(prediction, library, getattr(agent, "lm", None))
 
 
-QUESTION_CHARS = 80  # of a question in the list
-
-
-@click.command("runs")
+@click.command("answers")
 @place_options
-@click.argument("run_id", required=False)
+@click.argument("answer_id", metavar="[ANSWER_ID]", required=False)
 @html_option
-@runs_folder_option
-@click.option("--remove", metavar="RUN_ID", help="Delete this run.")
-def runs_command(
-    run_id: str | None,
+@answers_folder_option
+@click.option("--remove", metavar="ANSWER_ID", help="Delete this answer.")
+def answers_command(
+    answer_id: str | None,
     index_folder: str,
     index_name: str,
     as_json: bool,
     html: str | None,
-    runs_folder: str | None,
+    answers_folder: str | None,
     remove: str | None,
 ) -> None:
-    """List the runs that `ask --save` kept, the newest first, or show the run RUN_ID again."""
-    if remove and (run_id or html):
-        raise click.UsageError("--remove goes alone: it names the run itself")
-    if html and not run_id:
-        raise click.UsageError("--html goes with RUN_ID")
-    store = open_store(None if runs_folder else open_library(index_folder, index_name), runs_folder)
+    """List the answers that `ask --save` and `deep-read --save` kept, newest first, or show the answer ANSWER_ID."""
+    if remove and (answer_id or html):
+        raise click.UsageError("--remove goes alone: it names the answer itself")
+    if html and not answer_id:
+        raise click.UsageError("--html goes with ANSWER_ID")
+    store = open_store(None if answers_folder else open_library(index_folder, index_name), answers_folder)
     if remove:
         store.remove(remove)
-        print_json({"removed": remove}) if as_json else click.echo(f"removed run {remove}")
-    elif run_id:
+        print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
+    elif answer_id:
         page = page_to_write(html)
-        prediction = store.load(run_id)
+        prediction = store.load(answer_id)
         tell(prediction, as_json=as_json)
         if page:
             write_page(prediction, page)
     elif as_json:
-        print_json([run._asdict() for run in store.list()])
+        print_json([answer._asdict() for answer in store.list()])
     else:
-        _print_runs(store.list())
+        _print_answers(store.list())
 
 
-def _print_runs(runs: "Sequence[SavedAnswerSummary]") -> None:
-    if not runs:
-        click.echo("no saved runs ('legal-rag ask --save' keeps one)", err=True)
-    for run in runs:
-        click.echo(f"{run.answer_id}  {in_one_line(run.question, QUESTION_CHARS)}")
-        counts = citations_in_french(run.citations) or "aucune citation"
-        cost = "" if not run.cost else f", {run.cost:.4f} $"
-        calls = f", {run.model_calls} appel{'s' if run.model_calls > 1 else ''} du modèle" if run.model_calls else ""
-        click.echo(f"   {run.mode}, {run.status}, {counts}, {french_seconds(run.seconds)}{calls}{cost}")
+def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
+    if not answers:
+        click.echo("no saved answers ('legal-rag ask --save' keeps one)", err=True)
+    for one in answers:
+        click.echo(f"{one.answer_id}  {in_one_line(one.question, QUESTION_CHARS)}")
+        counts = citations_in_french(one.citations) or "aucune citation"
+        cost = "" if not one.cost else f", {one.cost:.4f} $"
+        calls = f", {one.model_calls} appel{'s' if one.model_calls > 1 else ''} du modèle" if one.model_calls else ""
+        click.echo(f"   {one.mode}, {one.status}, {counts}, {french_seconds(one.seconds)}{calls}{cost}")

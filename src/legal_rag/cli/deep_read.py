@@ -9,11 +9,11 @@ import click
 from legal_rag.agent.budget import Budget
 from legal_rag.cli.ask import (
     BUDGET_OPTIONS,
+    answers_folder_option,
     budget_options,
     html_option,
     instructions_text,
     page_to_write,
-    runs_folder_option,
     store_to_write,
     tell,
     write_page,
@@ -49,8 +49,8 @@ MODEL_SETTINGS = ("model", "api_key", "api_base")
 @click.option("--trace", metavar="FILE", help="Keep how it went; an unfinished run in FILE is gone on with.")
 @click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
 @html_option
-@click.option("--save", is_flag=True, help="Keep the run, question included, among those that `runs` lists.")
-@runs_folder_option
+@click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
+@answers_folder_option
 @click.option("--instructions", metavar="NAME|FILE", help="What the model is told besides.")
 @click.option("--no-cache", is_flag=True, help="Ask the models also what they were asked before.")
 @click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
@@ -65,7 +65,7 @@ def deep_read_command(
     stream: bool,
     html: str | None,
     save: bool,
-    runs_folder: str | None,
+    answers_folder: str | None,
     trace: str | None,
     **options: Any,
 ) -> None:
@@ -76,7 +76,7 @@ def deep_read_command(
     budget = Budget(**{limit: options[name] for name, limit in BUDGET_OPTIONS.items()})
     settings = _settings(options)
     library = open_library(index_folder, index_name)
-    store = store_to_write(library, runs_folder) if save else None
+    store = store_to_write(library, answers_folder) if save else None
     page = page_to_write(html)
     models = _models(options)
     if models is None:
@@ -87,7 +87,7 @@ def deep_read_command(
     if page:
         write_page(prediction, page)
     if store:
-        click.echo(f"saved as run {store.save(prediction)}", err=True)
+        click.echo(f"saved as answer {store.save(prediction)}", err=True)
 
 
 @click.command("trace")

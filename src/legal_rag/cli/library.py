@@ -284,9 +284,6 @@ def _corpus_index(library: Any) -> dict[str, Any]:
     return {"topics": len(index.topics), "counted": index.meta["counted"], "summaries": index.meta["summaries"]}
 
 
-LIBRARY_COMMANDS = (index_command, add_command, remove_command, compact_command, info_command, doctor_command)
-
-
 @click.command("corpus-index")
 @place_options
 @click.option("--summaries", metavar="MODEL", help="A model that writes summaries where there is no official one.")
