@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from legal_rag.corpus_index import building, describing
+from legal_rag.corpus_index import building, describing, summaries
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index
@@ -207,7 +207,7 @@ def test_where_a_model_fails_sentences_of_the_text_stand_in(library_of, caplog, 
 
 
 def test_a_long_text_is_read_whole_and_its_summaries_are_merged(library_of, monkeypatch):
-    monkeypatch.setattr(describing, "READ_CHARS", 2000)
+    monkeypatch.setattr(summaries, "READ_CHARS", 2000)
     author = Author(résumés="Le juge a condamné le vendeur à rendre le prix.")
     library = library_of([{"id": "long", "content": " ".join(f"Le vendeur {n} réclame le prix." for n in range(200))}])
     index = CorpusIndexer(library, author).build_corpus_index()

@@ -11,8 +11,8 @@ from legal_rag.lazy import lazy_exports
 _HOMES = {
     "CorpusIndex": "index",
     "CorpusIndexer": "building",
-    "DocumentIndex": "records",
-    "DocumentMeta": "records",
+    "DocumentIndex": "sections",
+    "DocumentMeta": "index",
     "has_corpus_index": "index",
 }
 __all__ = sorted([*_HOMES, "IncrementalIndexer"])
@@ -20,9 +20,9 @@ __all__ = sorted([*_HOMES, "IncrementalIndexer"])
 if TYPE_CHECKING:
     from legal_rag.corpus_index.building import CorpusIndexer as CorpusIndexer
     from legal_rag.corpus_index.index import CorpusIndex as CorpusIndex
+    from legal_rag.corpus_index.index import DocumentMeta as DocumentMeta
     from legal_rag.corpus_index.index import has_corpus_index as has_corpus_index
-    from legal_rag.corpus_index.records import DocumentIndex as DocumentIndex
-    from legal_rag.corpus_index.records import DocumentMeta as DocumentMeta
+    from legal_rag.corpus_index.sections import DocumentIndex as DocumentIndex
 else:
     _lazy = lazy_exports(__name__, _HOMES)
 

@@ -15,9 +15,10 @@ from typing import TypeVar
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
-from legal_rag.corpus_index.index import CorpusIndex, SummaryModel, index_sections, sections_to_json
+from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
-from legal_rag.corpus_index.records import DocumentIndex
+from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json
+from legal_rag.corpus_index.summaries import SummaryModel
 from legal_rag.corpus_index.tables import (
     COUNTED,
     FORMAT_VERSION,
@@ -88,7 +89,7 @@ class CorpusIndexer:
             LookupError: If there is no such document.
         """
         index = CorpusIndex(self.library)
-        sections = index_sections(index, doc_id, self._sub_llm)
+        sections = index.make_sections(doc_id, self._sub_llm)
         with locked(self.library.path), closing(connect_to_write(index.path)) as connection:
             put = "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents"
             values = (getattr(self._sub_llm, "name", ""), sections_to_json(sections), doc_id)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from legal_rag import sqlite
 from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.keywords import TermStatistics
-from legal_rag.corpus_index.records import Described
 
 FORMAT_VERSION = 1
 CACHE_KB = 4000  # of each file, for each thread: the postings of a frequent term are many pages
@@ -53,6 +52,24 @@ CREATE TABLE sections (
 );
 """
 KEYED_TABLES = ("sections", "postings", "keywords", "documents")  # by document_key; referring tables first
+
+
+class Described(NamedTuple):
+    """The rows that the index stores of one document."""
+
+    content_hash: str
+    char_count: int
+    file_size: int  # bytes in UTF-8
+    doc_type: str
+    summary_source: str
+    summary: str
+    keywords: list[tuple[str, str, float]]  # term, surface form, weight; by falling weight
+    postings: Mapping[str, float]  # weights by the terms that find it
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The keywords' weights by term, which decide on its cluster."""
+        return {term: weight for term, _, weight in self.keywords}
 
 
 class Row(NamedTuple):

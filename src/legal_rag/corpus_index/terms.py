@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
@@ -11,7 +10,7 @@ from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS
 MIN_STEMMED = 4  # letters: shorter words have no ending to lose
 LONGEST_TOKEN = 60  # characters: longer tokens are no words
 SHORTEST, LONGEST = 3, 32  # letters of a word that can be a term
-CACHED_WORDS = 200_000  # some 80 MB
+CACHED_WORDS = 200_000  # some 80 MB; then the cache begins anew
 
 # Flags of a word.
 OPENS, CLOSES = 1, 2  # punctuation stands before it, after it
@@ -148,8 +147,7 @@ def _alternatives(token: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, stems)))
 
 
-@lru_cache(CACHED_WORDS)
-def read_word(token: str) -> Word:
+def _read_word(token: str) -> Word:
     """Read one of the `tokens` of a text; stop words, adverbs, numbers and initials have no stem."""
     if len(token) > LONGEST_TOKEN:
         return NOTHING
@@ -174,6 +172,19 @@ def read_word(token: str) -> Word:
     if folded + elided in LINKS and not flags & OPENS:
         flags |= LINK
     return _stem(shown, folded), shown.replace("rudh", "rud'h") + elided, flags, ""
+
+
+class _WordCache(dict[str, Word]):
+    """Words by token; faster than `lru_cache`, which reorders its entries at each hit."""
+
+    def __missing__(self, token: str) -> Word:
+        if len(self) >= CACHED_WORDS:
+            self.clear()
+        word = self[token] = _read_word(token)
+        return word
+
+
+read_word = _WordCache().__getitem__
 
 
 def _stem(shown: str, folded: str) -> str:

@@ -9,7 +9,7 @@ from legal_rag.extraction.outputs import build_enriched_context
 
 if TYPE_CHECKING:
     from legal_rag.corpus.documents import Document
-    from legal_rag.corpus_index.records import DocumentMeta
+    from legal_rag.corpus_index.index import DocumentMeta
     from legal_rag.deep_read.sandbox.sandbox import Limits
     from legal_rag.extraction.entities import Entity
 

@@ -6,7 +6,7 @@ from typing import Any
 from legal_rag.agent.failures import search_errors
 from legal_rag.agent.tool_arguments import SHOWN_CHARS, question_of, shown, text_of
 from legal_rag.corpus.folding import fold_text
-from legal_rag.corpus_index.records import DocumentMeta
+from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.deep_read.functions.base import (
     MOST_IDS_TOLD,
     FunctionBase,

@@ -9,8 +9,7 @@ from cachetools import LRUCache
 from legal_rag.agent.failures import search_errors
 from legal_rag.agent.tool_arguments import question_of, text_of
 from legal_rag.agent.tools import entities_of
-from legal_rag.corpus_index.index import Outline, outline_of
-from legal_rag.corpus_index.records import DocumentIndex
+from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
 from legal_rag.deep_read.functions.base import (
     MOST_IDS_TOLD,
     FunctionBase,
