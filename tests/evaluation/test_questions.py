@@ -347,13 +347,11 @@ def test_a_scripted_model_without_a_server_does_as_well(small_library, tmp_path)
 
 def test_the_users_own_dspy_settings_stay_as_they_were(small_library, tmp_path):
     mine = DummyLM([{"answer": "moi"}])
-    interval = sys.getswitchinterval()
     with dspy.context(lm=mine), ScriptedServer(author(with_mischief=False)) as server:
         lm = model_at(server)
         generate_questions(small_library, lm, limit=2, output=tmp_path / "set")
         assert dspy.settings.lm is mine
         assert (lm.history, mine.history, lm.num_retries) == ([], [], 2)
-    assert sys.getswitchinterval() == interval
 
 
 # --- pace -----------------------------------------------------------------------------------------------------------
@@ -381,14 +379,14 @@ def test_a_server_that_asks_to_wait_is_asked_again_after_that():
 
     with ScriptedServer(busy_once) as server:
         started = time.monotonic()
-        (reply,), document = ask(server, Pace(1))
+        (reply,), document = ask(server, Pace())
         assert time.monotonic() - started >= 1
         assert (reply, document.replies, len(server.prompts)) == ("Bonsoir", 1, 2)
 
 
 def test_requests_keep_the_rate():
     with ScriptedServer(lambda *_: Reply("oui")) as server:
-        pace, started = Pace(4, requests_per_minute=600), time.monotonic()
+        pace, started = Pace(requests_per_minute=600), time.monotonic()
         for number in range(6):
             ask(server, pace, f"Question {number}")
         assert time.monotonic() - started >= 0.5
@@ -397,7 +395,7 @@ def test_requests_keep_the_rate():
 def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_even_tried():
     server_error = Reply(status=500, raw_body="{}")
     with ScriptedServer(lambda prompt, _: server_error if "Bonjour" in prompt else Reply("oui")) as server:
-        pace = Pace(2, attempts=3)
+        pace = Pace(attempts=3)
         lm = PacedLM(model_at(server), pace)
         with ThreadPoolExecutor() as others:
             running = threading.Event()
@@ -413,9 +411,9 @@ def test_a_request_that_fails_while_others_succeed_is_given_up_and_the_next_not_
 @pytest.mark.slow
 def test_a_server_that_answers_nobody_is_given_some_time():
     with ScriptedServer(lambda _, attempt: Reply("oui") if attempt > 4 else Reply(status=500, raw_body="{}")) as server:
-        assert ask(server, Pace(1, attempts=1))[0] == ["oui"]
+        assert ask(server, Pace(attempts=1))[0] == ["oui"]
     with ScriptedServer(lambda *_: Reply(status=500, raw_body="{}")) as server, pytest.raises(dspy.LMError):
-        ask(server, Pace(1, attempts=1, patience=0.5))
+        ask(server, Pace(attempts=1, patience=0.5))
 
 
 def test_a_server_that_knows_no_seed_is_asked_without_one():
@@ -423,7 +421,7 @@ def test_a_server_that_knows_no_seed_is_asked_without_one():
         return Reply("oui") if attempt else Reply(status=422, raw_body='{"error": {"message": "extra field: seed"}}')
 
     with ScriptedServer(refuses_seeds) as server:
-        pace = Pace(1)
+        pace = Pace()
         assert ask(server, pace, seed=5)[0] == ["oui"]
         assert (pace.sends_seed, len(server.prompts)) == (False, 2)
 
@@ -431,7 +429,7 @@ def test_a_server_that_knows_no_seed_is_asked_without_one():
 def test_a_server_that_nobody_reaches_is_waited_for_as_long_as_patience_lasts():
     with ScriptedServer(lambda *_: Reply("oui")) as server:
         gone = model_at(server)
-    pace, started = Pace(1, attempts=1, patience=1.0), time.monotonic()
+    pace, started = Pace(attempts=1, patience=1.0), time.monotonic()
     with pytest.raises(dspy.LMError):
         PacedLM(gone, pace)("Bonjour")
     assert time.monotonic() - started >= 1
@@ -440,12 +438,12 @@ def test_a_server_that_nobody_reaches_is_waited_for_as_long_as_patience_lasts():
 def test_a_reply_that_was_cut_off_is_no_reply():
     half = Reply("Il était une", finish_reason="length")
     with ScriptedServer(lambda *_: half) as server, pytest.raises(CutOffError):
-        ask(server, Pace(1))
+        ask(server, Pace())
 
 
 def test_a_refused_key_stops_everything():
     with ScriptedServer(lambda *_: Reply(status=401, raw_body='{"error": {"message": "who?"}}')) as server:
-        pace = Pace(1)
+        pace = Pace()
         with pytest.raises(dspy.LMError):
             ask(server, pace)
         assert pace.stopped
@@ -510,7 +508,6 @@ def test_questions_that_nearly_repeat_one_another_are_one_but_other_numbers_make
     assert seen.is_new(question.replace("l'employeur", "M. Durand"))
     assert seen.is_new(question.replace("impose-t-il", "n'impose-t-il pas"))
     assert seen.is_new("Qui supporte la charge de la preuve du harcèlement moral ?")
-    seen.close()
 
 
 def test_a_document_keeps_its_split_whatever_others_there_are():

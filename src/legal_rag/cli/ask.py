@@ -39,6 +39,8 @@ BUDGET_OPTIONS = {  # to the name of the limit
     "max_cost": "cost",
 }
 QUESTION_CHARS = 80  # of a question in the list of answers
+save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
+stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
 html_option = click.option("--html", metavar="FILE", help="Write the answer and its evidence as one page.")
 answers_folder_option = click.option(
     "--answers-folder", "--runs-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
@@ -70,18 +72,18 @@ def budget_options(command: Any) -> Any:
 @place_options
 @click.argument("question")
 @model_options
-@click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
+@stream_option
 @html_option
 @click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
-@click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
+@save_option
 @answers_folder_option
 @click.option(
     "--instructions",
     metavar="NAME|FILE",
-    help="What the model is told to do. [default: the index's instructions.md, else jurisprudence]",
+    help="Instructions to the model. [default: the index's instructions.md, else jurisprudence]",
 )
-@click.option("--no-cache", is_flag=True, help="Ask the model also what it was asked before.")
-@click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
+@click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the model.")
+@click.option("--seed", type=int, help="Of the model's sampling; the same seed gives the same answer.")
 @budget_options
 @click.option(
     "--extract/--no-extract",
@@ -204,7 +206,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def instructions_text(named: str) -> str:
-    """Return the package's instructions of that name, or what stands in the file."""
+    """Return the package's instructions of that name, or a file's text."""
     from legal_rag.agent.instructions import default_instructions, instruction_names
 
     file = Path(named).expanduser()

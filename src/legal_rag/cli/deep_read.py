@@ -14,7 +14,9 @@ from legal_rag.cli.ask import (
     html_option,
     instructions_text,
     page_to_write,
+    save_option,
     store_to_write,
+    stream_option,
     tell,
     write_page,
 )
@@ -46,14 +48,14 @@ MODEL_SETTINGS = ("model", "api_key", "api_base")
 @click.option("--map-documents", type=int, default=DEFAULTS.map_documents, show_default=True, help="Of plan 'map'.")
 @click.option("--workers", type=int, default=DEFAULTS.workers, show_default=True, help="Questions asked at once.")
 @click.option("--accept-no-walls", is_flag=True, help="Run programs where this system cannot contain them.")
-@click.option("--trace", metavar="FILE", help="Keep how it went; an unfinished run in FILE is gone on with.")
-@click.option("--stream", is_flag=True, help="Tell on stderr what happens while it happens.")
+@click.option("--trace", metavar="FILE", help="Record the trace; an unfinished read in FILE is resumed.")
+@stream_option
 @html_option
-@click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
+@save_option
 @answers_folder_option
-@click.option("--instructions", metavar="NAME|FILE", help="What the model is told besides.")
-@click.option("--no-cache", is_flag=True, help="Ask the models also what they were asked before.")
-@click.option("--seed", type=int, help="Another one gives another answer, the same one the same.")
+@click.option("--instructions", metavar="NAME|FILE", help="Further instructions to the model.")
+@click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the models.")
+@click.option("--seed", type=int, help="Of the models' sampling; the same seed gives the same answer.")
 @budget_options
 @trust_option
 def deep_read_command(
@@ -71,7 +73,7 @@ def deep_read_command(
 ) -> None:
     """Answer QUESTION over many decisions, or whole ones, by programs that a model writes and that run in a sandbox.
 
-    A run that was killed is gone on with when it is asked for again.
+    A read that was killed is resumed by the same command.
     """
     budget = Budget(**{limit: options[name] for name, limit in BUDGET_OPTIONS.items()})
     settings = _settings(options)

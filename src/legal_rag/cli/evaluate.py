@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 def evaluate_command(
     index_folder: str, index_name: str, as_json: bool, filters: "Filters", mode: Any, k: int, **settings: Any
 ) -> None:
-    """Rank documents for many questions and measure how well, with 95 % intervals."""
-    from legal_rag.evaluation import metrics as evaluation
+    """Rank documents for many questions and measure the ranking, with 95 % confidence intervals."""
+    from legal_rag import evaluation
     from legal_rag.retriever.retriever import build_retriever
 
     queries, qrels = evaluation.read_queries(settings["queries"])
@@ -98,7 +98,7 @@ DEFAULT = QuestionSettings()
 
 @click.command("questions")
 @place_options
-@click.option("--output", required=True, help="The dataset's folder; one begun before is gone on with.")
+@click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")
 @click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
 @click.option("--workers", default=WORKERS, show_default=True, help="Requests to the model under way at once.")
 @click.option("--seed", default=DEFAULT.seed, show_default=True)

@@ -53,7 +53,7 @@ def extract_command(
     """Extract grounded entities: parties, dates, amounts, articles… of a Library's documents, or of a source's.
 
     Without --extract-model, Gemini is asked where there is a key for it, else rules find them. A run that was stopped
-    is taken up by the same command.
+    is resumed by the same command.
     """
     settings = extraction_settings(options)
     if source is not None:

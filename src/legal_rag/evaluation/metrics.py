@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from legal_rag.evaluation.trec import (
-    Qrels,
-    Query,
-    Run,
-    falling,
-    read_qrels,
-    read_queries,
-    read_run,
-    write_qrels,
-    write_run,
-)
+from legal_rag.evaluation.trec import Qrels, Query, Run, falling
 from legal_rag.files import progress
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.ranking import Mode
@@ -24,25 +14,6 @@ from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:
     from ir_measures import Measure
-
-
-__all__ = [
-    "Evaluation",
-    "Figure",
-    "Qrels",
-    "Query",
-    "Run",
-    "RunComparison",
-    "batch_query",
-    "compare_runs",
-    "evaluate_run",
-    "measures",
-    "read_qrels",
-    "read_queries",
-    "read_run",
-    "write_qrels",
-    "write_run",
-]
 
 
 BATCH_QUERIES = 32  # encoded and searched together
@@ -62,7 +33,7 @@ class Figure(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run's figures: means with intervals, and each query's own."""
+    """A run's measures: means with confidence intervals, and values by query."""
 
     figures: list[Figure]
     by_query: dict[str, dict[str, float]]  # query id: measure: value
@@ -77,7 +48,7 @@ class RunComparison(NamedTuple):
 
 
 def measures() -> "list[Measure]":
-    """Return what is measured unless something else is asked for: recall, nDCG, reciprocal rank, average precision."""
+    """Return the default measures: recall, nDCG, reciprocal rank, average precision."""
     from ir_measures import AP, RR, R, nDCG
 
     return [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
@@ -113,7 +84,7 @@ def batch_query(
 
 
 def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = None) -> Evaluation:
-    """Measure a run over all queries that have judgements; one that the run leaves out counts 0, as trec_eval's -c.
+    """Measure a run over all judged queries; a query without results counts 0, as with trec_eval's -c.
 
     Intervals are of the mean, by the bootstrap over queries (Efron; percentile method, fixed seed).
 

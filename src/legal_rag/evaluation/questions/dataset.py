@@ -1,21 +1,17 @@
-"""Write the dataset: splits, Parquet, dataset card."""
+"""Dataset of questions: rows, near-duplicate removal, splits, Parquet files, card."""
 
-import functools
 import hashlib
 import os
 import re
 import shutil
-import sqlite3
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import numpy as np
+from typing import Any, Final, NamedTuple
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import fold_text
@@ -25,10 +21,6 @@ from legal_rag.evaluation.questions.checks import QuestionSettings
 from legal_rag.files import sync, write_whole
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import jaccard
-
-if TYPE_CHECKING:
-    from datasketch import MinHash
-
 
 SPLITS: Final = {"train": 80, "dev": 10, "test": 10}  # percent of documents
 BATCH_ROWS: Final = 1000  # held in memory
@@ -148,7 +140,7 @@ def schema(*, hard_negatives: bool = False) -> Any:
 def write_dataset(
     folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
 ) -> Written:
-    """Write the rows of accepted records, all anew; `datasets.load_from_disk` meets no half of it.
+    """Write the rows of accepted records, replacing the dataset before; `load_from_disk` never sees half of it.
 
     Args:
         folder: Where; other files in it stay.
@@ -164,12 +156,12 @@ def write_dataset(
     features, seen = schema(hard_negatives=hard_negatives), SeenQuestions()
     counts = Counter(dict.fromkeys(SPLITS, 0))
     files = {split: scratch / PARQUET_FOLDER / f"{split}.parquet" for split in SPLITS}
-    with closing(seen), ExitStack() as stack:
+    with ExitStack() as stack:
         writers = {
             split: stack.enter_context(pq.ParquetWriter(path, features.arrow_schema)) for split, path in files.items()
         }
         batches: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-        for row in seen.new_ones(record.row for record in records if record.row is not None):
+        for row in seen.unseen(record.row for record in records if record.row is not None):
             split = split_of(row["doc_id"], seed)
             counts[split] += 1
             batches[split].append(row)
@@ -232,22 +224,21 @@ def key_entities(content: str, span: tuple[int, int]) -> list[str]:
 
 
 class SeenQuestions:
-    """The questions met so far, on the disk, to tell those that nearly repeat one of them.
+    """Questions met so far, to drop near-duplicates.
 
-    Two questions are one when they share most of their runs of letters (Jaccard) and all the words that count: one
-    number, name or negation more makes another. Which pairs are compared at all is told by MinHash in bands (Broder,
-    1997; Leskovec et al., Mining of Massive Datasets, 3.4).
+    Two questions are one when they share most of their character shingles (Jaccard) and all content words: another
+    number, name or negation makes another question. MinHash with banding finds the pairs to compare (Broder, 1997;
+    Leskovec et al., Mining of Massive Datasets, 3.4).
     """
 
     def __init__(self) -> None:
-        self.n_repeated = 0
-        self._connection = sqlite3.connect("")  # a file of its own, which SQLite deletes
-        self._connection.execute("CREATE TABLE questions (number INTEGER PRIMARY KEY, text TEXT)")
-        self._connection.execute(
-            "CREATE TABLE bands (band BLOB, number INTEGER, PRIMARY KEY (band, number)) WITHOUT ROWID"
-        )
+        from datasketch import MinHash, MinHashLSH
 
-    def new_ones(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        self.n_repeated = 0
+        self._empty = MinHash(num_perm=N_PERMUTATIONS, seed=1)
+        self._index = MinHashLSH(num_perm=N_PERMUTATIONS, params=(BANDS, N_PERMUTATIONS // BANDS))
+
+    def unseen(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the rows whose question repeats none before it."""
         for row in rows:
             if self.is_new(row["question"]):
@@ -258,22 +249,13 @@ class SeenQuestions:
     def is_new(self, question: str) -> bool:
         """Tell whether no question so far is nearly this one, and remember it if so."""
         shingles, words = _shingles(question), _words(question)
-        bands = _bands(shingles)
-        marks = ",".join("?" * len(bands))
-        near = self._connection.execute(
-            f"SELECT DISTINCT text FROM bands JOIN questions USING (number) WHERE band IN ({marks})",  # noqa: S608
-            bands,
-        )
-        for (other,) in near:
+        minhash = self._empty.copy()
+        minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
+        for other in self._index.query(minhash):
             if words == _words(other) and jaccard(shingles, _shingles(other)) >= NEAR:
                 return False
-        number = self._connection.execute("INSERT INTO questions (text) VALUES (?)", (question,)).lastrowid
-        self._connection.executemany("INSERT OR IGNORE INTO bands VALUES (?, ?)", [(band, number) for band in bands])
+        self._index.insert(question, minhash)
         return True
-
-    def close(self) -> None:
-        """Forget them."""
-        self._connection.close()
 
 
 def _shingles(question: str) -> set[str]:
@@ -282,24 +264,8 @@ def _shingles(question: str) -> set[str]:
 
 
 def _words(question: str) -> set[str]:
-    """Return the stems of the words that count, and negations, which are no such words to a search engine."""
+    """Return the stems of content words, and negations, which a search engine drops."""
     return {*lexical_words(question), *NEGATIONS.intersection(re.findall(r"\w+", question.casefold()))}
-
-
-def _bands(shingles: set[str]) -> list[bytes]:
-    minhash = _empty_minhash().copy()
-    minhash.update_batch([shingle.encode() for shingle in sorted(shingles)])
-    parts = np.split(minhash.hashvalues, BANDS)
-    return [
-        hashlib.blake2b(bytes([number]) + part.tobytes(), digest_size=8).digest() for number, part in enumerate(parts)
-    ]
-
-
-@functools.cache
-def _empty_minhash() -> "MinHash":
-    from datasketch import MinHash
-
-    return MinHash(num_perm=N_PERMUTATIONS, seed=1)
 
 
 def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:

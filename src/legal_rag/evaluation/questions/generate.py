@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 CHECKPOINT: Final = "progress.jsonl"
-THREADS_EACH: Final = 2  # threads for each request under way: some wait, to try again or for the disk, meanwhile
+DSPY_LOGGERS: Final = ("dspy.clients.lm", "dspy.utils.parallelizer")  # warn of cut-off replies and of interruptions
 
 
 def generate_questions(
@@ -58,7 +58,7 @@ def generate_questions(
     trust_remote_code: bool = False,
     **settings: Any,
 ) -> QuestionReport:
-    """Make questions and answers of a Library's documents, one of each, and save those that pass every check.
+    """Make one question and answer of each document of a Library, and save those that pass every check.
 
     Args:
         library: An open Library, or its folder.
@@ -66,7 +66,7 @@ def generate_questions(
         limit: How many documents, drawn at random; None takes all.
         seed: See `QuestionSettings`.
         workers: Requests to the model under way at once.
-        output: The dataset's folder; one begun before is gone on with.
+        output: The dataset's folder; one begun before is resumed.
         requests_per_minute: To the model, at most.
         retriever: For `must_retrieve` and `hard_negatives`; None opens the Library's.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
@@ -76,7 +76,7 @@ def generate_questions(
         ValueError: If a setting is out of range, the folder was begun with others or holds something else where a
             dataset's files go, or another process works on it.
         ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
-            is kept: the same call goes on with the rest.
+            is kept: the same call resumes.
     """
     library = library if isinstance(library, Library) else Library(Path(library).expanduser())
     wanted = QuestionSettings(seed=seed, **settings)
@@ -91,14 +91,28 @@ def generate_questions(
             drawn = draw(library, limit, seed)
             todo = [doc_id for doc_id, content_hash in drawn if not checkpoint.is_finished(doc_id, content_hash)]
             with progress("Generating questions", unit=" documents", total=len(todo)) as bar:
-                run = _Run(iter(todo), checkpoint, bar)
+                totals, lock = _Totals(), threading.Lock()
+
+                def keep(record: CheckpointRecord) -> None:
+                    with lock:
+                        checkpoint.add(record)
+                        totals.add(record)
+                        bar.set_postfix(totals.shown(), refresh=False)
+                        bar.update()
+
                 if lm is None:
-                    make: RecordMaker = functools.partial(summaries.record_of, library)
-                    run.make_all(_with_round_trip(make, library, retriever, wanted, trust_remote_code))
+                    from_summary: RecordMaker = functools.partial(summaries.record_of, library)
+                    make = _with_round_trip(from_summary, library, retriever, wanted, trust_remote_code)
+                    for doc_id in todo:
+                        keep(make(doc_id))
                 else:
-                    pace, make = _model_questions(library, lm, wanted, workers, requests_per_minute)
-                    make = _with_round_trip(make, library, retriever, wanted, trust_remote_code)
-                    _run_in_threads(run, make, pace, THREADS_EACH * workers, lm)
+                    from legal_rag.evaluation.questions.pacing import Pace
+                    from legal_rag.evaluation.questions.writer import ModelQuestions
+
+                    pace = Pace(requests_per_minute)
+                    by_model = ModelQuestions(library, lm, wanted, pace)
+                    make = _with_round_trip(by_model, library, retriever, wanted, trust_remote_code)
+                    _ask_in_threads(todo, make, keep, pace, workers, lm)
             records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
             return _finish(folder, records, wanted, model_name(lm), library.manifest["source"]["name"])
 
@@ -161,30 +175,6 @@ class _Totals:
         return {**shown, "cost": "unknown" if self.cost is None else f"${self.cost:.2f}"}
 
 
-class _Run:
-    """Documents still to be done, and where their records go; threads may share it."""
-
-    def __init__(self, todo: Iterator[str], checkpoint: Checkpoint, bar: Any) -> None:
-        self._todo, self._checkpoint, self._bar = todo, checkpoint, bar
-        self._lock, self._totals = threading.Lock(), _Totals()
-
-    def make_all(self, make: RecordMaker, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Make and keep records until no document is left, or all is stopped."""
-        while not stopped():
-            with self._lock:
-                doc_id = next(self._todo, None)
-            if doc_id is None:
-                return
-            record = make(doc_id)
-            if stopped() and record.status == "failed":
-                return  # for want of time, perhaps
-            self._checkpoint.add(record)
-            with self._lock:
-                self._totals.add(record)
-                self._bar.set_postfix(self._totals.shown(), refresh=False)
-                self._bar.update()
-
-
 def _require_own(folder: Path) -> None:
     """Refuse a folder with somebody else's things in the places of a dataset's, which are replaced."""
     if folder.exists() and not folder.is_dir():
@@ -207,46 +197,56 @@ def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings
     return {**identity, "prompt_hash": prompt_hash()}
 
 
-def _model_questions(
-    library: Library, lm: "dspy.LM", settings: QuestionSettings, workers: int, requests_per_minute: float | None
-) -> "tuple[Pace, RecordMaker]":
-    from legal_rag.evaluation.questions.pacing import Pace
-    from legal_rag.evaluation.questions.writer import ModelQuestions
+def _ask_in_threads(
+    doc_ids: Iterable[str],
+    make: RecordMaker,
+    keep: Callable[[CheckpointRecord], None],
+    pace: "Pace",
+    workers: int,
+    lm: "dspy.LM",
+) -> None:
+    """Make and keep all records in threads with this thread's DSPy settings; the first error stops them all.
 
-    pace = Pace(workers, requests_per_minute)
-    return pace, ModelQuestions(library, lm, settings, pace)
-
-
-def _run_in_threads(run: _Run, make: RecordMaker, pace: "Pace", n_threads: int, lm: "dspy.LM") -> None:
-    """Make all records in several threads, with this one's DSPy settings; whatever one thread fails of stops them all.
-
-    An interruption stops the pace and is raised when what is under way is done: it is paid for.
+    Requests under way are waited for, also after an interruption: they are paid for.
     """
     import dspy
 
-    from legal_rag.evaluation.questions.pacing import tuned_for_waiting
-
-    def work() -> None:
+    def work(doc_id: str) -> None:
         try:
-            run.make_all(make, lambda: pace.stopped)
-        except Exception as error:  # whatever it is, it is raised below
+            record = None if pace.stopped else make(doc_id)
+            if record and not (record.status == "failed" and pace.stopped):  # for want of time, perhaps
+                keep(record)
+        except Exception as error:  # raised below
             pace.stop(error)
 
-    threading.Thread(target=_load_ahead, daemon=True).start()
+    is_french("")  # loads the language model before every thread does
     # Refine and BestOfN print each reply that they could not read.
-    with contextlib.redirect_stdout(_LogOut()), tuned_for_waiting(), ThreadPoolExecutor(n_threads) as pool:
+    with contextlib.redirect_stdout(_LogOut()), _quiet(*DSPY_LOGGERS), ThreadPoolExecutor(workers) as pool:
         try:
-            wait([pool.submit(contextvars.copy_context().run, work) for _ in range(n_threads)])
+            wait([pool.submit(contextvars.copy_context().run, work, doc_id) for doc_id in doc_ids])
         finally:
             pace.stop()
     if isinstance(pace.error, dspy.LMError):
-        raise _told(pace.error, lm) from pace.error
+        raise _connection_error(pace.error, lm) from pace.error
     if pace.error is not None:
         raise pace.error
 
 
+@contextlib.contextmanager
+def _quiet(*names: str) -> Iterator[None]:
+    """Log errors alone."""
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in names}
+    for one in levels:
+        one.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for one, level in levels.items():
+            one.setLevel(level)
+
+
 class _LogOut(io.TextIOBase):
-    """What is written to it goes to the log."""
+    """Redirects text to the log."""
 
     def write(self, text: str) -> int:
         logger.debug("%s", text)
@@ -269,15 +269,8 @@ def _with_round_trip(
     return with_round_trip(make, retriever, settings)
 
 
-def _load_ahead() -> None:
-    """Load, while the first requests are under way, what judging replies and writing the dataset will take."""
-    is_french("")  # first: every reply waits for it
-    import datasets  # noqa: F401
-    import datasketch  # noqa: F401
-
-
-def _told(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
-    """Say in one line what stopped a run."""
+def _connection_error(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
+    """Return the error that stopped a run, in one line."""
     kind = type(error).__name__.removeprefix("LM").removesuffix("Error")
     text = " ".join(str(error).split())
     if key := lm.kwargs.get("api_key"):

@@ -1,17 +1,11 @@
-"""Rate limits and retries of many parallel requests."""
+"""Rate limiter and retry policy that parallel requests to one model share."""
 
-import contextlib
-import functools
-import logging
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
-from dspy.clients import costs
 from dspy.utils.exceptions import (
     LMAuthError,
     LMBillingError,
@@ -22,6 +16,7 @@ from dspy.utils.exceptions import (
     LMUnsupportedModelError,
 )
 from tenacity import RetryCallState, Retrying, retry_if_exception
+from tenacity.nap import sleep_using_event
 from tenacity.wait import wait_random_exponential
 
 from legal_rag.agent.budget import UNLIMITED
@@ -32,7 +27,6 @@ FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled fr
 PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
 GRACE = 20.0  # seconds that one which gives nobody a good answer is, and as many attempts at least
 MOST_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
-SWITCH_INTERVAL = 0.0005  # seconds that a thread computes while others wait for their turn
 
 HOPELESS = (LMAuthError, LMBillingError, LMUnsupportedModelError, LMConfigurationError)  # for every document alike
 BUSY = {502, 503, 504}  # HTTP: the server behind the address is away, not at odds with what it was asked
@@ -43,31 +37,17 @@ class CutOffError(Exception):
 
 
 class Pace:
-    """Limits that all requests share: slots, the rate, and whether to go on at all."""
+    """Rate limit, retry policy and stop signal of all requests of one run; thread-safe."""
 
     def __init__(
-        self,
-        slots: int,
-        requests_per_minute: float | None = None,
-        *,
-        attempts: int = ATTEMPTS,
-        patience: float = PATIENCE,
+        self, requests_per_minute: float | None = None, *, attempts: int = ATTEMPTS, patience: float = PATIENCE
     ) -> None:
-        """Set the pace.
-
-        Args:
-            slots: Requests under way at once.
-            requests_per_minute: At most; None sets no limit.
-            attempts: See `ATTEMPTS`.
-            patience: See `PATIENCE`.
-        """
-        if slots < 1:
-            raise ValueError(f"at least 1 request at once is needed, got {slots}")
+        """Set the limits; see `ATTEMPTS` and `PATIENCE`."""
         if requests_per_minute is not None and requests_per_minute <= 0:
             raise ValueError(f"requests_per_minute must be above 0, got {requests_per_minute}")
         self.error: Exception | None = None  # why all was stopped
         self.sends_seed = True  # until the server refuses one
-        self._slots, self._stop = threading.Semaphore(slots), threading.Event()
+        self._stop = threading.Event()
         self._interval = 60 / requests_per_minute if requests_per_minute else 0.0
         self._attempts, self._patience = attempts, patience
         self._lock = threading.Lock()
@@ -85,43 +65,41 @@ class Pace:
             self.error = self.error or error
         self._stop.set()
 
-    @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a free slot and for the rate limit; nothing is sent once all was stopped."""
-        with self._slots:
-            self._wait_for_turn()
-            if self.stopped:
-                raise LMTransportError("stopped")
-            yield
+    def wait_for_turn(self) -> None:
+        """Wait for the rate limit.
+
+        Raises:
+            LMTransportError: If the run was stopped.
+        """
+        if self._interval:
+            with self._lock:
+                turn = max(self._next_turn, time.monotonic())
+                self._next_turn = turn + self._interval
+            self._stop.wait(max(0.0, turn - time.monotonic()))
+        if self.stopped:
+            raise LMTransportError("stopped")
 
     def retrying(self) -> Retrying:
         """Return the retry policy of one request."""
         return Retrying(
-            retry=retry_if_exception(_may_pass), stop=self._gives_up, wait=_wait, sleep=self._sleep, reraise=True
+            retry=retry_if_exception(_may_pass),
+            stop=self._gives_up,
+            wait=_wait,
+            sleep=sleep_using_event(self._stop),
+            reraise=True,
         )
 
     def succeeded(self) -> None:
-        """Take note that the server replied."""
+        """Record that the server replied."""
         self._last_success = time.monotonic()
 
     def count(self, failure: Exception | None) -> None:
-        """Take note of how a document ended, and stop all when too many in a row failed."""
+        """Count how a document ended; stop the run after `MOST_FAILURES` in a row."""
         with self._lock:
             self._failures = self._failures + 1 if failure is not None else 0
             too_many = self._failures >= MOST_FAILURES
         if too_many:
             self.stop(failure)
-
-    def _sleep(self, seconds: float) -> None:
-        self._stop.wait(seconds)
-
-    def _wait_for_turn(self) -> None:
-        if not self._interval:
-            return
-        with self._lock:
-            turn = max(self._next_turn, time.monotonic())
-            self._next_turn = turn + self._interval
-        self._stop.wait(max(0.0, turn - time.monotonic()))
 
     def _gives_up(self, state: RetryCallState) -> bool:
         error = state.outcome.exception() if state.outcome else None
@@ -183,52 +161,16 @@ class PacedLM(BudgetedLM):
         return self.pace.retrying()
 
     def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
-        with self.pace.turn():
-            if self.seed is None or not self.pace.sends_seed:
-                return lm(*args, **kwargs)
-            try:
-                return lm(*args, seed=self.seed + self.document.replies, **kwargs)
-            except LMInvalidRequestError as error:
-                if "seed" not in str(error):
-                    raise
-                self.pace.sends_seed = False  # some servers refuse what they do not know
-                return lm(*args, **kwargs)
-
-
-_tuning, _restorers = threading.Lock(), list[Callable[[], None]]()  # one for each run under way
-
-
-@contextlib.contextmanager
-def tuned_for_waiting() -> Iterator[None]:
-    """Tune this process for many threads that mostly wait for a server; the last run to end leaves it as it was."""
-    with _tuning:
-        _restorers.append(_restorers[0] if _restorers else _tune())
-    try:
-        yield
-    finally:
-        with _tuning:
-            restore = _restorers.pop()
-            if not _restorers:
-                restore()
-
-
-def _tune() -> Callable[[], None]:
-    interval, look_up = sys.getswitchinterval(), costs.model_info
-    # They warn of each reply that was cut off, which is counted, and of an interruption, which is told elsewhere.
-    levels = {name: logging.getLogger(name).level for name in ("dspy.clients.lm", "dspy.utils.parallelizer")}
-
-    def restore() -> None:
-        sys.setswitchinterval(interval)
-        costs.model_info = look_up
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
-
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    # DSPy looks for the price of each reply's model anew, all through its list where the model is not on it.
-    costs.model_info = functools.cache(look_up)
-    for name in levels:
-        logging.getLogger(name).setLevel(logging.ERROR)
-    return restore
+        self.pace.wait_for_turn()
+        if self.seed is None or not self.pace.sends_seed:
+            return lm(*args, **kwargs)
+        try:
+            return lm(*args, seed=self.seed + self.document.replies, **kwargs)
+        except LMInvalidRequestError as error:
+            if "seed" not in str(error):
+                raise
+            self.pace.sends_seed = False  # some servers reject unknown parameters
+            return lm(*args, **kwargs)
 
 
 def _may_pass(error: BaseException) -> bool:
