@@ -271,7 +271,7 @@ def _receive(response: "Response", address: str, part: Path, done: int = 0) -> N
         if not first.startswith(b"PK"):  # a web page or the like, refused before all of it is fetched
             kind = response.headers.get("Content-Type", "no content type")
             raise ValueError(f"not a zip: {_shown(address)} ({kind}, begins with {first[:16]!r})")
-        _discard(part)  # first: old bytes must never stand beside a new version
+        _discard(part)  # first: old bytes must never mix with a new version
         _validator_file(part).write_text(_validator_of(response), encoding="utf-8")
         blocks = itertools.chain([first], blocks)
     require_space(part.parent, (total or done) - done)
@@ -283,7 +283,7 @@ def _receive(response: "Response", address: str, part: Path, done: int = 0) -> N
 
 
 def _validator_of(response: "Response") -> str:
-    """Return what tells two versions of a file apart (RFC 9110, 13.1.5), or nothing."""
+    """Return a file's strong validator (RFC 9110, 13.1.5): its ETag or date; empty if it has neither."""
     etag = str(response.headers.get("ETag", ""))
     return etag if etag and not etag.startswith("W/") else str(response.headers.get("Last-Modified", ""))
 

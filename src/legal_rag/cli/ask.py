@@ -117,7 +117,7 @@ def ask_command(
     agent = _agent(library, agent_settings)
     prediction = _answer(agent, question, stream=stream)
     comparison = _compared(prediction, library, agent) if compare else None
-    tell(prediction, comparison, as_json=as_json)
+    print_answer(prediction, comparison, as_json=as_json)
     if page:
         write_page(prediction, page)
     if store:
@@ -126,7 +126,7 @@ def ask_command(
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
 
-def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
+def print_answer(prediction: "Prediction", comparison: "Comparison | None" = None, *, as_json: bool) -> None:
     """Print an answer: notice, text, citation counts, documents, ungrounded claims."""
     if as_json:
         print_json(prediction.to_json() | ({"comparison": comparison.to_json()} if comparison else {}))
@@ -152,7 +152,7 @@ def tell(prediction: "Prediction", comparison: "Comparison | None" = None, *, as
 
 
 def page_to_write(html: str | None) -> Path | None:
-    """Return the file for the page, checked before the model is asked.
+    """Return the file to write the page to, checked before any model call.
 
     Raises:
         ValueError: If it is a folder or a device, or lies in no folder.
@@ -187,7 +187,7 @@ def open_store(library: Any, answers_folder: str | None) -> "SavedAnswers":
 
 
 def store_to_write(library: Any, answers_folder: str | None) -> "SavedAnswers":
-    """Open the folder of saved answers and check, before the model is asked, that it is writable."""
+    """Open the folder of saved answers; check that it is writable before any model call."""
     store = open_store(library, answers_folder)
     store.check_writable()
     return store
@@ -195,10 +195,10 @@ def store_to_write(library: Any, answers_folder: str | None) -> "SavedAnswers":
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the checked arguments of `build_agent`."""
-    apart = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
+    excluded = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
     limits = {limit: settings[name] for name, limit in BUDGET_OPTIONS.items()}
     named = settings["instructions"]
-    return {name: value for name, value in settings.items() if name not in apart} | {
+    return {name: value for name, value in settings.items() if name not in excluded} | {
         "budget": Budget(**limits),
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
@@ -280,7 +280,7 @@ def answers_command(
     elif answer_id:
         page = page_to_write(html)
         prediction = store.load(answer_id)
-        tell(prediction, as_json=as_json)
+        print_answer(prediction, as_json=as_json)
         if page:
             write_page(prediction, page)
     elif as_json:

@@ -14,10 +14,10 @@ from legal_rag.cli.ask import (
     html_option,
     instructions_text,
     page_to_write,
+    print_answer,
     save_option,
     store_to_write,
     stream_option,
-    tell,
     write_page,
 )
 from legal_rag.cli.options import model_options, open_library, place_options, print_json, trust_option
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 DEFAULTS = DeepReadSettings()
-UNFINISHED = "unfinished"  # folder of the traces of runs that were killed, or came to a limit
+UNFINISHED = "unfinished"  # folder of the traces of reads that were killed, or reached a limit
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
 SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
 MODEL_SETTINGS = ("model", "api_key", "api_base")
@@ -85,7 +85,7 @@ def deep_read_command(
         prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
         prediction = _read(library, question, doc_ids, models, budget, settings, trace, options, stream=stream)
-    tell(prediction, as_json=as_json)
+    print_answer(prediction, as_json=as_json)
     if page:
         write_page(prediction, page)
     if store:
@@ -97,7 +97,7 @@ def deep_read_command(
 @click.option("--html", metavar="FILE", help="Write the whole trace as one page.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 def trace_command(file: str, html: str | None, as_json: bool) -> None:
-    """Show how a deep read went, turn by turn: what the model thought, its programs, what they printed."""
+    """Show a deep read turn by turn: reasoning, programs, output."""
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.deep_read.trace_view import format_trace, render_trace
     from legal_rag.files import write_whole
@@ -112,8 +112,8 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 def _settings(options: dict[str, Any]) -> DeepReadSettings:
     named = options["instructions"]
-    told = "" if named is None else instructions_text(named)
-    return DeepReadSettings(instructions=told, **{name: options[name] for name in SETTINGS})
+    instructions = "" if named is None else instructions_text(named)
+    return DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
 
 
 def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
@@ -162,11 +162,11 @@ def _read(
         retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
         trace=Path(trace).expanduser() if trace else None,
         unfinished=library.path / RUNS / UNFINISHED,
-        on_event=_tell_line if stream else lambda event: None,
+        on_event=_print_event if stream else lambda event: None,
     )
 
 
-def _tell_line(event: "Event") -> None:
+def _print_event(event: "Event") -> None:
     click.echo(event_line(event), err=True)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_OUTPUT = "entities"  # the folder for what was extracted without a Library
-TOLD = 5  # ids named in a line
+LISTED_IDS = 5  # in a message
 
 
 @click.command("extract")
@@ -52,7 +52,7 @@ def extract_command(
 ) -> int:
     """Extract grounded entities: parties, dates, amounts, articles… of a Library's documents, or of a source's.
 
-    Without --extract-model, Gemini is asked where there is a key for it, else rules find them. A run that was stopped
+    Without --extract-model, Gemini extracts where there is a key for it, else rules do. A run that was stopped
     is resumed by the same command.
     """
     settings = extraction_settings(options)
@@ -64,7 +64,7 @@ def extract_command(
         print_json(report.to_json())
     else:
         click.echo(f"{report.entities} entities in {report.documents} documents: {Path(report.files[0]).parent}")
-    tell_losses(report)
+    print_losses(report)
     if view:
         from legal_rag.extraction.outputs import view_entities
 
@@ -78,11 +78,11 @@ def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_mo
 
     report = extract_library(library, settings, keep_models=keep_models)
     click.echo(f"{report.entities} entities in {report.documents} documents, by {report.model}", err=True)
-    tell_losses(report)
+    print_losses(report)
 
 
 def extract_after_answer(library: Any, doc_ids: list[str], settings: "ExtractionSettings") -> None:
-    """Extract what the documents that an answer cites lack; the answer is out: a failure is told, no more."""
+    """Extract what the documents that an answer cites lack; a failure is a message, for the answer is out."""
     from legal_rag.indexer.entities import complete_documents
 
     try:
@@ -92,19 +92,19 @@ def extract_after_answer(library: Any, doc_ids: list[str], settings: "Extraction
         return
     if report.extracted:
         click.echo(f"{report.entities} entities in the {report.documents} documents cited, by {report.model}", err=True)
-    tell_losses(report)
+    print_losses(report)
 
 
-def tell_losses(report: "ExtractReport") -> None:
+def print_losses(report: "ExtractReport") -> None:
     """Say which documents were not extracted, or not whole."""
     if report.bad_records:
         click.echo(f"{report.bad_records} records left out", err=True)
     if report.with_gaps:
-        ids = ", ".join(report.with_gaps[:TOLD])
+        ids = ", ".join(report.with_gaps[:LISTED_IDS])
         click.echo(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)", err=True)
-    for doc_id, why in list(report.failed.items())[:TOLD]:
+    for doc_id, why in list(report.failed.items())[:LISTED_IDS]:
         click.echo(f"{doc_id} was not extracted: {why}", err=True)
-    if len(report.failed) > TOLD:
+    if len(report.failed) > LISTED_IDS:
         click.echo(f"{len(report.failed)} documents in all were not extracted (the same command tries again)", err=True)
 
 

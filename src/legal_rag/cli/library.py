@@ -99,7 +99,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         index_name=index_name,
     )
     extraction = extraction_settings(settings)
-    _tell_encoder(settings["encoder"], cfg.encoder.name)
+    _print_encoder(settings["encoder"], cfg.encoder.name)
     report = _build(cfg, settings)
     if as_json:
         print_json(report.to_json())
@@ -133,7 +133,7 @@ def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
     return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
 
 
-def _tell_encoder(asked: str, name: str) -> None:
+def _print_encoder(asked: str, name: str) -> None:
     if asked == AUTO:
         why = " (name an encoder to download it)" if name == BUNDLED else " (found in the local cache)"
         click.echo(f"encoder: {name}{why}", err=True)
@@ -150,7 +150,7 @@ def _print_report(report: IndexReport) -> None:
     click.echo(f"{report.documents} documents, {report.chunks} chunks, {report.tokens} token vectors: {report.path}")
     click.echo(", ".join(f"{step} {seconds:.1f} s" for step, seconds in report.seconds.items()), err=True)
     if report.bad:
-        listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} told above"
+        listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
         click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
     if report.missing_ids:
         some = ", ".join(report.missing_ids[:5])
@@ -166,7 +166,7 @@ def _print_report(report: IndexReport) -> None:
 def add_command(
     source_argument: str | None, source: str | None, index_folder: str, index_name: str, as_json: bool, **settings: Any
 ) -> None:
-    """Add the documents of SOURCE to a Library: unchanged ones are passed over, changed ones replaced."""
+    """Add the documents of SOURCE to a Library; unchanged ones are skipped, changed ones replaced."""
     from legal_rag.indexer.build import add_documents
 
     if (source_argument is None) == (source is None):
@@ -228,7 +228,7 @@ def compact_command(
 @click.command("doctor")
 @place_options
 def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
-    """Read all of a Library and say what is wrong with it, with status 1 if anything is."""
+    """Check all of a Library; status 1 and a list if anything is damaged."""
     from legal_rag.indexer.doctor import examine
 
     problems = examine(open_library(index_folder, index_name))
@@ -244,7 +244,7 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @click.command("info")
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
-    """Say what a Library holds, and with what it was made."""
+    """Print what a Library holds and how it was made."""
     library = open_library(index_folder, index_name)
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
     if as_json:
@@ -264,7 +264,7 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 
 
 def _extracted(library: Any) -> list[dict[str, Any]]:
-    """Return of how many documents there are entities, for each model and schema: as the store says, now."""
+    """Count the documents with entities, by model and schema."""
     if library.entities is None:
         return []
     counts: Counter[tuple[str, str]] = Counter()
@@ -274,7 +274,7 @@ def _extracted(library: Any) -> list[dict[str, Any]]:
 
 
 def _corpus_index(library: Any) -> dict[str, Any]:
-    """Return what the corpus index says of itself; nothing if there is none that holds."""
+    """Return figures of the corpus index; empty if there is no valid one."""
     from legal_rag.corpus_index.index import CorpusIndex
 
     try:
@@ -303,7 +303,7 @@ def corpus_index_command(
 ) -> None:
     """Build the corpus index, which `deep-read` needs: summaries, keywords, topics of every document.
 
-    `index` builds it as well; `add` and `remove` keep it right, `compact` renews its frequencies and topics.
+    `index` builds it too, `add` and `remove` update it, `compact` renews its frequencies and topics.
     """
     from legal_rag.corpus_index.building import CorpusIndexer
 

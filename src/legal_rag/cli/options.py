@@ -19,7 +19,7 @@ trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Pytho
 
 
 def place_options(command: Any) -> Any:
-    """Give a command the options that every command has."""
+    """Add the options of every command."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
         click.option("--index-name", default=DEFAULT_NAME, show_default=True, help="The Library's own folder name."),
@@ -30,7 +30,7 @@ def place_options(command: Any) -> Any:
 
 
 def source_options(command: Any) -> Any:
-    """Give a command the options that say which documents are read, and how."""
+    """Add the options that select and parse source documents."""
     for option in (
         click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
         click.option("--limit", type=int, help="How many documents at most."),
@@ -45,7 +45,7 @@ def source_options(command: Any) -> Any:
 
 
 def model_options(command: Any) -> Any:
-    """Give a command the options that say which language model is asked."""
+    """Add the options that select a language model."""
     for option in (
         click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
         click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
@@ -59,7 +59,7 @@ mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hy
 
 
 def filter_options(command: Any) -> Any:
-    """Give a command the options that say which documents are searched; it gets them as `filters`."""
+    """Add the options that filter documents; the command gets them as `filters`."""
 
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
@@ -87,7 +87,7 @@ def filter_options(command: Any) -> Any:
 
 
 def extract_options(command: Any) -> Any:
-    """Give a command the options that say how entities are extracted; see `extraction_settings`."""
+    """Add the options of entity extraction; see `extraction_settings`."""
     for option in (
         click.option(
             "--extract-passes",
@@ -116,10 +116,7 @@ def extract_options(command: Any) -> Any:
 
 
 def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
-    """Return what those options stand for, checked before any work is done.
-
-    Args:
-        settings: The command's.
+    """Return the extraction settings of a command, checked before any work is done.
 
     Raises:
         ValueError: If there is no such schema, or a number is out of range.
@@ -142,13 +139,13 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
 
 
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of an `IndexConfig` that those options stand for."""
+    """Return the settings of an `IndexConfig` that `source_options` gave."""
     options = SourceOptions(**{name: settings[name] for name in SourceOptions._fields})
     return {"options": options, "limit": settings["limit"], "ids_file": settings["ids_file"]}
 
 
 def open_library(index_folder: str, index_name: str) -> Any:
-    """Open the Library that a command is about."""
+    """Open the Library of a command."""
     from legal_rag.library.library import Library
 
     return Library.open(index_folder, index_name)

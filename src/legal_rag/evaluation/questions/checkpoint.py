@@ -1,4 +1,4 @@
-"""Checkpoint of a generation: each finished document is on disk before the next begins."""
+"""Checkpoint of a generation: an append-only JSONL file, each record on disk before the next document begins."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from legal_rag.files import sync
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRecord:
-    """What became of one document."""
+    """Outcome of one document."""
 
     doc_id: str
     content_hash: str  # of the document
@@ -31,17 +31,17 @@ RecordMaker = Callable[[str], CheckpointRecord]  # of a document's id
 
 
 class Checkpoint:
-    """A file of records, open for appending; in memory are each document's id, hash, and where its record stands."""
+    """A JSONL file of records, open for appending; memory holds only ids, hashes and file offsets. Thread-safe."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        """Open a file, or begin it.
+        """Open or create a file.
 
         Args:
-            path: Its place; the folder exists.
-            settings: What decides the records. Those of a file begun before must be the same.
+            path: In a folder that exists.
+            settings: What decides the records; an existing file must have the same.
 
         Raises:
-            ValueError: If the file was begun with other settings, or is no checkpoint.
+            ValueError: If the file has other settings, or is not a checkpoint.
         """
         self._path, self._settings = path, json.loads(json.dumps(settings))
         self._last: dict[str, tuple[int, str]] = {}  # document id: where its last record begins, hash if finished
@@ -58,16 +58,16 @@ class Checkpoint:
         return self._last.get(doc_id, (0, ""))[1] == content_hash
 
     def record(self, doc_id: str) -> CheckpointRecord:
-        """Return what became of a document.
+        """Return a document's record.
 
         Raises:
-            KeyError: If nothing has yet.
+            KeyError: If it has none.
         """
         with self._lock:
             return self._record(doc_id)
 
     def add(self, record: CheckpointRecord) -> None:
-        """Write a record to the disk itself; what a failure before had cost is added to what it costs."""
+        """Append a record and sync it to disk; the cost of an earlier failure is added to its own."""
         with self._lock:
             if record.doc_id in self._last:
                 record = _with_spent(record, self._record(record.doc_id))

@@ -15,6 +15,10 @@ from legal_rag.corpus.folding import cuts_number, find_exact, find_folded, fold_
 from legal_rag.corpus.language import is_french
 from legal_rag.library.bm25 import lexical_words
 
+STRATEGIES: Final = ("refine", "best-of-n", "refine+best-of-n")
+WORKERS: Final = 8  # requests to a model under way at once; changes nothing in what is kept
+LOWEST_THRESHOLD: Final = 0.5  # exclusive: what is not grounded, not French or out of form is never kept
+
 QUESTION_CHARS: Final = (10, 150)
 ANSWER_CHARS: Final = (1, 100)
 SUMMARY_CHARS: Final = 20  # fewer say too little to tell the language by
@@ -63,6 +67,28 @@ NEGATIONS: Final = re.compile(r"\b(?:ne|n|pas|non|sans|aucune?|ni)\b(?!-)")  # "
 SHORTEST_PIECE: Final = 12  # characters of an answer that may end within a word
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuestionSettings:
+    """Everything that decides which questions are kept; saved in the checkpoint and on the card."""
+
+    seed: int = 0  # of the documents drawn, the windows, the splits and the model's sampling
+    strategy: str = "refine"  # see `legal_rag.evaluation.questions.writer.Writer`
+    tries: int = 3  # for each document, at most
+    threshold: float = 1.0  # of `qa_reward`, above 0.5 and at most 1
+    context_chars: int = 8000  # of a document that the model is shown
+    must_retrieve: int = 0  # the document is among the first so many that the question finds; 0: not checked
+    hard_negatives: int = 0  # ids kept of other documents that the question finds
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise ValueError(f"no strategy {self.strategy!r} (there are: {', '.join(STRATEGIES)})")
+        if not LOWEST_THRESHOLD < self.threshold <= 1:
+            raise ValueError(f"threshold must be above {LOWEST_THRESHOLD} and at most 1, got {self.threshold}")
+        for name, least in (("tries", 1), ("context_chars", 500), ("must_retrieve", 0), ("hard_negatives", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+
 class QAPair(BaseModel):
     """A question in French and its answer, word for word from a text; see the limits above, in characters."""
 
@@ -94,13 +120,13 @@ class Verdict(NamedTuple):
 
 
 def find_span(context: str, answer: str) -> tuple[int, int] | None:
-    """Find an answer in a text: letter for letter, else but for what `legal_rag.corpus.folding` evens out.
+    """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.corpus.folding`).
 
-    Of several places the first is taken where it neither begins nor ends within a word, else the first of all.
+    The first occurrence that neither begins nor ends within a word wins, else the first of all.
 
     Args:
         context: The text.
-        answer: What should stand in it; blanks and quotation marks around it are left aside where they do not.
+        answer: Blanks and quotation marks around it are ignored where the text has none.
 
     Returns:
         Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
@@ -114,7 +140,7 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
 
 
 def span_grounding_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
-    """Score how an answer stands in its text: 1 letter for letter, 0.8 but for what folding evens out, else 0.
+    """Score an answer's grounding: 1 if verbatim in its text, 0.8 up to typographic normalisation, else 0.
 
     Args:
         args: `context`, the text.
@@ -128,10 +154,10 @@ def span_grounding_reward(args: Mapping[str, Any], pred: Any, trace: Any = None)
 
 
 def qa_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
-    """Score a question and its answer: 1 if the answer stands in the text, word for word, all is French, and more.
+    """Score a question and its answer from 0 to 1; see `PENALTIES`.
 
-    The rest: the lengths; a question mark; the answer is not given away by the question; the question speaks neither of
-    "the text" nor of "this decision", and names a matter that the text is about. See `PENALTIES`.
+    1 takes: a verbatim answer, French, lengths within limits, a question mark, an answer that the question does not
+    give away, and a question that avoids "the text" and "this decision" and names a matter of the text.
 
     Args:
         args: `context`, the text.
@@ -194,30 +220,3 @@ def _is_given_away(question: str, asked: set[str], answer: str) -> bool:
     said = set(lexical_words(answer))
     denies = NEGATIONS.search(fold_text(answer)) and not NEGATIONS.search(question)
     return said <= asked and not (said and (denies or " ou " in question))
-
-
-STRATEGIES: Final = ("refine", "best-of-n", "refine+best-of-n")
-WORKERS: Final = 8  # requests to a model under way at once; changes nothing in what is kept
-LOWEST_THRESHOLD: Final = 0.5  # exclusive: what is not grounded, not French or out of form is never kept
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuestionSettings:
-    """Everything that decides which questions are kept; saved in the checkpoint and on the card."""
-
-    seed: int = 0  # of the documents drawn, the windows, the splits and the model's sampling
-    strategy: str = "refine"  # see `legal_rag.evaluation.questions.writer.Writer`
-    tries: int = 3  # for each document, at most
-    threshold: float = 1.0  # of `qa_reward`, above 0.5 and at most 1
-    context_chars: int = 8000  # of a document that the model is shown
-    must_retrieve: int = 0  # the document is among the first so many that the question finds; 0: not checked
-    hard_negatives: int = 0  # ids kept of other documents that the question finds
-
-    def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise ValueError(f"no strategy {self.strategy!r} (there are: {', '.join(STRATEGIES)})")
-        if not LOWEST_THRESHOLD < self.threshold <= 1:
-            raise ValueError(f"threshold must be above {LOWEST_THRESHOLD} and at most 1, got {self.threshold}")
-        for name, least in (("tries", 1), ("context_chars", 500), ("must_retrieve", 0), ("hard_negatives", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")

@@ -87,7 +87,7 @@ BY_SUMMARY: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionReport:
-    """What a dataset came to, all runs in its folder together."""
+    """Totals of a dataset, over all runs in its folder."""
 
     folder: Path
     model: str
@@ -277,7 +277,7 @@ def _write_batch(writer: Any, batch: list[dict[str, Any]]) -> None:
 
 
 def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
-    """Save splits, read from Parquet files where they have rows, as `datasets` does it, without its bars."""
+    """Save the splits in the format of `datasets`, without its progress bars."""
     import datasets
 
     had_bars = not datasets.are_progress_bars_disabled()
@@ -309,7 +309,7 @@ def _put_in_place(scratch: Path, folder: Path) -> None:
 
 
 def write_card(report: QuestionReport) -> None:
-    """Write the card beside the data."""
+    """Write the dataset card."""
     from huggingface_hub import DatasetCard, DatasetCardData
 
     files = [{"split": split, "path": f"{PARQUET_FOLDER}/{split}.parquet"} for split in report.splits]

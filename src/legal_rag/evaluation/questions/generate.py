@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -43,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 CHECKPOINT: Final = "progress.jsonl"
 DSPY_LOGGERS: Final = ("dspy.clients.lm", "dspy.utils.parallelizer")  # warn of cut-off replies and of interruptions
+SAMPLED = 100  # documents read for the estimate
+REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
+ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first one: code, trajectory (mean of 13 seen)
 
 
 def generate_questions(
@@ -142,6 +145,73 @@ def draw(library: Library, limit: int | None, seed: int) -> list[tuple[str, str]
 def model_name(lm: "dspy.LM | None") -> str:
     """Return the name that rows give for a model."""
     return MODEL_NAME if lm is None else str(lm.model)
+
+
+class Price(NamedTuple):
+    """Dollars for a million tokens."""
+
+    prompt: float
+    completion: float
+
+
+class Estimate(NamedTuple):
+    """The least and the most that a run would take."""
+
+    documents: int
+    requests: tuple[int, int]
+    prompt_tokens: tuple[int, int]
+    completion_tokens: tuple[int, int]
+    dollars: tuple[float, float] | None  # None where the price is not known
+
+
+def estimate(
+    library: Library,
+    lm: Any,
+    *,
+    limit: int | None = None,
+    settings: QuestionSettings | None = None,
+    price: Price | None = None,
+) -> Estimate:
+    """Estimate a run; see `Estimate`.
+
+    Args:
+        library: Whose documents would be asked about.
+        lm: The model that would be asked.
+        limit: How many documents.
+        settings: Those of the run.
+        price: The model's, where LiteLLM does not know it.
+    """
+    from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
+
+    settings = settings or QuestionSettings()
+    check_limit(limit)
+    n = min(limit or len(library), len(library))
+    tokens = []
+    for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
+        content = library.document(doc_id).content
+        shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
+        tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
+    mean = sum(tokens) / (len(tokens) or 1)
+    asks, advice = requests_at_most(settings)
+    prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
+    completion = (n * REPLY_TOKENS, n * (asks + advice) * REPLY_TOKENS)
+    price = price or price_of(lm)
+    dollars = None
+    if price is not None:
+        least, most = ((p * price.prompt + c * price.completion) / 1e6 for p, c in zip(prompt, completion, strict=True))
+        dollars = (least, most)
+    return Estimate(n, (n, n * (asks + advice)), prompt, completion, dollars)
+
+
+def price_of(lm: Any) -> Price | None:
+    """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
+    if lm.kwargs.get("api_base"):
+        return None
+    costs = _litellm().model_cost
+    entry = costs.get(lm.model) or costs.get(lm.model.split("/", 1)[-1]) or {}
+    if "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
+        return None
+    return Price(1e6 * entry["input_cost_per_token"], 1e6 * entry["output_cost_per_token"])
 
 
 class _Totals:
@@ -260,13 +330,34 @@ def _with_round_trip(
     settings: QuestionSettings,
     trust_remote_code: bool,
 ) -> RecordMaker:
+    """Reject questions that do not retrieve their document, and keep other documents they retrieve as negatives."""
     if not settings.must_retrieve and not settings.hard_negatives:
         return make
-    from legal_rag.evaluation.questions.writer import with_round_trip
     from legal_rag.retriever.retriever import build_retriever
 
-    retriever = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
-    return with_round_trip(make, retriever, settings)
+    searcher = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
+    lock = threading.Lock()
+    depth = max(settings.must_retrieve, settings.hard_negatives + 1)
+
+    def made(doc_id: str) -> CheckpointRecord:
+        record = make(doc_id)
+        if record.row is None:
+            return record
+        lost, question = replace(record, status="rejected", reason="not_retrieved", row=None), record.row["question"]
+        try:
+            searcher.encoder.check_query(question)
+        except ValueError:  # longer than the encoder reads
+            return lost
+        with lock:  # the encoder takes all cores as it is
+            found = [hit.doc_id for hit in searcher.search(question, depth, by_document=True)]
+        if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
+            return lost
+        if settings.hard_negatives:
+            negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
+            return replace(record, row={**record.row, "hard_negatives": negatives})
+        return record
+
+    return made
 
 
 def _connection_error(error: "dspy.LMError", lm: "dspy.LM") -> ConnectionError:
@@ -313,78 +404,6 @@ def _finish(
     )
     write_card(report)
     return report
-
-
-SAMPLED = 100  # documents read for the estimate
-REPLY_TOKENS = 250  # assumed of a reply, whose fields are limited in length
-ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first one: code, trajectory (mean of 13 seen)
-
-
-class Price(NamedTuple):
-    """Dollars for a million tokens."""
-
-    prompt: float
-    completion: float
-
-
-class Estimate(NamedTuple):
-    """The least and the most that a run would take."""
-
-    documents: int
-    requests: tuple[int, int]
-    prompt_tokens: tuple[int, int]
-    completion_tokens: tuple[int, int]
-    dollars: tuple[float, float] | None  # None where the price is not known
-
-
-def estimate(
-    library: Library,
-    lm: Any,
-    *,
-    limit: int | None = None,
-    settings: QuestionSettings | None = None,
-    price: Price | None = None,
-) -> Estimate:
-    """Estimate a run; see `Estimate`.
-
-    Args:
-        library: Whose documents would be asked about.
-        lm: The model that would be asked.
-        limit: How many documents.
-        settings: Those of the run.
-        price: The model's, where LiteLLM does not know it.
-    """
-    from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
-
-    settings = settings or QuestionSettings()
-    check_limit(limit)
-    n = min(limit or len(library), len(library))
-    tokens = []
-    for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
-        content = library.document(doc_id).content
-        shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
-        tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
-    mean = sum(tokens) / (len(tokens) or 1)
-    asks, advice = requests_at_most(settings)
-    prompt = (round(n * mean), round(n * (asks * mean + advice * (mean + ADVICE_TOKENS))))
-    completion = (n * REPLY_TOKENS, n * (asks + advice) * REPLY_TOKENS)
-    price = price or price_of(lm)
-    dollars = None
-    if price is not None:
-        least, most = ((p * price.prompt + c * price.completion) / 1e6 for p, c in zip(prompt, completion, strict=True))
-        dollars = (least, most)
-    return Estimate(n, (n, n * (asks + advice)), prompt, completion, dollars)
-
-
-def price_of(lm: Any) -> Price | None:
-    """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
-    if lm.kwargs.get("api_base"):
-        return None
-    costs = _litellm().model_cost
-    entry = costs.get(lm.model) or costs.get(lm.model.split("/", 1)[-1]) or {}
-    if "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
-        return None
-    return Price(1e6 * entry["input_cost_per_token"], 1e6 * entry["output_cost_per_token"])
 
 
 def _litellm() -> Any:

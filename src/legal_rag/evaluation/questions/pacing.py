@@ -179,7 +179,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _is_away(error: BaseException | None) -> bool:
-    """Tell whether a server is out of reach or asks to wait, whatever the request."""
+    """Tell whether a server is out of reach or asks to wait, independently of the request."""
     return isinstance(error, LMTransportError | LMRateLimitError) or getattr(error, "status", None) in BUSY
 
 

@@ -1,28 +1,22 @@
 """The DSPy program that writes a question and its answer for a document, and its retries."""
 
 import copy
-import hashlib
-import threading
 import time
 from dataclasses import replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import dspy
 
 from legal_rag.agent.model_calls import LenientAdapter
 from legal_rag.corpus.windows import draw_window
-from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, RecordMaker
+from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
 from legal_rag.evaluation.questions.dataset import make_row
 from legal_rag.evaluation.questions.pacing import Pace, PacedLM
 from legal_rag.library.library import Library
 
-if TYPE_CHECKING:
-    from legal_rag.retriever.retriever import Retriever
-
-
-GROUNDED = 0.8  # of `span_grounding_reward`: the answer stands in the text, but for what folding evens out
+GROUNDED = 0.8  # `span_grounding_reward` of an answer that is in the text
 
 
 class FullQAExtraction(dspy.Signature):
@@ -78,7 +72,7 @@ class Writer:
 
         Args:
             settings: `strategy`: 'refine' tells the model after each try what to do better (`dspy.Refine`), which takes
-                a request of its own; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
+                another request; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
                 of several tries by grounding. `tries` of each of the two, `threshold` of `qa_reward`.
         """
         tries = settings.tries
@@ -91,7 +85,7 @@ class Writer:
         """Return the best reply, good or not; None if none could be read, or the model failed."""
         # The module itself counts `fail_count` down, and raises when it falls below the number of tries made.
         module = copy.copy(self._module)
-        # A trace of its own, which goes when it is done: DSPy's would hold every text that was shown.
+        # A trace that is dropped afterwards: DSPy's would hold every text that was shown.
         with dspy.context(lm=lm, adapter=LenientAdapter(), trace=[], warn_on_type_mismatch=False):
             try:
                 return module(context=context)
@@ -101,18 +95,18 @@ class Writer:
 
 
 def prompt_hash() -> str:
-    """Return 16 hexadecimal digits that tell whether two prompts are the same, documents apart (SHA-256)."""
-    return hashlib.sha256(prompt_text("").encode()).hexdigest()[:16]
+    """Return the first 16 hexadecimal digits of the SHA-256 of the prompt, without a document."""
+    return sha256(prompt_text("").encode()).hexdigest()[:16]
 
 
 def prompt_text(context: str) -> str:
-    """Return what a first request says, all messages together."""
+    """Return the text of a first request, all messages joined."""
     messages = dspy.ChatAdapter().format(FullQAExtraction, [], {"context": context})
     return "\n".join(str(message["content"]) for message in messages)
 
 
 def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
-    """Return how often, at most, a model is asked about a document, and for advice on how to do better."""
+    """Return the most requests for one document: for pairs, and for advice (`dspy.Refine`)."""
     tries = settings.tries
     if settings.strategy == "best-of-n":
         return tries, 0
@@ -170,29 +164,3 @@ class ModelQuestions:
         if not str(self._lm.model).startswith("openai/"):
             return None  # whoever else may not know what it is
         return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
-
-
-def with_round_trip(make: RecordMaker, retriever: "Retriever", settings: QuestionSettings) -> RecordMaker:
-    """Try each question on the index: what finds its document too late is rejected, what else it finds is kept."""
-    lock = threading.Lock()
-    depth = max(settings.must_retrieve, settings.hard_negatives + 1)
-
-    def made(doc_id: str) -> CheckpointRecord:
-        record = make(doc_id)
-        if record.row is None:
-            return record
-        lost, question = replace(record, status="rejected", reason="not_retrieved", row=None), record.row["question"]
-        try:
-            retriever.encoder.check_query(question)
-        except ValueError:  # longer than the encoder reads
-            return lost
-        with lock:  # the encoder takes all cores as it is
-            found = [hit.doc_id for hit in retriever.search(question, depth, by_document=True)]
-        if settings.must_retrieve and doc_id not in found[: settings.must_retrieve]:
-            return lost
-        if settings.hard_negatives:
-            negatives = [one for one in found if one != doc_id][: settings.hard_negatives]
-            return replace(record, row={**record.row, "hard_negatives": negatives})
-        return record
-
-    return made
