@@ -15,7 +15,7 @@ from typing import TypeVar
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
-from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json
 from legal_rag.corpus_index.summaries import SummaryModel
@@ -78,7 +78,7 @@ class CorpusIndexer:
                 sub_llm=self._sub_llm,
                 workers=os.cpu_count() or 1 if parallel else 1,
                 batch_size=batch_size,
-                earlier=_valid_index(library),
+                earlier=library.path / CORPUS_INDEX if has_corpus_index(library) else None,
             )
         return CorpusIndex(library)
 
@@ -178,13 +178,6 @@ def _exit_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _valid_index(library: Library) -> Path | None:
-    try:
-        return CorpusIndex(library).path
-    except (FileNotFoundError, ValueError):
-        return None
 
 
 def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:

@@ -77,8 +77,16 @@ def has_corpus_index(corpus: Any) -> bool:
     return True
 
 
-class IndexFile:
-    """Read access to a Library's index file at the Library's commit, with one connection a thread."""
+class CorpusIndex:
+    """Read-only index of one Library at one commit; thread-safe, with one SQLite connection a thread.
+
+    Args:
+        library: The Library.
+
+    Raises:
+        FileNotFoundError: If no index was built in it.
+        ValueError: If the index is damaged, of another format, or of another build of the Library.
+    """
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -90,67 +98,6 @@ class IndexFile:
         self._connections = ThreadConnections(self.path, self._connect, self._is_usable)
         self.meta: Mapping[str, Any] = {}
         _ = self._connection  # raises here what is wrong with the file
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        return self._connections.get()
-
-    def _connect(self) -> sqlite3.Connection:
-        library = self.library
-        files = {"corpus": library.path / STORE, "entities": self._entities}
-        try:
-            connection = connect_to_read(self.path, cache_kb=CACHE_KB, **files)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
-        self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
-        return connection
-
-    def _is_usable(self, connection: sqlite3.Connection) -> bool:
-        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
-        if not answers(connection):
-            return False
-        attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}
-        return "entities" in attached or not self._entities.is_file()
-
-    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
-        return self._connection.execute(query, [parameter(value) for value in values])
-
-    def _one(self, query: str, *values: Any) -> Any:
-        return self._execute(query, *values).fetchone()
-
-    def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._execute(query, *values).fetchall()
-
-    def _column(self, query: str, *values: Any) -> list[Any]:
-        return [row[0] for row in self._execute(query, *values)]
-
-    def _pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
-        """Stream rows by keyset pagination; no query stays open between pages, so slow readers block no commit.
-
-        Args:
-            query: Ordered by its first column, without repeats; its last two parameters are the value of that column
-                to start after, and the limit.
-            first: A value below all of the first column.
-            values: The query's other parameters.
-        """
-        while rows := self._rows(query, *values, first, PAGE):
-            yield from rows
-            first = rows[-1][0]
-
-
-class CorpusIndex(IndexFile):
-    """The index of one Library at one commit.
-
-    Args:
-        library: The Library.
-
-    Raises:
-        FileNotFoundError: If no index was built in it.
-        ValueError: If the index is damaged, of another format, or of another build of the Library.
-    """
-
-    def __init__(self, library: Library) -> None:
-        super().__init__(library)
         self._entity_lookup = EntityLookup(library, self._column, self._pages, self._present)
 
     @classmethod
@@ -418,6 +365,52 @@ class CorpusIndex(IndexFile):
             ORDER BY document_key LIMIT ?
         """  # noqa: S608
         return (doc_id for _, doc_id in self._pages(query, -1))
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        return self._connections.get()
+
+    def _connect(self) -> sqlite3.Connection:
+        library = self.library
+        files = {"corpus": library.path / STORE, "entities": self._entities}
+        try:
+            connection = connect_to_read(self.path, cache_kb=CACHE_KB, **files)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
+        self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
+        return connection
+
+    def _is_usable(self, connection: sqlite3.Connection) -> bool:
+        """Tell whether a connection still answers, and has the entities, which may have been extracted since."""
+        if not answers(connection):
+            return False
+        attached = {name for _, name, _ in connection.execute("PRAGMA database_list")}
+        return "entities" in attached or not self._entities.is_file()
+
+    def _execute(self, query: str, *values: Any) -> sqlite3.Cursor:
+        return self._connection.execute(query, [parameter(value) for value in values])
+
+    def _one(self, query: str, *values: Any) -> Any:
+        return self._execute(query, *values).fetchone()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._execute(query, *values).fetchall()
+
+    def _column(self, query: str, *values: Any) -> list[Any]:
+        return [row[0] for row in self._execute(query, *values)]
+
+    def _pages(self, query: str, first: str | int, *values: Any) -> Iterator[Any]:
+        """Stream rows by keyset pagination; no query stays open between pages, so slow readers block no commit.
+
+        Args:
+            query: Ordered by its first column, without repeats; its last two parameters are the value of that column
+                to start after, and the limit.
+            first: A value below all of the first column.
+            values: The query's other parameters.
+        """
+        while rows := self._rows(query, *values, first, PAGE):
+            yield from rows
+            first = rows[-1][0]
 
 
 def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:

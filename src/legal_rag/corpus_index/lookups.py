@@ -83,7 +83,7 @@ class EntityLookup:
     Args:
         library: The Library.
         column: Runs a query over the index, its store (`corpus`) and its `entities`, and returns the first column.
-        pages: Runs such a query page by page, and streams the rows; see `IndexFile`.
+        pages: Runs such a query page by page, and streams the rows; see `CorpusIndex`.
         present: The SQL condition that selects the documents of the commit, aliased `i`.
     """
 
