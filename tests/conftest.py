@@ -4,17 +4,19 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 import legal_rag
 from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import PyLateEncoder, build_encoder, bundled_encoder
-from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -63,14 +65,37 @@ def sample_questions() -> list[dict]:
     return [json.loads(line) for line in (SAMPLE / "questions.jsonl").read_text("utf-8").splitlines()]
 
 
+Make = Callable[[Path], object]
+
+
 @pytest.fixture(scope="session")
-def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory, sample_rows: list[dict]) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Make], Path]:
+    """Fill a folder once for all workers of a run: the first one makes it, the others wait; nobody changes it after."""
+    base = tmp_path_factory.getbasetemp()
+    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def filled(name: str, make: Make) -> Path:
+        with FileLock(base / f"{name}.lock"):
+            if not (base / f"{name}.made").exists():
+                shutil.rmtree(base / name, ignore_errors=True)
+                make(base / name)
+                (base / f"{name}.made").touch()
+        return base / name
+
+    return filled
+
+
+@pytest.fixture(scope="session")
+def tiny_model_folder(once: Callable[[str, Make], Path], sample_rows: list[dict]) -> Path:
     """Make a PyLate checkpoint: BERT of two layers with random weights, projected to 32, marker tokens in its table."""
+    return once("tiny-colbert", lambda folder: _save_tiny_colbert(folder, sample_rows))
+
+
+def _save_tiny_colbert(folder: Path, rows: list[dict]) -> None:
     import torch
     from pylate.models import ColBERT
 
-    base = _save_tiny_bert(tmp_path_factory.mktemp("tiny-bert"), sample_rows)
-    folder = tmp_path_factory.mktemp("tiny-colbert")
+    base = _save_tiny_bert(folder.with_name("tiny-bert"), rows)
     with torch.random.fork_rng():
         torch.manual_seed(1)
         model = ColBERT(
@@ -83,7 +108,6 @@ def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory, sample_rows: lis
             device="cpu",
         )
     model.save(str(folder), create_model_card=False)
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -93,11 +117,20 @@ def tiny_encoder(tiny_model_folder: Path) -> PyLateEncoder:
 
 
 @pytest.fixture(scope="session")
-def tiny_library(tiny_encoder: PyLateEncoder, sample_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Index the sample with the small encoder."""
-    config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("tiny-index")))
-    build_index(config, tiny_encoder)
-    return open_index(config)
+def tiny_library(
+    tiny_encoder: PyLateEncoder,
+    sample_file: Path,
+    once: Callable[[str, Make], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Library:
+    """Index the sample with the small encoder; each worker has a copy."""
+    built = once("tiny-index", lambda folder: _build(sample_file, folder, tiny_encoder))
+    copy = shutil.copytree(built, tmp_path_factory.mktemp("tiny-library"), dirs_exist_ok=True)
+    return Library.open(copy)
+
+
+def _build(source: Path, folder: Path, encoder: PyLateEncoder) -> None:
+    build_index(IndexConfig(source=source, index_folder=str(folder)), encoder)
 
 
 @pytest.fixture(autouse=True)
@@ -116,11 +149,16 @@ def bundled() -> PyLateEncoder:
 
 
 @pytest.fixture(scope="session")
-def sample_library(bundled: PyLateEncoder, sample_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """Index the sample with the bundled encoder (under a minute)."""
-    config = IndexConfig(source=sample_file, index_folder=str(tmp_path_factory.mktemp("sample-index")))
-    build_index(config, bundled)
-    return open_index(config)
+def sample_library(
+    bundled: PyLateEncoder,
+    sample_file: Path,
+    once: Callable[[str, Make], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Library:
+    """Index the sample with the bundled encoder (under a minute); each worker has a copy."""
+    built = once("sample-index", lambda folder: _build(sample_file, folder, bundled))
+    copy = shutil.copytree(built, tmp_path_factory.mktemp("sample-library"), dirs_exist_ok=True)
+    return Library.open(copy)
 
 
 @pytest.fixture
@@ -158,15 +196,15 @@ def refused(capfd):
 
 def _save_tiny_bert(folder: Path, rows: list[dict]) -> Path:
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces = [*special, *_word_pieces((row["content"] for row in rows), 2000 - len(special))]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=2000, special_tokens=special, show_progress=False)
-    tokenizer.train_from_iterator((row["content"] for row in rows), trainer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
@@ -187,3 +225,20 @@ def _save_tiny_bert(folder: Path, rows: list[dict]) -> Path:
         model.embeddings.word_embeddings.weight *= 10
     model.save_pretrained(folder)
     return folder
+
+
+def _word_pieces(texts: Iterable[str], size: int) -> list[str]:
+    """Choose all characters, frequent words and pieces of the others; `tokenizers` would choose others each time."""
+    from tokenizers import normalizers, pre_tokenizers
+
+    normalizer, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    words = Counter(word for text in texts for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(text)))
+    frequent = sorted(words, key=lambda word: (-words[word] * (len(word) - 1), word))
+    pieces = Counter[str]()
+    for word in frequent[size // 2 :]:
+        for start in range(len(word)):
+            for end in range(start + 2, min(len(word), start + 6) + 1):
+                pieces["##" * (start > 0) + word[start:end]] += words[word] * (end - start - 1)
+    characters = sorted({"##" * (place > 0) + one for word in words for place, one in enumerate(word)})
+    chosen = [*characters, *frequent[: size // 2], *sorted(pieces, key=lambda piece: (-pieces[piece], piece))]
+    return list(dict.fromkeys(chosen))[:size]

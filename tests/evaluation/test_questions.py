@@ -64,6 +64,11 @@ def library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
 
 
 @pytest.fixture(scope="module")
+def medium_library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
+    return library_of(made_up(sample_rows, 80), tmp_path_factory.mktemp("medium-index"), tiny_encoder)
+
+
+@pytest.fixture(scope="module")
 def small_library(sample_rows, tiny_encoder, tmp_path_factory) -> Library:
     return library_of(made_up(sample_rows, 12), tmp_path_factory.mktemp("small-index"), tiny_encoder)
 
@@ -153,10 +158,12 @@ def test_a_finished_run_asks_nothing_again_and_gives_the_same_files(small_librar
     assert not any(KEY.encode() in path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.is_file())
 
 
-def test_the_documents_drawn_grow_with_the_limit_and_depend_on_the_seed(library, tmp_path):
+def test_the_documents_drawn_grow_with_the_limit_and_depend_on_the_seed(medium_library, tmp_path):
     def drawn(limit, seed, folder):
         with ScriptedServer(author(with_mischief=False)) as server:
-            report = generate_questions(library, model_at(server), limit=limit, seed=seed, output=tmp_path / folder)
+            report = generate_questions(
+                medium_library, model_at(server), limit=limit, seed=seed, output=tmp_path / folder
+            )
             return report.documents, {row["doc_id"] for row in rows_of(tmp_path / folder)}, len(server.prompts)
 
     n_few, few, _ = drawn(10, 1, "set")
@@ -168,9 +175,9 @@ def test_the_documents_drawn_grow_with_the_limit_and_depend_on_the_seed(library,
     assert others != few
 
 
-def test_a_model_that_goes_away_stops_the_run_and_another_run_goes_on(library, tmp_path):
+def test_a_model_that_goes_away_stops_the_run_and_another_run_goes_on(medium_library, tmp_path):
     with ScriptedServer(author()) as server:
-        generate_questions(library, model_at(server), limit=60, output=tmp_path / "whole")
+        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "whole")
     good, count = author(), 0
 
     def refuses_after_a_while(prompt, attempt):
@@ -179,16 +186,16 @@ def test_a_model_that_goes_away_stops_the_run_and_another_run_goes_on(library, t
         return good(prompt, attempt) if count <= 40 else Reply(status=401, raw_body='{"error": {"message": "no"}}')
 
     with ScriptedServer(refuses_after_a_while) as server, pytest.raises(ConnectionError, match="Auth.*run it again"):
-        generate_questions(library, model_at(server), limit=60, output=tmp_path / "set")
+        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "set")
     kept = (tmp_path / "set" / "progress.jsonl").read_text("utf-8").splitlines()[1:]
     finished = {record["doc_id"] for record in map(json.loads, kept) if record["status"] != "failed"}
     assert 5 < len(finished) < 60
     assert not (tmp_path / "set" / "dataset_dict.json").exists()
 
     with ScriptedServer(author()) as server:
-        generate_questions(library, model_at(server), limit=60, output=tmp_path / "set")
+        generate_questions(medium_library, model_at(server), limit=60, output=tmp_path / "set")
         contexts = set(asked_about(server.prompts))
-    assert not contexts & {library.document(doc_id).content.strip() for doc_id in finished}
+    assert not contexts & {medium_library.document(doc_id).content.strip() for doc_id in finished}
     assert rows_of(tmp_path / "set") == rows_of(tmp_path / "whole")
 
 
@@ -209,10 +216,10 @@ def test_documents_that_the_model_fails_on_are_counted_and_tried_again_by_the_ne
     assert report.failed == {}
 
 
-def test_too_many_failures_in_a_row_stop_the_run(library, tmp_path):
+def test_too_many_failures_in_a_row_stop_the_run(medium_library, tmp_path):
     with ScriptedServer(lambda *_: Reply(status=400, raw_body='{"error": {"message": "no"}}')) as server:
         with pytest.raises(ConnectionError, match="the model does not answer"):
-            generate_questions(library, model_at(server), output=tmp_path / "set", workers=2)
+            generate_questions(medium_library, model_at(server), output=tmp_path / "set", workers=2)
         assert len(server.prompts) < 40
 
 

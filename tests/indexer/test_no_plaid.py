@@ -1,5 +1,8 @@
 """A Library of words alone, whose chunks are encoded when they are ranked."""
 
+import dataclasses
+import shutil
+
 import pytest
 
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
@@ -12,15 +15,25 @@ from legal_rag.retriever.ranking import idf_weighted_query
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
 
-@pytest.fixture
-def config(sample_file, tmp_path):
-    return IndexConfig(source=sample_file, n_bits=0, shard_chunks=50, index_folder=str(tmp_path))
-
-
-@pytest.fixture
-def retriever(config, tiny_encoder):
+@pytest.fixture(scope="module")
+def built(sample_file, tiny_encoder, tmp_path_factory):
+    config = IndexConfig(
+        source=sample_file, n_bits=0, shard_chunks=50, index_folder=str(tmp_path_factory.mktemp("words"))
+    )
     report = build_index(config, tiny_encoder)
     assert (report.tokens, report.chunks > 100, "encode" in report.seconds) == (0, True, False)
+    return config
+
+
+@pytest.fixture
+def config(built, tmp_path):
+    return dataclasses.replace(built, index_folder=str(tmp_path / "indexes"))
+
+
+@pytest.fixture
+def retriever(built, config, tiny_encoder):
+    """Return a retriever of the test's own copy of what was built."""
+    shutil.copytree(built.index_folder, config.index_folder)
     return Retriever(Library.open(config.index_folder), tiny_encoder)
 
 

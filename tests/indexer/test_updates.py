@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -42,9 +43,19 @@ def change(config, **values):
     return dataclasses.replace(config, **values)
 
 
-@pytest.fixture
-def library(config, tiny_encoder):
+@pytest.fixture(scope="module")
+def built(sample_rows, tiny_encoder, tmp_path_factory):
+    config = IndexConfig(
+        source=sample_rows[:10], shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path_factory.mktemp("built"))
+    )
     build_index(config, tiny_encoder)
+    return Path(config.index_folder)
+
+
+@pytest.fixture
+def library(config, built):
+    """Return a Library of the test's own: a copy of the one that was built."""
+    shutil.copytree(built, config.index_folder)
     return open_index(config)
 
 
