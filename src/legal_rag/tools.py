@@ -7,7 +7,8 @@ from legal_rag.agent.tool_outputs import chunk_text, document_text
 from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import ID_COLUMN
-from legal_rag.retriever.retriever import Corpus, Retriever, SearchHit
+from legal_rag.library.corpus import Corpus
+from legal_rag.retriever.retriever import Retriever, SearchHit
 
 __all__ = [
     "ID_COLUMN",

@@ -28,7 +28,8 @@ from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.encoder.encoder import Encoder, build_encoder
-from legal_rag.retriever.retriever import Corpus, EncodedQuery, Retriever, build_retriever
+from legal_rag.library.corpus import Corpus
+from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
 
 if TYPE_CHECKING:
     import dspy

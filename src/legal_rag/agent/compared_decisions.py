@@ -15,7 +15,7 @@ from legal_rag.corpus.references import canonical_key, own_keys
 from legal_rag.corpus.structure.decision import Operative, operative_part
 from legal_rag.extraction.outcomes import CASSATION, Outcome, outcome_of
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
-from legal_rag.retriever.retriever import Corpus
+from legal_rag.library.corpus import Corpus
 
 Span = tuple[int, int]  # characters: start, end
 

@@ -26,7 +26,7 @@ from legal_rag.citations.sources import SourceText
 from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.outcomes import opposites_of
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
-from legal_rag.retriever.retriever import Corpus
+from legal_rag.library.corpus import Corpus
 
 if TYPE_CHECKING:
     import dspy

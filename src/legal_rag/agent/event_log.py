@@ -11,7 +11,8 @@ from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Pa
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
-from legal_rag.retriever.retriever import Corpus, SearchHit
+from legal_rag.library.corpus import Corpus
+from legal_rag.retriever.retriever import SearchHit
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped

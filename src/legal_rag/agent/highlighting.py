@@ -12,8 +12,9 @@ from legal_rag.citations.checks import Citation
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.encoder.encoder import Encoder, TokenVectors
+from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.ranking import WORD
-from legal_rag.retriever.retriever import Corpus, EncodedQuery
+from legal_rag.retriever.retriever import EncodedQuery
 
 SURROUNDINGS = 200  # characters shown on either side of a passage or citation
 WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longer than the encoder reads

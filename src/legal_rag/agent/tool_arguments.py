@@ -10,9 +10,9 @@ from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
+from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters
-from legal_rag.library.library import Library, StoredChunk
-from legal_rag.retriever.retriever import Corpus
+from legal_rag.library.library import Library
 
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 

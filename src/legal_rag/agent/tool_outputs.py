@@ -13,7 +13,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
-from legal_rag.library.library import StoredChunk
+from legal_rag.library.corpus import StoredChunk
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results

@@ -20,7 +20,8 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules.rules import find_entities
-from legal_rag.retriever.retriever import Corpus, Retriever, SearchHit
+from legal_rag.library.corpus import Corpus
+from legal_rag.retriever.retriever import Retriever, SearchHit
 
 MOST_HITS, MOST_NEIGHBOURS = 50, 5  # of one call
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"

@@ -17,7 +17,7 @@ from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker
-from legal_rag.retriever.retriever import Corpus
+from legal_rag.library.corpus import Corpus
 
 NOTHING = "(rien)"
 DEEPEST = 4  # lists within lists; what lies deeper is written as JSON

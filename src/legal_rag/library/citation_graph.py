@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from legal_rag.corpus.references import relaxed_key, resolve_key
 from legal_rag.library.filters import distinct
+from legal_rag.library.store import Place
 
-Place = tuple[int, int]  # shard, position
 MOST_HELD = 10  # documents that may go by one name (an article's versions) and still be cited by it
 MOST_COUNTED = 100_000  # documents citing one name: more are as many
 

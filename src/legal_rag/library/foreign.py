@@ -12,11 +12,12 @@ import numpy as np
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document, document_of_row, nearest_among
-from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters, UnsupportedFilterError
-from legal_rag.library.library import MAPPING, STORE, IdentifierMatches, StoredChunk, is_library
+from legal_rag.library.library import MAPPING, STORE, is_library
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
+from legal_rag.library.store import Place
 
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
@@ -36,15 +37,13 @@ def is_foreign(path: Path) -> bool:
     return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / METADATA).is_file()
 
 
-class ForeignIndex:
+class ForeignIndex(Corpus):
     """A bare fast-plaid index with its dataset; nothing is ever written into its folder.
 
     Such an index does not say where in its document a passage begins and ends. A hit therefore stands for the whole
     document (`char_start` 0, `char_end` the text's length); `chunk_index` is the running number of the document's
     passages, or the number in the chunk id where the mapping names chunks.
     """
-
-    read_only = True  # fast-plaid would write merged arrays into the folder: see `legal_rag.retriever.Retriever`
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class ForeignIndex:
             )
         return self._read(self._row_of[doc_id])
 
-    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+    def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
         """Return the passages at (shard, position) places, in that order, each with its whole document as text.
 
         Raises:
@@ -136,26 +135,6 @@ class ForeignIndex:
             raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
-
-    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
-        """Return nothing: names are not indexed."""
-        return IdentifierMatches(None, None)
-
-    def entities_of(self, doc_id: str) -> None:
-        """Return None: nothing has been extracted of its texts."""
-
-    def lexical_index(self) -> None:
-        """Return nothing: words are not indexed."""
-
-    def citation_links(self) -> None:
-        """Return None: nobody has looked for names in its texts."""
-
-    def removed_positions(self) -> list[np.ndarray]:
-        """Return no position for the only shard: nothing is ever removed from such an index."""
-        return [np.empty(0, dtype=np.int64)]
-
-    def check_unchanged(self) -> None:
-        """Do nothing: such an index is never built anew by this toolkit."""
 
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most like `doc_id` among those beside it in the order of ids, or None."""

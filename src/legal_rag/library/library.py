@@ -5,7 +5,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside
 from legal_rag.library.bm25 import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
+from legal_rag.library.corpus import Corpus, IdentifierMatches, StoredChunk
 from legal_rag.library.entities import LibraryEntities
 from legal_rag.library.filters import (
     Condition,
@@ -24,9 +25,8 @@ from legal_rag.library.filters import (
     naming_condition,
     own_name_condition,
 )
-from legal_rag.library.layout import Contents
 from legal_rag.library.plaid.files import PLAID_FOLDER
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
+from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
@@ -50,27 +50,7 @@ def is_library(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-class StoredChunk(NamedTuple):
-    """A chunk with its offsets, and what a list of results shows of its document."""
-
-    doc_id: str
-    chunk_index: int
-    char_start: int
-    char_end: int
-    text: str
-    title: str
-    decision_date: str
-
-
-class IdentifierMatches(NamedTuple):
-    """Chunks that a question's identifiers and facts lead to: for each shard, rising positions; None for no match."""
-
-    exact: list[np.ndarray] | None  # of documents that the question names
-    citing: list[np.ndarray] | None  # of documents that cite a decision it names
-    facts: list[np.ndarray] | None = None  # of documents that share rare entities with it
-
-
-class Library:
+class Library(Corpus):
     """Thread-safe, read-only snapshot of an index folder at its latest commit.
 
     Later commits are not seen; `reload` opens the folder again.
@@ -158,13 +138,13 @@ class Library:
         condition = f"documents.id = ? AND {self._present} AND chunk_index BETWEEN ? AND ? ORDER BY chunk_index"
         return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
 
-    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
+    def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
         """Return the chunks at (shard, position) places, in that order.
 
         Raises:
             LookupError: If a place holds no chunk, which only a damaged Library has.
         """
-        found: dict[tuple[int, int], StoredChunk] = {}
+        found: dict[Place, StoredChunk] = {}
         for shard in {shard for shard, _ in places}:
             positions = [position for one, position in places if one == shard]
             for start in range(0, len(positions), 500):
@@ -245,24 +225,24 @@ class Library:
 
     def contents(self) -> Contents:
         """Return the texts, to be streamed."""
-        return Contents(lambda: self._connection, self._present)
+        return Contents(self._connections.get, self._present)
 
     def citation_links(self) -> CitationLinks:
         """Return the links between documents that cite each other."""
-        return CitationLinks(lambda: self._connection, self._present)
+        return CitationLinks(self._connections.get, self._present)
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of chunks whose documents were removed, or replaced."""
         return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
 
-    def places_in(self, shards: Iterable[int]) -> list[tuple[int, int]]:
+    def places_in(self, shards: Iterable[int]) -> list[Place]:
         """Return shard and position of the chunks that some shards hold, in the order of documents and chunks."""
         numbers = ", ".join(f"{shard:d}" for shard in shards)
         condition = f"shard IN ({numbers}) AND {self._present}"
         query = f"{SELECT_PLACES} WHERE {condition} ORDER BY document_key, chunk_index"
         return [(shard, position) for shard, position in self._connection.execute(query)]
 
-    def _by_shard(self, places: Iterable[tuple[int, int]]) -> list[np.ndarray]:
+    def _by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
         positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
         for shard, position in places:
             positions[shard].append(position)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.files import write_whole
 from legal_rag.library.carry_over import writing_runs
+from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import RUNS
-from legal_rag.retriever.retriever import Corpus
 
 logger = logging.getLogger(__name__)
 

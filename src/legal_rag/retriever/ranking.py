@@ -14,9 +14,10 @@ from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_h
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.citation_graph import CitationLinks, Link, Place
+from legal_rag.library.citation_graph import CitationLinks, Link
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, search_shards
+from legal_rag.library.store import Place
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from legal_rag.encoder.encoder import Encoder
+from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
 from legal_rag.library.plaid.shards import PlaidShards
 from legal_rag.library.ray_cluster import LASTING, ray_cluster, ray_errors
-from legal_rag.retriever.retriever import Corpus, Retriever, open_with_encoder
+from legal_rag.retriever.retriever import Retriever, open_with_encoder
 
 
 class RayRetriever(Retriever):
@@ -65,7 +66,7 @@ class RayRetriever(Retriever):
     def reload(self) -> "RayRetriever":
         """Return a retriever for the last commit of the same Library, with actors of its own; close this one then."""
         return RayRetriever(
-            self._last_commit(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
+            self.corpus.reload(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
         )
 
 

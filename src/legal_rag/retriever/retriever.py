@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from legal_rag.corpus.chunking import chunk_id
-from legal_rag.corpus.documents import Document
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
-from legal_rag.extraction.entities import Entity
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.citation_graph import CitationLinks
+from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Filters
 from legal_rag.library.foreign import ForeignIndex, is_foreign
-from legal_rag.library.library import IdentifierMatches, Library, StoredChunk
+from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, Shards
 from legal_rag.library.plaid.shards import PlaidShards
 from legal_rag.retriever.ranking import Mode, OnTheFlyReranker, QueryFeatures, Ranker, idf_weighted_query
@@ -60,51 +58,6 @@ class SearchHit(NamedTuple):
     char_start: int
     char_end: int
     text: str  # content[char_start:char_end]
-
-
-class Corpus(Protocol):
-    """What a retriever needs of an index: a `Library`, or a bare fast-plaid index."""
-
-    path: Path
-    manifest: dict[str, Any]
-    read_only: bool  # whether nothing may be written into its folder
-
-    @property
-    def shard_folders(self) -> list[Path]:
-        """Return the shards' folders, in their order."""
-
-    def document(self, doc_id: str) -> Document:
-        """Return a document by its id, or raise LookupError."""
-
-    def chunks_at(self, places: Sequence[tuple[int, int]]) -> list[StoredChunk]:
-        """Return the chunks at (shard, position) places, in that order."""
-
-    def chunks_of(self, doc_id: str, first: int = 0, last: int | None = None) -> list[StoredChunk]:
-        """Return a document's chunks numbered `first` to `last`, in order."""
-
-    def positions(self, filters: Filters) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of the chunks of the documents that pass filters."""
-
-    def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
-        """Return the positions of chunks that a question's identifiers and rare facts lead to."""
-
-    def entities_of(self, doc_id: str) -> list[Entity] | None:
-        """Return what was extracted of a document; None if nothing has been."""
-
-    def lexical_index(self) -> LexicalIndex | None:
-        """Open the index of words, if there is one."""
-
-    def citation_links(self) -> CitationLinks | None:
-        """Return the links between documents that cite each other, if they are known."""
-
-    def removed_positions(self) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of chunks that are no longer part of the corpus."""
-
-    def nearest_id(self, doc_id: str) -> str | None:
-        """Return the document id most like the given one, or None."""
-
-    def check_unchanged(self) -> None:
-        """Raise ValueError if what was opened is no longer what lies there."""
 
 
 @dataclass(frozen=True)
@@ -201,10 +154,7 @@ class Retriever:
     def reload(self) -> "Retriever":
         """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
         trust = self._trust_remote_code
-        return Retriever(self._last_commit(), self._encoder, self._settings, self._device, trust_remote_code=trust)
-
-    def _last_commit(self) -> Corpus:
-        return self.corpus.reload() if isinstance(self.corpus, Library) else self.corpus
+        return Retriever(self.corpus.reload(), self._encoder, self._settings, self._device, trust_remote_code=trust)
 
     def query(self, text: str | EncodedQuery) -> EncodedQuery:
         """Check a question, to be searched for and read without being checked, parsed or encoded again.

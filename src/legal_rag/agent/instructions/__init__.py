@@ -2,8 +2,8 @@
 
 from importlib.resources import files
 
+from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import INSTRUCTIONS
-from legal_rag.retriever.retriever import Corpus
 
 __all__ = ["default_instructions", "instruction_names", "instructions_of"]
 
