@@ -22,25 +22,24 @@ from legal_rag.sqlite import connect_to_read
 if TYPE_CHECKING:
     import tantivy
 
-
 LEXICAL_FOLDER = "lexical"
-HEADER_COLUMNS = ("title", "section")  # whose words count for every chunk of a document
+HEADER_COLUMNS = ("title", "section")  # indexed with every chunk of a document
 WRITER_BYTES = 100_000_000  # of memory, before a segment is written
-POSITION_BITS = 32  # of a place as one number: the shard above, the position below
-LONGEST_WORD = 40  # bytes; what is longer is a line of underscores, not a word
-CHUNKS, DOCUMENTS = "chunks", "documents"  # what an index in the folder holds
-FEW_PLACES = 50_000  # that a search may be restricted to by asking for each; more are picked out of what it finds
+POSITION_BITS = 32  # low bits of a place written as one integer; the shard is above them
+LONGEST_WORD = 40  # bytes; longer ones are lines of underscores
+CHUNKS, DOCUMENTS = "chunks", "documents"  # the two Tantivy indexes in the folder
+FEW_PLACES = 50_000  # up to which a restriction is part of the query; larger ones filter its hits
 
 Ranked = list[tuple[int, int, float]]  # shard, position, score
 ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
 
 
 def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
-    """Index the chunks of a store, in place of what an attempt cut off may have left of its shards.
+    """Index all documents and chunks of a store; replaces entries of the same shards.
 
     Args:
-        folder: The index's; what it holds of earlier shards stays.
-        store: Whose documents and chunks are all indexed.
+        folder: The index's; entries of earlier shards stay.
+        store: What is indexed.
         first_shard: The number of its first shard.
 
     Raises:
@@ -49,7 +48,7 @@ def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
     if not first_shard:
         shutil.rmtree(folder, ignore_errors=True)
     chunks, documents = (_open(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
-    for writer in (chunks, documents):  # of one thread: segments in the order of chunks
+    for writer in (chunks, documents):  # one thread each: segments in the order of chunks
         writer.delete_documents_by_query(_from_shard(first_shard))
     with closing(connect_to_read(store)) as connection:
         (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
@@ -65,17 +64,17 @@ def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
         for writer in (chunks, documents):
             writer.commit()
             writer.wait_merging_threads()
-    except ValueError as error:  # how tantivy says that the disk is full
+    except ValueError as error:  # how Tantivy says that the disk is full
         raise OSError(f"cannot write in {folder}: {error}") from error
 
 
 class LexicalIndex:
-    """The lexical index of a Library at one commit; what counts words alone, the BM25 statistics, knows later ones too.
+    """BM25 over the chunks and documents of a Library at one commit; its term statistics include later commits.
 
     Args:
-        folder: Where it lies.
-        n_shards: How many shards the commit has: what lies beyond belongs to later ones.
-        removed: For each shard, the rising positions of chunks that are no longer part of the corpus.
+        folder: The index's.
+        n_shards: How many shards the commit has; entries of later ones are ignored.
+        removed: For each shard, the rising positions of chunks of removed documents.
 
     Raises:
         FileNotFoundError: If there is no index in the folder.
@@ -87,21 +86,21 @@ class LexicalIndex:
         for name in (CHUNKS, DOCUMENTS):
             if not (folder / name).is_dir() or not tantivy.Index.exists(str(folder / name)):
                 raise FileNotFoundError(f"no lexical index at {folder / name}")
-        self._searcher = _open_to_read(folder / CHUNKS).searcher()
-        self._wholes = _open_to_read(folder / DOCUMENTS).searcher()
+        self._chunks = _open_to_read(folder / CHUNKS).searcher()
+        self._documents = _open_to_read(folder / DOCUMENTS).searcher()
         self._n_shards = n_shards
         self._removed = _numbers(removed)
 
     @property
     def n_chunks(self) -> int:
-        """How many chunks of this commit's shards are indexed, removed ones among them."""
-        return int(self._searcher.search(_below_shard(self._n_shards), 1).count)  # type: ignore[attr-defined]
+        """The number of indexed chunks of this commit's shards, removed ones included."""
+        return int(self._chunks.search(_below_shard(self._n_shards), 1).count)  # type: ignore[attr-defined]
 
     def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
-        """Rank the chunks that share words or names with a query.
+        """Rank the chunks that share words or reference keys with a query.
 
         Args:
-            query: Words, names, or both.
+            query: The question.
             k: How many chunks at most.
             subsets: For each shard the rising positions to search among; None searches all.
 
@@ -112,7 +111,7 @@ class LexicalIndex:
         wanted = _query(query)
         if places is not None and len(places) <= FEW_PLACES:
             wanted = _all_of([wanted, _at(places)])
-        n_all = max(self._searcher.num_docs, 1)
+        n_all = max(self._chunks.num_docs, 1)
         limit = min(2 * k, n_all)
         while True:
             numbers, scores = self._best(wanted, limit)
@@ -127,58 +126,51 @@ class LexicalIndex:
 
     def scores(self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]) -> np.ndarray:
         """Return the BM25 score of each place for a query, 0 where they share no word."""
-        return self._scores(self._searcher, query, np.array([_number(*place) for place in places], dtype=np.int64))
+        return self._scores(self._chunks, query, np.array([_number(*place) for place in places], dtype=np.int64))
 
     def document_scores(
         self, query: str | ParsedQuery, places: Sequence[tuple[int, int]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return for each place two facts of the document that it is of.
-
-        Returns:
-            The whole document's BM25 score, 0 where it shares no word with the query; the number of its chunks.
-        """
+        """Return, of each place's document, its BM25 score (0 where it shares no word) and its number of chunks."""
         numbers = np.array([_number(*place) for place in places], dtype=np.int64)
-        hits = self._hits(self._searcher, _at(np.unique(numbers)), max(len(places), 1))
+        hits = self._hits(self._chunks, _at(np.unique(numbers)), max(len(places), 1))
         addresses = [address for _, address in hits]
         found, firsts, counts = (
-            self._searcher.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
+            self._chunks.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
         )
         facts = dict(zip(found, zip(firsts, counts, strict=True), strict=True))
-        wholes, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
-        return self._scores(self._wholes, query, wholes), n_chunks
+        documents, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
+        return self._scores(self._documents, query, documents), n_chunks
 
     def documents_having(self, alternatives: Iterable[Collection[str]], most: int) -> list[tuple[int, int]] | None:
         """Return the place of the first chunk of each document that has all terms of one of some sets.
 
         Args:
-            alternatives: Sets of terms, as `words_of` gives them.
+            alternatives: Sets of terms, as `lexical_words` gives them.
             most: Documents; None is returned where more have them.
 
         Returns:
-            Places in order, documents that were removed or added by other commits among them.
+            Places in order, also of removed documents and of later commits.
         """
         wanted = _any_of([_all_of([_term("text", term) for term in terms]) for terms in alternatives])
-        numbers, _ = self._best(wanted, most + 1, self._wholes)
+        numbers, _ = self._best(wanted, most + 1, self._documents)
         return None if len(numbers) > most else sorted(_place(number) for number in numbers.tolist())
 
     def rarity(self, word: str) -> float:
-        """Return the inverse document frequency of a word among the chunks, 0 for a stop word: ln(1 + (N - n) / n).
-
-        N is the number of chunks and n that of chunks with the word, each with half a one more, as in BM25.
-        """
+        """Return the BM25 inverse document frequency of a word, counted in chunks; 0 for a stop word."""
         terms = lexical_words(word)
         if not terms:
             return 0.0
-        n_chunks = self._searcher.num_docs
-        n = min(self._searcher.doc_freq("text", term) for term in terms)
+        n_chunks = self._chunks.num_docs
+        n = min(self._chunks.doc_freq("text", term) for term in terms)
         return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
 
     def share_citing(self, name: str) -> float:
-        """Return the share of documents that cite something, given as a key of `reference_keys`; in [0, 1]."""
-        return float(self._wholes.doc_freq("cited", name) / max(self._wholes.num_docs, 1))
+        """Return the share of documents, in [0, 1], that cite a key of `reference_keys`."""
+        return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
 
     def _scores(self, searcher: "tantivy.Searcher", query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
-        """Return the scores of the entries at some places, given as numbers."""
+        """Score the entries at some places, encoded as integers."""
         wanted = _all_of([_query(query), _at(np.unique(numbers))])
         found, scores = self._best(wanted, max(len(numbers), 1), searcher)
         by_place = dict(zip(found.tolist(), scores.tolist(), strict=True))
@@ -187,8 +179,8 @@ class LexicalIndex:
     def _best(
         self, query: "tantivy.Query", limit: int, searcher: "tantivy.Searcher | None" = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the places, as numbers, and scores of the best entries, best first."""
-        searcher = searcher or self._searcher
+        """Return places, encoded as integers, and scores of the best entries, best first."""
+        searcher = searcher or self._chunks
         hits = self._hits(searcher, query, limit)
         places = searcher.fast_field_values("place", [address for _, address in hits])
         return np.array(places, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
@@ -196,7 +188,7 @@ class LexicalIndex:
     def _hits(self, searcher: "tantivy.Searcher", query: "tantivy.Query", limit: int) -> list[Any]:
         try:
             return list(searcher.search(query, limit, count=False).hits)
-        except BaseException as error:  # what a damaged file makes tantivy raise is no Exception
+        except BaseException as error:  # a damaged file makes Tantivy panic, which is not an Exception
             if type(error).__name__ != "PanicException":
                 raise
             raise ValueError(f"damaged index of words: {str(error).splitlines()[0]}") from None
@@ -209,7 +201,7 @@ def lexical_words(text: str) -> list[str]:
 
 
 def _query(query: str | ParsedQuery) -> "tantivy.Query":
-    """Ask for what shares any word or name."""
+    """Match any word or reference key."""
     query = ParsedQuery.of(query)
     terms = [("text", word) for word in lexical_words(query.text)] + [("names", name) for name in query.keys]
     return _any_of([_term(*one) for one in terms])
@@ -228,7 +220,7 @@ def _any_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
 
 
 def _at(places: np.ndarray) -> "tantivy.Query":
-    """Ask for what is at one of some places, whatever its score."""
+    """Match entries at some places, with score 0."""
     import tantivy
 
     return tantivy.Query.const_score_query(tantivy.Query.term_set_query(_schema(), "place", places.tolist()), 0.0)
@@ -266,13 +258,13 @@ def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow], cited: Itera
 
 
 def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
-    """Return what a document cites, wherever it says so, each in the form of `reference_keys`."""
+    """Return the keys of all that a document cites, in the form of `reference_keys`."""
     query = "SELECT term FROM names INDEXED BY names_by_document WHERE document_key = ? AND own = 0"
     return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
 
 
 def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
-    """Make an entry; `document` is the place of the document's first chunk, by which the document goes."""
+    """Make an entry; its `document` field is the place of the document's first chunk."""
     import tantivy
 
     row = document.row()
@@ -297,13 +289,13 @@ def _place(number: int) -> tuple[int, int]:
 
 
 def _numbers(positions: Sequence[np.ndarray]) -> np.ndarray:
-    """Return places as rising numbers, of the rising positions in each shard."""
+    """Encode the rising positions of each shard as rising integers."""
     numbers = [some.astype(np.int64) | _number(shard, 0) for shard, some in enumerate(positions)]
     return np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
 
 
 def _open(folder: Path) -> "tantivy.Index":
-    """Open the index in a folder, or begin one there."""
+    """Open or create the index in a folder."""
     import tantivy
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -313,13 +305,13 @@ def _open(folder: Path) -> "tantivy.Index":
 
 
 def _open_to_read(folder: Path) -> "tantivy.Index":
-    """Open the index in a folder that may be read-only: tantivy wants to write a lock beside the files."""
+    """Open the index in a folder that may be read-only, through links: Tantivy writes a lock file beside the index."""
     if os.access(folder, os.W_OK):
         return _open(folder)
     with tempfile.TemporaryDirectory(prefix="lexical-", ignore_cleanup_errors=True) as links:
         for file in folder.iterdir():
             (Path(links) / file.name).symlink_to(file.resolve())
-        return _open(Path(links))  # its files stay mapped when the links are gone
+        return _open(Path(links))  # its files stay mapped once the links are deleted
 
 
 @cache

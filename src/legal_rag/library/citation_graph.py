@@ -10,8 +10,8 @@ from legal_rag.corpus.references import relaxed_key, resolve_key
 from legal_rag.library.filters import distinct
 from legal_rag.library.store import Place
 
-MOST_HELD = 10  # documents that may go by one name (an article's versions) and still be cited by it
-MOST_COUNTED = 100_000  # documents citing one name: more are as many
+MOST_HELD = 10  # documents with one key (an article's versions); a key of more is ambiguous
+MOST_COUNTED = 100_000  # citing documents; counting stops here
 
 
 class Link(NamedTuple):
@@ -19,12 +19,12 @@ class Link(NamedTuple):
 
     citing: int  # key of the document
     cited: int
-    name: str  # the term by which any text would name the document cited
-    share: float  # of all that the citing one cites, in the corpus or not; in (0, 1]
+    name: str  # the relaxed key of the document cited
+    share: float  # of all that the citing one cites, indexed or not; in (0, 1]
 
 
 class CitingDecision(NamedTuple):
-    """A document that cites a name, as its source describes it."""
+    """The metadata of a citing document."""
 
     doc_id: str
     title: str
@@ -35,18 +35,18 @@ class CitingDecision(NamedTuple):
 
 
 class CitationLinks:
-    """The links between the documents present at one commit.
+    """Citations between the documents present at one commit.
 
     Args:
         connect: Returns the calling thread's connection to the store.
-        present: SQL that tells the documents of the commit; see `legal_rag.library.store.present_at`.
+        present: SQL condition for the documents of the commit; see `legal_rag.library.store.present_at`.
     """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], present: str) -> None:
         self._connect, self._present = connect, present
 
     def documents_at(self, places: Iterable[Place]) -> dict[Place, int]:
-        """Return the key of the document that each place is of."""
+        """Return the document key of each place."""
         query = """
             SELECT shard, position, document_key FROM json_each(?) AS place
             JOIN chunks ON shard = json_extract(place.value, '$[0]') AND position = json_extract(place.value, '$[1]')
@@ -55,7 +55,7 @@ class CitationLinks:
         return {(shard, position): key for shard, position, key in rows}
 
     def links_from(self, documents: Iterable[int]) -> list[Link]:
-        """Return the links from some documents to others, each pair once, in the order of keys."""
+        """Return the links from some documents, each pair once, in the order of keys."""
         query = """
             SELECT document_key, term FROM names INDEXED BY names_by_document
             WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0
@@ -66,13 +66,13 @@ class CitationLinks:
         held: dict[str, list[int]] = {}
         links: dict[tuple[int, int], Link] = {}
         for citing, terms in sorted(cited.items()):
-            leads = _leads(terms)
-            for term, (name, whole) in leads.items():
+            resolved = _resolved(terms)
+            for term, (name, whole) in resolved.items():
                 if name not in held:
                     held[name] = self._holders(name)
                 holders = held[name] if whole or len(held[name]) == 1 else []
                 for holder in holders:
-                    share = 1 / len(leads) / len(holders)
+                    share = 1 / len(resolved) / len(holders)
                     before = links.get((citing, holder))
                     links[citing, holder] = Link(
                         citing, holder, relaxed_key(term), share + (before.share if before else 0.0)
@@ -80,21 +80,21 @@ class CitationLinks:
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
     def count_citing(self, term: str) -> int:
-        """Count the documents that cite a name, of any commit; `MOST_COUNTED` stands for that many and more."""
+        """Count the documents of any commit that cite a key, up to `MOST_COUNTED`."""
         query = "SELECT COUNT(*) FROM (SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT ?)"
         return int(self._connect().execute(query, (term, MOST_COUNTED)).fetchone()[0])
 
     def solutions(self) -> list[str]:
-        """Return the outcomes that the documents' sources give, each once; the empty one is of those that give none."""
+        """Return the distinct outcomes recorded by sources, among them "" where a document has none."""
         return [solution for (solution,) in distinct(self._connect(), ("solution",))]
 
     def citing(self, term: str, solutions: Iterable[str], most: int) -> list[CitingDecision]:
-        """Return the documents that cite a name and have one of some outcomes.
+        """Return the documents that cite a key and have one of some outcomes.
 
         Args:
             term: A key of `legal_rag.corpus.references.cited_keys`.
             solutions: As their sources write them.
-            most: Documents citing the name that are looked at, whatever their outcome: those indexed last.
+            most: Citing documents examined, those indexed last.
         """
         query = f"""
             SELECT {", ".join(CitingDecision._fields).replace("doc_id", "id")} FROM
@@ -106,7 +106,7 @@ class CitationLinks:
         return [CitingDecision(*row) for row in rows]
 
     def _holders(self, name: str) -> list[int]:
-        """Return the documents that go by a name; none if so many do that it names no one of them."""
+        """Return the documents with an own key; none if more than `MOST_HELD` have it."""
         query = f"""
             SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
             WHERE own AND term = ? AND {self._present} LIMIT {MOST_HELD + 1}
@@ -126,8 +126,8 @@ class CitationLinks:
         return places
 
 
-def _leads(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
-    """Return the name that each term leads to, and whether it is whole; what is also cited in full counts once, so."""
-    leads = {term: lead for term in terms if (lead := resolve_key(term))}
-    in_full = {relaxed_key(term) for term, (_, whole) in leads.items() if whole}
-    return {term: lead for term, lead in leads.items() if lead[1] or relaxed_key(term) not in in_full}
+def _resolved(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """Resolve terms to (key, whether it is whole); a partial citation of what is also cited in full is dropped."""
+    resolved = {term: key for term in terms if (key := resolve_key(term))}
+    in_full = {relaxed_key(term) for term, (_, whole) in resolved.items() if whole}
+    return {term: key for term, key in resolved.items() if key[1] or relaxed_key(term) not in in_full}

@@ -1,4 +1,4 @@
-"""A Library's entities as filters and as rare facts shared with a query."""
+"""A Library's entities as search filters, and as rare facts shared with a query."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class LibraryEntities:
-    """The entities of a Library, opened when they are first asked for and there."""
+    """The entities of a Library, opened on first use."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -30,7 +30,7 @@ class LibraryEntities:
 
     @property
     def store(self) -> "ExtractionStore | None":
-        """What holds them; None as long as nothing was extracted."""
+        """The store of entities; None if nothing was extracted yet."""
         with self._lock:
             if self._store is None and self._file.is_file():
                 from legal_rag.extraction.store import ExtractionStore
@@ -39,10 +39,10 @@ class LibraryEntities:
             return self._store
 
     def conditions(self, wanted: Sequence[str] | None) -> list[Condition]:
-        """Return what documents must meet to have the entities that a filter asks for; nothing if it asks for none.
+        """Compile the entity filter, if there is one, to a condition on documents.
 
         Raises:
-            UnsupportedFilterError: If it asks for some, and nothing, or nothing of that class, was extracted.
+            UnsupportedFilterError: If nothing, or nothing of that class, was extracted.
         """
         if wanted is None:
             return []
@@ -59,7 +59,7 @@ class LibraryEntities:
     def discriminative(self, question: str | ParsedQuery) -> Condition | None:
         """Return the condition that a document has a discriminative (low document frequency) entity of the question.
 
-        None if none has. A damaged file counts as empty and is logged: searching can do without.
+        None if none has, or if the file is damaged, which is logged: searching works without it.
         """
         try:
             found = discriminative_documents(question, self.store) if self.store else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.patterns import MONTHS, find_dates
+from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.references import (
     ParsedQuery,
@@ -19,9 +19,12 @@ from legal_rag.corpus.references import (
 )
 from legal_rag.extraction.terms import wanted_entity
 
+IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
+MOST_NAMED = 1000  # documents that a reference may identify; one of more is a subject
+
 
 class UnsupportedFilterError(ValueError):
-    """A corpus is not indexed for what a filter asks: it has no entities, or no column of that name."""
+    """The corpus is not indexed for a filter: it has no entities, or no such column."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class Filters:
     number: str | None = None  # the decision's own number, or its ECLI
     article: str | None = None  # that it cites, or is: "L. 1152-1 du code du travail"
     doc_ids: tuple[str, ...] | None = None
-    entity: str | tuple[str, ...] | None = None  # extracted of its text: "partie=Société Lever", "montant=1 000 francs"
+    entity: str | tuple[str, ...] | None = None  # extracted: "partie=Société Lever", "montant=1 000 francs"
 
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
@@ -47,7 +50,6 @@ class Filters:
                 raise ValueError(f"{name} {value!r} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
         for name, last in (("date_from", False), ("date_to", True)):
             object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
-
         if self.article is not None:
             article_keys(self.article)
         if self.entity is not None:
@@ -62,7 +64,7 @@ class Filters:
 
 
 def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return those of some values that have all the words of the one wanted."""
+    """Return the values that have all words of the one wanted."""
     words = words_of_value(wanted)
     return [value for value in values if words <= words_of_value(" ".join(value))]
 
@@ -73,19 +75,15 @@ def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
         return value.date() if isinstance(value, datetime) else value
     text = value.strip()
     if re.fullmatch(r"\d{4}", text) and int(text):
-        return date(int(text), len(MONTHS), 31) if last else date(int(text), 1, 1)
+        return date(int(text), 12, 31) if last else date(int(text), 1, 1)
     found = find_dates(text)
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
         raise ValueError(f"{name} is no day: {value!r} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
     return found[0].value
 
 
-IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # not 'inconnue', nor none
-MOST_NAMED = 1000  # documents that a reference may lead to; one that leads to more is a subject
-
-
 class Condition(NamedTuple):
-    """SQL that a row of `documents` must meet, and the values of its question marks."""
+    """SQL condition on a row of `documents`, with the values of its placeholders."""
 
     sql: str
     values: tuple[Any, ...]
@@ -126,19 +124,19 @@ def _compiled(filters: Filters, connection: sqlite3.Connection, present: str) ->
 
 
 def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return the outcomes that have all the words of the one wanted; failing that, those of its kind."""
+    """Return the outcomes that have all words of the one wanted, or else those of its kind."""
     from legal_rag.extraction.outcomes import of_its_kinds
 
     return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
 
 
 def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
-    """Return the condition that the query names a document; None if it names none, or more than `MOST_NAMED`."""
+    """Return the condition that the query identifies a document; None if it matches none, or over `MOST_NAMED`."""
     return _few(_first_held(candidate_keys(query), connection, present), connection, present)
 
 
 def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
-    """Return the condition that a document cites a decision the query names; None as for `own_name_condition`."""
+    """Return the condition that a document cites a decision in the query; None as for `own_name_condition`."""
     return _few(decision_keys(query), connection, present, own=False)
 
 
@@ -153,7 +151,7 @@ def naming_condition(name: str) -> Condition:
 
 
 def _first_held(candidates: Sequence[Sequence[str]], connection: sqlite3.Connection, present: str) -> list[str]:
-    """Return the first key of each list that a present document is held under; lists without one are left out."""
+    """Return the first key of each list that a present document has as its own; lists without one are left out."""
     if not candidates:
         return []
     held = f"""
@@ -170,7 +168,7 @@ def _first_held(candidates: Sequence[Sequence[str]], connection: sqlite3.Connect
 def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the distinct value combinations of some indexed columns, sorted, by one statement.
 
-    A loose index scan: one index seek for each combination, however many documents share it.
+    A loose index scan: one index seek per combination, however many documents share it.
     """
     names, marks = ", ".join(columns), ", ".join(f"value.{name}" for name in columns)
     query = f"""

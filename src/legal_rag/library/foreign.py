@@ -1,4 +1,4 @@
-"""Indexes that this project did not build: bare fast-plaid folders with their document mapping."""
+"""Bare fast-plaid indexes, which this project did not build, with their document mapping and dataset."""
 
 import dataclasses
 import json
@@ -23,7 +23,7 @@ DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
 
 class _Mapping(NamedTuple):
-    """What a `doc_mapping.json` says, or what its absence means."""
+    """A `doc_mapping.json`, or the defaults where there is none."""
 
     file: Path
     dataset: str = ""
@@ -33,16 +33,15 @@ class _Mapping(NamedTuple):
 
 
 def is_foreign(path: Path) -> bool:
-    """Tell a bare fast-plaid index from a Library, whole or not."""
+    """Tell a bare fast-plaid index from a Library, complete or not."""
     return not is_library(path) and not (path / STORE).exists() and (plaid_folder_of(path) / METADATA).is_file()
 
 
 class ForeignIndex(Corpus):
-    """A bare fast-plaid index with its dataset; nothing is ever written into its folder.
+    """A bare fast-plaid index with its dataset; its folder is never written to.
 
-    Such an index does not say where in its document a passage begins and ends. A hit therefore stands for the whole
-    document (`char_start` 0, `char_end` the text's length); `chunk_index` is the running number of the document's
-    passages, or the number in the chunk id where the mapping names chunks.
+    Such an index has no offsets, so a hit stands for its whole document (`char_start` 0, `char_end` the text's
+    length); `chunk_index` numbers the document's passages, or comes from the chunk id where the mapping has those.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class ForeignIndex(Corpus):
             path: The folder that holds `fast_plaid_index`.
             dataset: A Hugging Face dataset, or a mapping from id to row, in the dataset's order; None loads the
                 dataset that `doc_mapping.json` names.
-            encoder: What the index was made with; a name, folder or config is loaded to learn its identity.
+            encoder: The one the index was made with; a name, folder or config is loaded for its identity.
 
         Raises:
             FileNotFoundError: If there is no complete index, or the dataset cannot be loaded.
@@ -129,7 +128,7 @@ class ForeignIndex(Corpus):
         """Return, for the only shard, the rising positions of the passages of the documents asked for.
 
         Raises:
-            ValueError: If anything else is asked than documents by their ids: nothing else is indexed.
+            UnsupportedFilterError: If there is any filter but `doc_ids`.
         """
         if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
             raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
@@ -137,7 +136,7 @@ class ForeignIndex(Corpus):
         return [np.sort(np.concatenate([np.empty(0, dtype=np.int64), *positions]))]
 
     def nearest_id(self, doc_id: str) -> str | None:
-        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        """Return the id most similar to `doc_id` among its neighbours in sorted order, or None."""
         return nearest_among(self._sorted_ids, doc_id)
 
     def _positions_of(self, doc_id: str) -> np.ndarray:
@@ -197,7 +196,7 @@ def _load_dataset(mapping: _Mapping, path: Path) -> Any:
 
 
 def _ids_of(dataset: Any) -> tuple[Sequence[Any], list[str]]:
-    """Return the keys that a dataset's rows are read by, and their ids, in its order."""
+    """Return the keys of a dataset's rows and their ids, in its order."""
     columns = getattr(dataset, "column_names", None)
     if isinstance(dataset, Mapping) and columns is None:
         keys = list(dataset)
@@ -254,7 +253,7 @@ def _documents_of(
 
 
 def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
-    """Return the entries' values in the order of positions, once each position is known to have one."""
+    """Check that each position has an entry; return the values in the order of positions."""
     if other := [key for key in entries if not _is_number(key)]:
         raise ValueError(f"{file} maps {other[0]!r} (expected positions: '0', '1', …)")
     by_position = {int(key): value for key, value in entries.items()}
@@ -264,7 +263,7 @@ def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any
 
 
 def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
-    """Read all values in one way: the rows of the documents, and the passages' numbers where chunk ids give them."""
+    """Interpret all values alike: return rows, and passage numbers where the values are chunk ids."""
     for row_of_value in _ROWS:
         rows = [row_of_value(value, row_of) for value in values]
         if None not in rows:
@@ -284,7 +283,7 @@ def _row_of_id(value: Any, row_of: Mapping[str, int]) -> int | None:
     return row_of.get(value) if isinstance(value, str) else None
 
 
-# How a value names a row: as a number, as a document's id, or as a number written as text that is no id.
+# Ways a value may name a row: a number, a document id, a number in quotes that is not an id.
 _ROWS: tuple[Callable[[Any, Mapping[str, int]], int | None], ...] = (
     lambda value, _: value if type(value) is int else None,
     _row_of_id,
@@ -293,7 +292,7 @@ _ROWS: tuple[Callable[[Any, Mapping[str, int]], int | None], ...] = (
 
 
 def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
-    """Take a chunk id apart into a row and a number, or return None."""
+    """Parse a chunk id into row and number, or return None."""
     try:
         doc_id, index = parse_chunk_id(str(value))
     except ValueError:

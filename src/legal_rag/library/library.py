@@ -32,15 +32,14 @@ from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-
 FORMAT_VERSION = 3
 REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
-INSTRUCTIONS = "instructions.md"  # a user's own, for the agent: it outlives a new build
-RUNS = "runs"  # a user's own answers; they do too, see `legal_rag.report.saved_answers`
-CORPUS_INDEX = "corpus_index.sqlite"  # what each document is and says; see `legal_rag.corpus_index`
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
+CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
+INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
+RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 
@@ -60,10 +59,10 @@ class Library(Corpus):
         ValueError: If its manifest is damaged or of a later format.
     """
 
-    read_only = False  # a GPU's engine may write its merged arrays beside a shard's
+    read_only = False
 
     def __init__(self, path: str | Path) -> None:
-        self._place = Path(path).expanduser().absolute()  # whatever reads later may run in another working directory
+        self._place = Path(path).expanduser().absolute()  # the working directory may change before `reload`
         self.path = _recover(self._place)
         self.manifest = _read_manifest(self.path)
         self.commit = int(self.manifest["commit"])
@@ -81,6 +80,11 @@ class Library(Corpus):
         return Library(self._place)
 
     @property
+    def build_id(self) -> str:
+        """Return the id of the build that this commit descends from; it survives additions, not a compaction."""
+        return str(self.manifest["lineage"])
+
+    @property
     def n_documents(self) -> int:
         """Return how many documents the Library holds."""
         return int(self.manifest["counts"]["documents"])
@@ -88,7 +92,7 @@ class Library(Corpus):
     @property
     def shard_folders(self) -> list[Path]:
         """Return the shards' folders, in their order."""
-        _ = self._connection  # from now on texts and shards belong together, whatever is built meanwhile
+        _ = self._connection  # opened before the folders, so that texts and shards are of one build
         folders = [(self.path / shard["path"]).resolve() for shard in self.manifest["shards"]]
         for folder in folders:  # a manifest may come from anyone
             if not folder.is_relative_to(self.path.resolve()):
@@ -110,7 +114,7 @@ class Library(Corpus):
         return (row[0] for row in self._connection.execute(query))
 
     def content_hashes(self) -> Iterator[tuple[str, str]]:
-        """Stream the ids of all documents, each with its `Document.content_hash`, in the order they were indexed."""
+        """Stream id and `Document.content_hash` of all documents, in index order."""
         query = f"SELECT id, content_hash FROM documents WHERE {self._present} ORDER BY document_key"  # noqa: S608
         yield from self._connection.execute(query)
 
@@ -129,7 +133,7 @@ class Library(Corpus):
         return document_of_stored(row)
 
     def documents(self) -> Iterator[Document]:
-        """Stream all documents in the order they were indexed."""
+        """Stream all documents in index order."""
         rows = self._connection.execute(f"{SELECT_DOCUMENTS} WHERE {self._present} ORDER BY document_key")
         return map(document_of_stored, rows)
 
@@ -162,47 +166,39 @@ class Library(Corpus):
         Raises:
             ValueError: If they ask for entities, and none were extracted.
         """
-        conditions = compile_filters(filters, self._connection, self._present)
-        return self._meeting([*conditions, *self._extracted.conditions(filters.entity)])
+        return self._positions(self._compiled(filters))
 
     def ids(self, filters: Filters) -> list[str]:
-        """Return the ids of the documents that pass filters, in the order they were indexed.
+        """Return the ids of the documents that pass filters, in index order.
 
         Raises:
             ValueError: If they ask for entities, and none were extracted.
         """
-        conditions = compile_filters(filters, self._connection, self._present)
-        return self._ids([*conditions, *self._extracted.conditions(filters.entity)])
+        return self._ids(self._compiled(filters))
 
     def ids_citing(self, name: str) -> list[str]:
-        """Return the ids of the documents that cite an article or a decision, in the order they were indexed.
+        """Return the ids of the documents that cite an article or a decision, in index order.
 
         Raises:
-            ValueError: If the name is of neither.
+            ValueError: If the name is neither.
         """
         return self._ids([naming_condition(name)])
-
-    def _ids(self, conditions: Sequence[Condition]) -> list[str]:
-        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
-        values = [value for condition in conditions for value in condition.values]
-        query = f"SELECT id FROM documents WHERE {sql} ORDER BY document_key"  # noqa: S608
-        return [doc_id for (doc_id,) in self._connection.execute(query, values)]
 
     def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
         """Return the positions of chunks that a question's identifiers and rare facts lead to."""
         query, connection = ParsedQuery.of(query), self._connection
         exact, citing = (find(query, connection, self._present) for find in (own_name_condition, citing_condition))
         facts = self._extracted.discriminative(query)
-        found = (self._meeting([condition]) if condition else None for condition in (exact, citing, facts))
+        found = (self._positions([condition]) if condition else None for condition in (exact, citing, facts))
         return IdentifierMatches(*found)
 
     @property
     def entities(self) -> "ExtractionStore | None":
-        """What was extracted of the documents; None as long as nothing was."""
+        """The entities extracted from the documents; None if none were."""
         return self._extracted.store
 
     def entities_of(self, doc_id: str) -> list[Entity] | None:
-        """Return what was extracted of a document; None if nothing was, or its text has changed since.
+        """Return the entities of a document; None if none were extracted from its present text.
 
         Raises:
             LookupError: If there is no such document.
@@ -210,13 +206,8 @@ class Library(Corpus):
         store = self.entities
         return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
 
-    def _meeting(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
-        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
-        values = [value for condition in conditions for value in condition.values]
-        return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE {sql}", values))
-
     def lexical_index(self) -> LexicalIndex:
-        """Open the index of words.
+        """Open the BM25 index.
 
         Raises:
             FileNotFoundError: If it is missing.
@@ -224,32 +215,26 @@ class Library(Corpus):
         return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
 
     def contents(self) -> Contents:
-        """Return the texts, to be streamed."""
+        """Return the documents' texts, to be streamed."""
         return Contents(self._connections.get, self._present)
 
     def citation_links(self) -> CitationLinks:
-        """Return the links between documents that cite each other."""
+        """Return the citation links between documents."""
         return CitationLinks(self._connections.get, self._present)
 
     def removed_positions(self) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of chunks whose documents were removed, or replaced."""
+        """Return, for each shard, the rising positions of chunks whose documents were removed or replaced."""
         return self._by_shard(self._connection.execute(f"{SELECT_PLACES} WHERE removed <= {self.commit:d}"))
 
     def places_in(self, shards: Iterable[int]) -> list[Place]:
-        """Return shard and position of the chunks that some shards hold, in the order of documents and chunks."""
+        """Return the places of the present chunks of some shards, in the order of documents and chunks."""
         numbers = ", ".join(f"{shard:d}" for shard in shards)
         condition = f"shard IN ({numbers}) AND {self._present}"
         query = f"{SELECT_PLACES} WHERE {condition} ORDER BY document_key, chunk_index"
         return [(shard, position) for shard, position in self._connection.execute(query)]
 
-    def _by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
-        positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
-        for shard, position in places:
-            positions[shard].append(position)
-        return [np.array(sorted(some), dtype=np.int64) for some in positions]
-
     def nearest_id(self, doc_id: str) -> str | None:
-        """Return the id most like `doc_id` among those beside it in the order of ids, or None."""
+        """Return the id most similar to `doc_id` among its neighbours in sorted order, or None."""
         near: list[str] = []
         for operator, direction in ((">=", "ASC"), ("<", "DESC")):
             condition = f"id {operator} ? AND {self._present} ORDER BY id {direction} LIMIT {NEAR_IDS}"
@@ -267,21 +252,43 @@ class Library(Corpus):
         return connection
 
     def check_unchanged(self) -> None:
-        """Check that the folder still holds this Library, perhaps at a later commit, which leaves its shards alone.
+        """Check that the folder still holds this build, perhaps at a later commit, which has these shards too.
 
         Raises:
-            ValueError: If it was built anew since it was opened, or compacted.
+            ValueError: If it was rebuilt or compacted since it was opened.
         """
         found, shards = _read_manifest(self.path), self.manifest["shards"]
-        same = found["lineage"] == self.manifest["lineage"] and found["commit"] >= self.commit
+        same = found["lineage"] == self.build_id and found["commit"] >= self.commit
         if not same or found["shards"][: len(shards)] != shards:
             raise ValueError(f"{self.path} was built anew since it was opened: open it again")
+
+    def _compiled(self, filters: Filters) -> list[Condition]:
+        conditions = compile_filters(filters, self._connection, self._present)
+        return [*conditions, *self._extracted.conditions(filters.entity)]
+
+    def _ids(self, conditions: Sequence[Condition]) -> list[str]:
+        return [doc_id for (doc_id,) in self._meeting("SELECT id FROM documents", conditions, "ORDER BY document_key")]
+
+    def _positions(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
+        return self._by_shard(self._meeting(SELECT_PLACES, conditions))
+
+    def _meeting(self, select: str, conditions: Sequence[Condition], order: str = "") -> sqlite3.Cursor:
+        """Select rows of the present documents that meet all conditions."""
+        sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
+        values = [value for condition in conditions for value in condition.values]
+        return self._connection.execute(f"{select} WHERE {sql} {order}", values)
+
+    def _by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
+        positions: list[list[int]] = [[] for _ in self.manifest["shards"]]
+        for shard, position in places:
+            positions[shard].append(position)
+        return [np.array(sorted(some), dtype=np.int64) for some in positions]
 
     def _one(self, query: str, *values: Any) -> Any:
         return self._connection.execute(query, values).fetchone()
 
     def _chunk_rows(self, condition: str, values: Sequence[Any]) -> Iterator[tuple[int, int, StoredChunk]]:
-        # The text is cut out inside SQLite: a hit in a long decision does not bring the whole of it along.
+        # `substr` inside SQLite: a hit in a long decision need not load all of it.
         query = f"""
             SELECT shard, position, id, chunk_index, char_start, char_end,
                    substr(content, char_start + 1, char_end - char_start), title, decision_date
@@ -292,7 +299,7 @@ class Library(Corpus):
 
 
 def _recover(path: Path) -> Path:
-    """Return the folder to read: `path`, or the Library before it if a swap was cut off half-way."""
+    """Return `path`, or the previous folder where a swap was cut off between its two renamings."""
     previous = beside(path, "previous")
     return previous if not path.exists() and (previous / MANIFEST).is_file() else path
 
@@ -320,11 +327,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _version_of(manifest: dict[str, Any]) -> int:
-    """Return the format's version; in a version read here, the parts every reader needs must be there too."""
+    """Return the format's version; check the required parts if it is the one read here."""
     version = int(manifest["format_version"])
-    if version == FORMAT_VERSION and (missing := REQUIRED - manifest.keys()):
-        raise KeyError(min(missing))
     if version == FORMAT_VERSION:
+        if missing := REQUIRED - manifest.keys():
+            raise KeyError(min(missing))
         for name in (name for shard in manifest["shards"] for name in shard.get("checksums", ())):
             if Path(name).name != name or name == "..":  # a manifest may come from anyone
                 raise ValueError(f"a file outside its shard: {name!r}")

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-# How a worker is spread and started again when it dies; more often than that, something is wrong with it.
+# Actors are spread over machines and restarted when they die; ten times at most, since then something is wrong.
 LASTING: dict[str, Any] = {"max_restarts": 10, "max_task_retries": 10, "scheduling_strategy": "SPREAD"}
 MISSING = "the engine 'ray' needs Ray: pip install 'legal-rag[ray]'"
 
 _lock = threading.Lock()
-_users = 0  # of the connection made here; the last one to leave ends it
+_users = 0  # of the connection made here; the last one closes it
 
 
 class WorkerShare(NamedTuple):
-    """Workers of like size, and what each has to itself."""
+    """Workers of equal size, and the resources of each."""
 
     n_workers: int
     n_cpus: int
@@ -25,7 +25,7 @@ class WorkerShare(NamedTuple):
 
 @contextmanager
 def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterator[None]:
-    """Be connected to a cluster; what the process was connected to before stays, and stays connected.
+    """Connect to a cluster; a connection that the process already has is used, and stays open.
 
     Args:
         address: As for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine.
@@ -45,7 +45,7 @@ def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterat
 
 @contextmanager
 def ray_errors() -> Iterator[None]:
-    """Let what went wrong on a worker go wrong here, as the worker found it; a cluster that is lost is an OSError."""
+    """Re-raise a worker's ValueError or OSError as it was there; raise OSError where the cluster is lost."""
     from ray.exceptions import RayError, RayTaskError
 
     try:
@@ -59,7 +59,7 @@ def ray_errors() -> Iterator[None]:
 
 
 def share_out(n_workers: int | None) -> WorkerShare:
-    """Divide the cluster that this process is connected to among workers, as many as are asked for.
+    """Divide the connected cluster among workers.
 
     Args:
         n_workers: None makes one for each GPU, or, where there is none, for each machine.
@@ -92,7 +92,7 @@ def _connect(address: str, n_cpus: int | None) -> bool:
         if not _users:
             settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
             if address == "local":
-                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a cluster of this process tells nobody of it
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a cluster of this process
                 settings |= {"num_cpus": n_cpus, "include_dashboard": False}
             ray.init(address, **settings)
         _users += 1

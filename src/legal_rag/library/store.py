@@ -20,7 +20,7 @@ CREATE TABLE documents (
     content_hash TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
     title TEXT NOT NULL, decision_date TEXT NOT NULL, juridiction TEXT NOT NULL, formation TEXT NOT NULL,
     solution TEXT NOT NULL, applied_laws TEXT NOT NULL, config TEXT NOT NULL,
-    -- The long ones last: SQLite walks through what stands before the column it is asked for.
+    -- The long ones last: SQLite reads through all that precedes the column it is asked for.
     summary TEXT NOT NULL, extra TEXT NOT NULL, content TEXT NOT NULL
 );
 CREATE INDEX documents_by_id ON documents (id);
@@ -45,7 +45,7 @@ CREATE TABLE names (
 CREATE INDEX names_by_document ON names (document_key, own);
 CREATE INDEX names_own ON names (term) WHERE own;
 """
-KEYED_TABLES = ("names", "chunks", "documents")  # those with a document's key, the ones that refer to others first
+KEYED_TABLES = ("names", "chunks", "documents")  # with a document_key; referring tables first
 DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
 STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
 SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
@@ -55,18 +55,13 @@ Place = tuple[int, int]  # shard, position
 
 
 def present_at(commit: int, alias: str = "") -> str:
-    """Return the SQL condition that a document was in the corpus at a commit.
-
-    Args:
-        commit: The commit.
-        alias: What the query calls the table of documents, where others have such columns too.
-    """
+    """Return the SQL condition that a document was in the corpus at a commit; `alias` is the query's of `documents`."""
     table = f"{alias}." if alias else ""
     return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
 
 
 def document_of_stored(row: Sequence[Any]) -> Document:
-    """Make a document of a row of `SELECT_DOCUMENTS`."""
+    """Read a row of `SELECT_DOCUMENTS`."""
     values = dict(zip(DOCUMENT_COLUMNS, row, strict=True))
     values["applied_laws"] = tuple(json.loads(values["applied_laws"]))
     values["extra"] = json.loads(values["extra"])
@@ -74,7 +69,7 @@ def document_of_stored(row: Sequence[Any]) -> Document:
 
 
 def holds_documents(path: Path) -> bool:
-    """Tell whether a store is there and any document is in it."""
+    """Tell whether there is a store with any document in it."""
     if not path.is_file():
         return False
     try:
@@ -105,12 +100,11 @@ class Contents:
 
     def known(self, doc_ids: Sequence[str]) -> set[str]:
         """Return those of some ids that documents have."""
-        held = "SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-        query = f"{held} AND {self._present}"
+        query = f"SELECT id FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND {self._present}"  # noqa: S608
         return {doc_id for (doc_id,) in self._connect().execute(query, (json.dumps(list(doc_ids)),))}
 
     def at(self, places: Sequence[Place]) -> Iterator[tuple[str, bytes]]:
-        """Stream the texts of the documents that have a chunk at one of some places."""
+        """Stream the texts of the documents of the chunks at some places."""
         held = """
             SELECT chunks.document_key FROM json_each(?) AS place
             JOIN chunks ON shard = json_extract(place.value, '$[0]') AND position = json_extract(place.value, '$[1]')
@@ -127,16 +121,16 @@ class Contents:
 
 
 class StoreWriter:
-    """A store being filled, which may have been begun by a process that was killed.
+    """Fills a store, resuming where a process that was killed stopped.
 
-    Chunks are numbered as they come and fill shards of `shard_chunks` each, whatever document they belong to. Where the
-    store was begun before, its documents count from when `holds_next` found them in the source again.
+    Chunks fill shards of `shard_chunks` each in the order they come, across documents. Documents stored by an earlier
+    attempt count once `holds_next` has found them in the source again.
 
     Args:
-        path: The store's file; created if it is not there.
+        path: The store's file; created if missing.
         shard_chunks: Chunks in a shard.
         first_shard: The number of the first shard.
-        on_forget: Called with a shard's number when what it, and every later one, held before is no longer of use.
+        on_forget: Called with the number of the first shard whose files, with all later ones, are obsolete.
     """
 
     def __init__(
@@ -145,7 +139,7 @@ class StoreWriter:
         self.path, self.shard_chunks, self.first_shard = path, shard_chunks, first_shard
         self._on_forget = on_forget
         self.n_documents = self.n_chunks = 0
-        # Filled by one thread, finished by another, never by two at once.
+        # Filled by one thread, finished by another, never by both at once.
         self._connection = connect_to_write(path)
         try:
             self._begin()
@@ -155,11 +149,11 @@ class StoreWriter:
         self._begun: Iterator[tuple[int, str, int]] | None = self._begun_documents()
 
     def _begin(self) -> None:
-        # With a journal of its own a store outlives a kill, and can be read while more is being added.
+        # A write-ahead log survives a kill, and lets others read while more is added.
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute("PRAGMA synchronous=NORMAL")
         if not self._connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            self._on_forget(self.first_shard)  # before there is a store that says that it was done
+            self._on_forget(self.first_shard)  # before the schema exists: a kill in between repeats it
             self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
 
     @property
@@ -168,9 +162,9 @@ class StoreWriter:
         return -(-self.n_chunks // self.shard_chunks)
 
     def holds_next(self, document: Document) -> bool:
-        """Tell whether the next document in a store begun before is this one, unchanged.
+        """Tell whether the next document of an earlier attempt is this one, unchanged.
 
-        Where it is another one, that one and all that follow are forgotten: the source has changed since.
+        If it is another, the source has changed: that one and all that follow are deleted.
         """
         if self._begun is None:
             return False
@@ -183,12 +177,12 @@ class StoreWriter:
         return True
 
     def end_of_source(self) -> None:
-        """Forget what a store begun before holds beyond the source's end."""
+        """Delete documents of an earlier attempt beyond the source's end."""
         if self._begun is not None:
             self._forget_from(next(self._begun, (0,))[0])
 
     def add(self, document: Document, chunks: Sequence[Chunk]) -> None:
-        """Store a document and its chunks; they last from the next `commit` on."""
+        """Store a document and its chunks, in a transaction that `commit` ends."""
         if not self._connection.in_transaction:
             self._connection.execute("BEGIN")
         self.n_documents += 1
@@ -210,12 +204,12 @@ class StoreWriter:
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 
     def commit(self) -> None:
-        """Make sure that what was added lasts, and let others read it."""
+        """Make what was added durable, and visible to readers."""
         if self._connection.in_transaction:
             self._connection.execute("COMMIT")
 
     def finish(self) -> None:
-        """Commit, and leave one file that needs no journal."""
+        """Commit, and leave a single file without write-ahead log."""
         self.commit()
         self._connection.execute("PRAGMA journal_mode=DELETE")
         self._connection.close()
@@ -231,11 +225,11 @@ class StoreWriter:
         )
 
     def _forget_from(self, document_key: int) -> None:
-        """Delete the documents from a key on, unless it is 0: then there are none."""
+        """Delete the documents from a key on; key 0 stands for none."""
         self._begun = None
         if not document_key:
             return
-        # First the shards: after a kill in between, the documents are still there to be forgotten again.
+        # First the shards: a kill in between leaves the documents, and the next attempt repeats both.
         self._on_forget(self.first_shard + self.n_chunks // self.shard_chunks)
         with transaction(self._connection):
             for table in KEYED_TABLES:
@@ -248,35 +242,34 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
     Args:
         source: The store to read.
         target: A new file.
-        commit: Documents that were removed by then are left out.
+        commit: Documents removed by then are left out.
         moves: Shard and position before, shard and position after, of every chunk that stays.
     """
     with closing(connect_to_write(target)) as connection:
         connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA}")
         connection.execute("ATTACH ? AS source", (str(source),))
-        connection.execute("BEGIN")
-        connection.execute(
-            "CREATE TEMP TABLE moves (shard, position, new_shard, new_position, PRIMARY KEY (shard, position))"
-        )
-        connection.executemany("INSERT INTO moves VALUES (?, ?, ?, ?)", moves)
-        columns = ", ".join(("document_key", *STORED_COLUMNS, "added"))
-        connection.execute(
-            f"INSERT INTO documents ({columns}) SELECT {columns} FROM source.documents"  # noqa: S608
-            f" WHERE {present_at(commit)} ORDER BY document_key"
-        )
-        connection.execute(
-            "INSERT INTO chunks SELECT document_key, chunk_index, char_start, char_end, new_shard, new_position"
-            " FROM source.chunks JOIN moves USING (shard, position) ORDER BY document_key, chunk_index"
-        )
-        connection.execute(
-            "INSERT INTO names SELECT term, document_key, own FROM source.names"
-            " WHERE document_key IN (SELECT document_key FROM main.documents) ORDER BY term, document_key"
-        )
-        connection.execute("COMMIT")
+        with transaction(connection):
+            connection.execute(
+                "CREATE TEMP TABLE moves (shard, position, new_shard, new_position, PRIMARY KEY (shard, position))"
+            )
+            connection.executemany("INSERT INTO moves VALUES (?, ?, ?, ?)", moves)
+            columns = ", ".join(("document_key", *STORED_COLUMNS, "added"))
+            connection.execute(
+                f"INSERT INTO documents ({columns}) SELECT {columns} FROM source.documents"  # noqa: S608
+                f" WHERE {present_at(commit)} ORDER BY document_key"
+            )
+            connection.execute(
+                "INSERT INTO chunks SELECT document_key, chunk_index, char_start, char_end, new_shard, new_position"
+                " FROM source.chunks JOIN moves USING (shard, position) ORDER BY document_key, chunk_index"
+            )
+            connection.execute(
+                "INSERT INTO names SELECT term, document_key, own FROM source.names"
+                " WHERE document_key IN (SELECT document_key FROM main.documents) ORDER BY term, document_key"
+            )
 
 
 def _values(document: Document) -> list[Any]:
-    """Return a document's values as they are stored, in the order of `DOCUMENT_COLUMNS`."""
+    """Return a document's stored values, in the order of `DOCUMENT_COLUMNS`."""
     return [
         json.dumps(getattr(document, name), ensure_ascii=False) if name in JSON_COLUMNS else getattr(document, name)
         for name in DOCUMENT_COLUMNS

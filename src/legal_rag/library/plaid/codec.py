@@ -23,7 +23,7 @@ class Buckets(NamedTuple):
     """How residuals are quantised."""
 
     cutoffs: np.ndarray  # (2^bits - 1,), float32, rising
-    weights: np.ndarray  # (2^bits,), float32: what each bucket stands for
+    weights: np.ndarray  # (2^bits,), float32: the residual that each bucket decodes to
     mean_residual: np.ndarray  # (dim,), float32, of absolute values
     threshold: np.ndarray  # (1,), float32: three quarters of the tokens lie nearer to their centroids
 
@@ -36,7 +36,7 @@ def count_centroids(n_tokens: int) -> int:
 def read_blocks(vectors: np.ndarray, rows: np.ndarray | None = None) -> Iterator[np.ndarray]:
     """Yield `vectors`, or some of their rows in rising order, as float32 blocks of BLOCK_TOKENS.
 
-    The pages of a mapped file are given back as they have been read, else they would count as this process's memory.
+    Pages of a mapped file are released once read, or they would count as this process's memory.
     """
     total = len(vectors) if rows is None else len(rows)
     for start in range(0, total, BLOCK_TOKENS):
@@ -46,7 +46,7 @@ def read_blocks(vectors: np.ndarray, rows: np.ndarray | None = None) -> Iterator
 
 
 def sample_rows(n_rows: int, size: int, generator: np.random.Generator) -> np.ndarray:
-    """Choose rows, in rising order, so that a file is read forwards."""
+    """Sample rows, in rising order so that a file is read forwards."""
     return np.sort(generator.choice(n_rows, size, replace=False)) if size < n_rows else np.arange(n_rows)
 
 
@@ -83,7 +83,7 @@ def train_centroids(vectors: np.ndarray, generator: np.random.Generator) -> np.n
 
 
 def _read_rows(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return some rows in the precision they are stored in: float32 would double the most that a build holds."""
+    """Return some rows in their stored precision: float32 would double the peak memory of a build."""
     sample = np.empty((len(rows), vectors.shape[1]), dtype=vectors.dtype)
     at = 0
     for block in read_blocks(vectors, rows):
@@ -107,7 +107,7 @@ class NearestCentroids:
     def __init__(self, centroids: np.ndarray) -> None:
         import torch
 
-        # bfloat16 picks another centroid only where two are about equally near, and the residual is measured from it.
+        # bfloat16 errs only between centroids about equally near; the residual is taken from the chosen one.
         self._dtype = product_dtype()
         self._integers = torch.int16 if self._dtype == torch.bfloat16 else torch.int32
         self._table = torch.from_numpy(centroids.astype(np.float32)).to(self._dtype).T
@@ -124,7 +124,7 @@ class NearestCentroids:
         for start in range(0, len(vectors), PRODUCT_TOKENS):
             rows = rounded[start : start + PRODUCT_TOKENS]
             products = torch.mm(rows, self._table, out=self._products[: len(rows)]).view(self._integers).numpy()
-            # On this thread alone: torch's own are still spinning for the next product.
+            # On this thread alone: torch's threads are busy-waiting for the next product.
             argmax_rows(products, nearest[start : start + len(rows)])
         return nearest
 
@@ -160,7 +160,7 @@ def compress(
 
 
 def _stored_bits(n_bits: int) -> np.ndarray:
-    """Return for each bucket number the `n_bits` bits that it is stored as."""
+    """Return the `n_bits` bits that each bucket number is stored as."""
     numbers = np.arange(2**n_bits, dtype=np.uint8)
     alone = np.zeros((len(numbers), 8 // n_bits), dtype=np.uint8)
     alone[:, -1] = numbers  # in the last dimension of a byte, its bits are the lowest
@@ -169,6 +169,6 @@ def _stored_bits(n_bits: int) -> np.ndarray:
 
 def _release(vectors: np.ndarray) -> None:
     mapped = getattr(vectors, "_mmap", None)
-    # Only of a file mapped for reading: the pages of another kind may hold what is nowhere else.
+    # Only of a file mapped read-only: other pages may hold unwritten data.
     if mapped is not None and getattr(vectors, "mode", None) == "r" and hasattr(mmap, "MADV_DONTNEED"):
         mapped.madvise(mmap.MADV_DONTNEED)

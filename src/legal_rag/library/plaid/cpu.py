@@ -25,7 +25,7 @@ U = TypeVar("U")
 
 
 class MappedShard:
-    """A shard whose files are mapped into memory; see `legal_rag.library.plaid.search.Shard`."""
+    """A memory-mapped shard; see `legal_rag.library.plaid.search.Shard`."""
 
     def __init__(
         self, folder: Path, settings: SearchSettings | None = None, excluded: np.ndarray | None = None
@@ -174,7 +174,7 @@ class MappedShard:
 
 
 def _wide_centroids(shard: MappedShard) -> np.ndarray:
-    """Return a shard's centroids in single precision; kept for some shards, as long as these are open themselves."""
+    """Return a shard's centroids in single precision, cached for up to `WIDE_SHARDS` open shards."""
     wide = _wide.get(shard)
     if wide is None:
         wide = shard._files.centroids.astype(np.float32)
@@ -185,7 +185,7 @@ def _wide_centroids(shard: MappedShard) -> np.ndarray:
 
 
 def _map(function: Callable[[T], U], jobs: Iterable[T]) -> Iterable[U]:
-    """Do jobs on all cores; the kernels leave Python's lock."""
+    """Run jobs on all cores; the kernels release the GIL."""
     return _workers().map(function, jobs)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 PLAID_FOLDER = "fast_plaid_index"
-METADATA = "metadata.json"  # there when all other files are
+METADATA = "metadata.json"  # written last
 
 
 class PlaidPart(NamedTuple):
@@ -19,7 +19,7 @@ class PlaidPart(NamedTuple):
 
 
 class PlaidFiles(NamedTuple):
-    """A shard as it lies on disk, its large arrays memory-mapped."""
+    """The files of a shard, large arrays memory-mapped."""
 
     centroids: np.ndarray  # (n_centroids, dim), half or single precision, unit rows
     bucket_weights: np.ndarray  # (2^bits,), float32
@@ -44,7 +44,7 @@ def pack_buckets(buckets: np.ndarray, n_bits: int) -> np.ndarray:
 
 
 def unpacking_table(bucket_weights: np.ndarray, n_bits: int) -> np.ndarray:
-    """Return what each byte value stands for: shape (256, 8 / n_bits), the residuals of that many dimensions."""
+    """Return the residuals that each byte encodes, shape (256, 8 / n_bits), float32."""
     every_byte = np.arange(256, dtype=np.uint8)[:, None]
     bits = np.unpackbits(every_byte, axis=1).reshape(256, 8 // n_bits, n_bits)
     return bucket_weights[bits @ (1 << np.arange(n_bits))].astype(np.float32)
@@ -53,8 +53,7 @@ def unpacking_table(bucket_weights: np.ndarray, n_bits: int) -> np.ndarray:
 def open_files(folder: Path) -> PlaidFiles:
     """Map a shard's files.
 
-    Only counts, lengths and shapes are checked. Centroids in `codes` and passages in `ivf` are not read: whoever
-    follows them checks them first.
+    Only counts, lengths and shapes are checked. Values of `codes` and `ivf` are not read: who uses them checks them.
 
     Raises:
         FileNotFoundError: If the folder holds no complete PLAID index.
@@ -87,7 +86,7 @@ def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray, folder: Path) -> None:
-    """Refuse numbers that point outside the arrays: the compiled kernels of a search would follow them there."""
+    """Refuse numbers that point outside the arrays: the compiled kernels do not check bounds."""
     n_centroids, dim = files.centroids.shape
     tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
     width = dim * files.n_bits // 8
@@ -96,7 +95,7 @@ def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray
         f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
         == 2**files.n_bits,
         f"{tokens} tokens announced, {coded} found": all(
-            # Each by itself first: the sum of huge numbers may come out small.
+            # Each by itself first: a sum may overflow.
             bool((part <= len(found.codes)).all()) and part.sum() == len(found.codes)
             for part, found in zip(lengths, files.parts, strict=True)
         ),

@@ -13,27 +13,27 @@ class SearchSettings:
     """How thorough a search is."""
 
     n_probe: int = 32  # centroids visited for each query token
-    n_estimates: int = 1024  # passages of a shard, found so, whose nearest tokens are looked at; at least those below
-    n_full_scores: int = 256  # passages decompressed and scored exactly, of all shards; more if most are wanted
-    exact_below: int = 250_000  # fewer tokens to search among, in all shards, are scored exactly throughout
+    n_estimates: int = 1024  # passages of a shard, found by these, scored by their nearest tokens; at least the next
+    n_full_scores: int = 256  # passages of all shards decompressed and scored exactly; more if k is close to it
+    exact_below: int = 250_000  # tokens to search among, in all shards: fewer are all scored exactly
 
 
 class ShardHits(NamedTuple):
-    """Some passages of one shard, with their scores for one query."""
+    """Passages of one shard, with their scores for one query."""
 
     positions: np.ndarray  # (n,), int64
     scores: np.ndarray  # (n,), float32; each at most the query's number of tokens
 
 
 class ShardSize(NamedTuple):
-    """What a shard holds."""
+    """Counts of a shard."""
 
     n_passages: int
     n_tokens: int
 
 
 class Shard(Protocol):
-    """One PLAID shard, whoever searches it. Queries are of shape (n_query_tokens, dim), float32."""
+    """One PLAID shard opened by some engine. Queries have shape (n_query_tokens, dim), float32."""
 
     size: ShardSize
     dim: int
@@ -49,29 +49,29 @@ class Shard(Protocol):
 
 
 class Shards(Protocol):
-    """Shards in a fixed order, here or elsewhere: the methods of `Shard`, with one entry a shard in every list.
+    """Shards in a fixed order, in this process or in others: the methods of `Shard`, with lists by shard.
 
-    An implementation may ask all places at once: each method is called once a search, and gathers what they answer.
+    Each method is called once per search, so that an implementation may query all shards in parallel.
     """
 
     dim: int
 
     @property
     def sizes(self) -> Sequence[ShardSize]:
-        """Return what each shard holds."""
+        """Return the counts of each shard."""
 
     def candidates(
         self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its candidates: answers by shard, then by query."""
+        """Return each shard's candidates, by shard, then by query."""
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
-        """Ask every shard for the scores of its own candidates, given and answered by shard, then by query."""
+        """Return each shard's own candidates with MaxSim scores; both by shard, then by query."""
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its best passages: answers by shard, then by query."""
+        """Return each shard's best passages, by shard, then by query."""
 
 
 def search_shards(
@@ -81,13 +81,11 @@ def search_shards(
     settings: SearchSettings,
     subsets: Sequence[np.ndarray | None] | None = None,
 ) -> list[list[tuple[int, int, float]]]:
-    """Rank the passages of all shards for each query.
-
-    The outcome depends on the shards and their order, not on which of them lie together.
+    """Rank the passages of all shards for each query, independently of how shards are spread over processes.
 
     Args:
-        shards: Whom to ask.
-        queries: Each of shape (n_query_tokens, dim), rows of length 1, or as long as they are to count.
+        shards: What is searched.
+        queries: Each of shape (n_query_tokens, dim); a row's length is the token's weight.
         k: How many passages at most.
         settings: How thorough the search is.
         subsets: For each shard the positions to search among, each once, in rising order, or None for all.
@@ -123,7 +121,7 @@ def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
         n: How many.
     """
     if len(positions) > n:
-        scores = np.where(np.isnan(scores), -np.inf, scores)  # a damaged file may hold numbers that are none
+        scores = np.where(np.isnan(scores), -np.inf, scores)  # a damaged file may hold NaN
         threshold = np.partition(scores, len(scores) - n)[len(scores) - n]
         chosen = scores > threshold
         ties = np.flatnonzero(scores == threshold)
@@ -162,7 +160,7 @@ def _checked(query: np.ndarray, dim: int) -> np.ndarray:
 
 
 def _extent(sizes: Sequence[ShardSize], subsets: Sequence[np.ndarray | None]) -> tuple[int, float]:
-    """Return how many passages and tokens there are to search among, those of subsets taken as of average length."""
+    """Count passages and tokens to search among, the passages of subsets taken to be of average length."""
     passages = [size.n_passages if one is None else len(one) for size, one in zip(sizes, subsets, strict=True)]
     tokens = [n * size.n_tokens / max(size.n_passages, 1) for n, size in zip(passages, sizes, strict=True)]
     return sum(passages), sum(tokens)

@@ -22,7 +22,7 @@ from legal_rag.library.plaid.search import (
 class FastPlaidShard:
     """A shard searched by fast-plaid; see `legal_rag.library.plaid.search.Shard`.
 
-    Its candidates already have the scores of a whole search, so that `scores` has nothing to add.
+    Its candidates come with final scores, so `scores` returns them unchanged.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ def open_shard(
 
 
 class PlaidShards:
-    """Shards held by this process, searched as one; also what a process elsewhere answers with (see `Shards`)."""
+    """The `Shards` of this process; a Ray actor holds its own."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class PlaidShards:
         """Open the shards in `folders`, in that order; see `open_shard`.
 
         Args:
-            folders: One a shard.
+            folders: One per shard.
             settings: How thorough searches are.
             device: 'cuda' or 'cpu'; None takes the GPU where there is one.
             excluded: For each shard the positions never to be returned, in rising order; None excludes none.
@@ -145,15 +145,15 @@ class PlaidShards:
     def candidates(
         self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its candidates; see `Shards`."""
+        """Return each shard's candidates; see `Shards`."""
         return [shard.candidates(queries, n, one) for shard, one in zip(self._shards, subsets, strict=True)]
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
-        """Ask every shard for the scores of its candidates; see `Shards`."""
+        """Return each shard's candidates with their scores; see `Shards`."""
         return [shard.scores(queries, own) for shard, own in zip(self._shards, candidates, strict=True)]
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its best passages; see `Shards`."""
+        """Return each shard's best passages; see `Shards`."""
         return [shard.best(queries, k, one) for shard, one in zip(self._shards, subsets, strict=True)]

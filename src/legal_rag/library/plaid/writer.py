@@ -22,8 +22,8 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
 
     Args:
         folder: A new folder.
-        vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), it is read in
-            blocks whose pages are given back: memory does not grow with it but for a sample and 12 bytes a token.
+        vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), memory holds
+            only blocks of it, a sample, and 12 bytes per token.
         passage_tokens: Tokens of each passage, in order; their sum is n_tokens.
         n_bits: Bits a dimension: 1, 2 or 4.
         seed: Of the samples and of k-means.
@@ -54,16 +54,16 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
 
 
 def copy_shard_without(source: Path, target: Path, dropped: np.ndarray) -> None:
-    """Write a shard that lacks some passages of another; what it keeps is copied bit by bit.
+    """Copy a shard without some of its passages; the others' codes and residuals stay as they are.
 
     Args:
         source: The shard's folder.
         target: A new folder.
-        dropped: Positions of the passages left out, in rising order; the others move up in their place.
+        dropped: Rising positions of the passages left out; later ones move up.
 
     Raises:
         FileNotFoundError: If `source` holds no complete index.
-        ValueError: If it is damaged, all passages are dropped, or one is that it does not have.
+        ValueError: If it is damaged, or `dropped` has all its passages or one that it does not have.
     """
     files = open_files(source)
     n_passages = len(files.passage_tokens)
@@ -144,7 +144,7 @@ def _write_part(
     n_tokens = sum(lengths)
     header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
     codes = [np.empty(0, dtype=np.int32)]
-    # A plain file, not a mapped one: where the disk is full, writing to a mapping kills the process (SIGBUS).
+    # Not a mapped file: on a full disk, writing to a mapping kills the process (SIGBUS).
     with (folder / f"{part}.residuals.npy").open("wb") as residuals:
         np.lib.format.write_array_header_1_0(residuals, header)
         for nearest, packed in blocks:
@@ -175,7 +175,7 @@ def _split_into_parts(passage_tokens: Sequence[int]) -> Iterator[list[int]]:
 def _write_rest(
     folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_bits: int, n_centroids: int, n_parts: int
 ) -> None:
-    """Write the inverted lists and, last, what tells a reader that the shard is complete."""
+    """Write the inverted lists and, last, the metadata, which marks the shard as complete."""
     _write_ivf(folder, codes, passage_tokens, n_centroids)
     _write_json(folder / "plan.json", {"nbits": n_bits, "num_chunks": n_parts})
     _write_json(
