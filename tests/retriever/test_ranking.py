@@ -12,9 +12,9 @@ from legal_rag.library import Filters, Library, SearchSettings
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import (
     FUSED_CHUNKS,
-    LATE_WEIGHT,
     LENGTH_PRIOR_PER_CHUNK,
     LENGTH_PRIOR_WEIGHT,
+    MAXSIM_WEIGHT,
     RERANKED_CHUNKS,
     fuse,
     tiered_merge,
@@ -42,7 +42,7 @@ def test_hybrid_is_the_weighted_sum_of_both_parts(retriever):
     best, nothing = np.sort(late_scores)[-FUSED_CHUNKS:], np.zeros(len(chunks))
     first = (late_scores >= best[0]) | ((word_scores > 0) & (word_scores >= np.sort(word_scores)[-FUSED_CHUNKS]))
     alone = fuse(late_scores, nothing, nothing, nothing + 1, first)
-    assert alone == pytest.approx(LATE_WEIGHT * (late_scores - best.mean()) / best.std())
+    assert alone == pytest.approx(MAXSIM_WEIGHT * (late_scores - best.mean()) / best.std())
     library = retriever.corpus
     places = library.places_in(range(len(library.shard_folders)))
     ids = [chunk_id(one.doc_id, one.chunk_index) for one in library.chunks_at(places)]
@@ -56,7 +56,7 @@ def test_a_document_of_many_chunks_has_to_score_higher_for_its_many_chances():
     scores, nothing, first = np.array([2.0, 2.0, 1.0]), np.zeros(3), np.ones(3, dtype=bool)
     few, many, worse = fuse(scores, nothing, nothing, np.array([1, 9, 1]), first)
     assert few - many == pytest.approx(LENGTH_PRIOR_WEIGHT * np.log(1 + 8 * LENGTH_PRIOR_PER_CHUNK))
-    assert few - worse == pytest.approx(LATE_WEIGHT / np.std(scores))
+    assert few - worse == pytest.approx(MAXSIM_WEIGHT / np.std(scores))
 
 
 def test_reranking_orders_what_bm25_found_by_max_sim(retriever):

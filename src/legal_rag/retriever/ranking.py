@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import islice
-from typing import Literal, NamedTuple, NoReturn, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
@@ -21,169 +21,16 @@ from legal_rag.library.store import Place
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-LATE_WEIGHT, CHUNK_WEIGHT, DOCUMENT_WEIGHT = 0.5, 0.1, 0.4  # of MaxSim; of BM25 of the chunk; of its document
-FUSED_CHUNKS = 128  # that each part brings into a hybrid ranking, at least
-LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of the chances that its chunk count gives a document
+MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.1, 0.4
+FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
+RERANKED_CHUNKS = 100  # candidates of BM25 that are re-ranked by MaxSim
+BOOSTED_CHUNKS = 2  # of each document that shares rare entities with the query
+LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
 LENGTH_PRIOR_PER_CHUNK = 0.5  # chances that each further chunk adds to the first one's
 CITING_DOCUMENTS = 200  # best documents that propagate their scores to what they cite
 CITED_WEIGHT = 1.0  # of what a document gets from those that cite it
-
-
-def fuse(
-    late: np.ndarray, words: np.ndarray, wholes: np.ndarray, n_chunks: np.ndarray, first: np.ndarray
-) -> np.ndarray:
-    """Fuse scores: a weighted sum of z-scores, less a length prior.
-
-    Mean and deviation are taken over the best `FUSED_CHUNKS` among `first`, so that a score does not depend on how many
-    chunks are asked for. Documents of many chunks have many chances of a high score: a penalty in proportion to the
-    logarithm of these chances makes every document equally likely to come first, as before a question is asked.
-
-    Args:
-        late: MaxSim, shape (n,).
-        words: BM25, shape (n,).
-        wholes: BM25 of the documents that the chunks are of, shape (n,).
-        n_chunks: How many chunks these documents have, shape (n,).
-        first: Which chunks are among the `FUSED_CHUNKS` best by MaxSim or by BM25, shape (n,), bool.
-
-    Returns:
-        Shape (n,), float64; higher is more relevant, comparable within one query only.
-    """
-    parts = ((LATE_WEIGHT, late), (CHUNK_WEIGHT, words), (DOCUMENT_WEIGHT, wholes))
-    fused = np.sum([weight * _standard(scores, first) for weight, scores in parts], axis=0)
-    chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
-    return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
-
-
-def propagate_citations(
-    scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]
-) -> dict[int, float]:
-    """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
-
-    Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
-    The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
-
-    Args:
-        scores: Of documents, by their keys.
-        links: From them.
-        shares: Of all documents, the part that names what each link's name stands for; in [0, 1].
-
-    Returns:
-        By key, only what is above 0; in the unit of the scores.
-    """
-    best = sorted(scores, key=lambda key: (-scores[key], key))[:CITING_DOCUMENTS]
-    surplus = {key: scores[key] - scores[best[-1]] for key in best}
-    gained: dict[int, float] = defaultdict(float)
-    expected: dict[int, float] = {}
-    for link in links:
-        gained[link.cited] += surplus.get(link.citing, 0.0) * link.share
-        expected[link.cited] = max(expected.get(link.cited, 0.0), shares[link.name])
-    total = sum(gained.values())
-    return {key: gain for key, sum_ in gained.items() if (gain := sum_ - expected[key] * total) > 0}
-
-
-def _standard(scores: np.ndarray, first: np.ndarray) -> np.ndarray:
-    best = np.sort(scores[first].astype(np.float64))[-FUSED_CHUNKS:]
-    spread = best.std() if len(best) else 0.0
-    return (scores - best.mean()) / spread if spread else np.zeros(len(scores))
-
-
-WORD = re.compile(r"\w+")
-
-
-def idf_weighted_query(
-    question: str, vectors: np.ndarray, offsets: np.ndarray, rarity: Callable[[str], float]
-) -> np.ndarray:
-    """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
-
-    A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows beyond the
-    question's own tokens, by which an encoder expands it, weigh 1.
-
-    Args:
-        question: The question.
-        vectors: Shape (n_rows, dim), unit rows.
-        offsets: Shape (n_tokens, 2): the characters that the first rows stand for.
-        rarity: The inverse document frequency of a word, 0 for one that does not count.
-
-    Returns:
-        Shape (n_weighed, dim), at most n_rows; all of `vectors` as they are where no word counts.
-    """
-    weights = np.zeros(len(vectors), dtype=np.float32)
-    for word in WORD.finditer(question):
-        inside = (offsets[:, 0] < word.end()) & (offsets[:, 1] > word.start())
-        weights[: len(offsets)][inside[: len(weights)]] = np.sqrt(rarity(word.group()))
-    counting = weights > 0
-    if not counting.any():
-        return vectors
-    weights /= weights[counting].mean()
-    weights[len(offsets) :] = 1.0
-    kept = weights > 0
-    return np.asarray(vectors[kept] * weights[kept, None], dtype=np.float32)
-
-
 NOT_SEARCHABLE = "this Library was built without one (n_bits 0): its modes are bm25 and bm25+rerank"
-
-
-class OnTheFlyReranker:
-    """`Shards` of a Library without PLAID files: scores candidates, cannot search."""
-
-    def __init__(self, library: Library, encoder: Encoder) -> None:
-        self.dim = encoder.identity.dim
-        self.sizes = [ShardSize(int(shard["chunks"]), 0) for shard in library.manifest["shards"]]
-        self._library, self._encoder = library, encoder
-        settings, limit = chunks_recorded(library.manifest), encoder.identity.document_length
-        self._chunker = build_chunker(settings, encoder.count_tokens, limit)
-
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
-        """Encode all candidates, each once, and return their MaxSim scores."""
-        places = sorted(
-            {(shard, int(one)) for shard, own in enumerate(candidates) for hits in own for one in hits.positions}
-        )
-        vectors = dict(zip(places, self._encoder.encode_documents(self._texts(places)), strict=True))
-        return [
-            [
-                ShardHits(
-                    hits.positions,
-                    np.array([_max_sim(query, vectors[shard, int(one)]) for one in hits.positions], dtype=np.float32),
-                )
-                for query, hits in zip(queries, own, strict=True)
-            ]
-            for shard, own in enumerate(candidates)
-        ]
-
-    def candidates(
-        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
-    ) -> list[list[ShardHits]]:
-        """Raise ValueError: there is nothing to search."""
-        _refuse()
-
-    def best(
-        self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
-    ) -> list[list[ShardHits]]:
-        """Raise ValueError: there is nothing to search."""
-        _refuse()
-
-    def _texts(self, places: Sequence[tuple[int, int]]) -> list[str]:
-        """Return what the encoder is given of chunks: their text, with the document's header where the index has it."""
-        texts = []
-        for chunk in self._library.chunks_at(places):
-            header = ""
-            if has_header(self._chunker.config, chunk.chunk_index):
-                header = document_header(self._chunker, self._library.document(chunk.doc_id).row())
-            texts.append(header + chunk.text)
-        return texts
-
-
-def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
-    return float((query @ document.T).max(axis=1).sum())
-
-
-def _refuse() -> NoReturn:
-    raise ValueError(NOT_SEARCHABLE)
-
-
-RERANKED_CHUNKS = 100  # of BM25's that are scored by MaxSim
-
-LIFTED_CHUNKS = 2  # boosted of each document that shares rare entities with the query
+WORD = re.compile(r"\w+")
 
 Subsets = Sequence[np.ndarray]  # for each shard, rising positions
 
@@ -192,9 +39,9 @@ class QueryFeatures(NamedTuple):
     """What ranking uses of one query."""
 
     query: ParsedQuery
-    vectors: np.ndarray | None  # (n_query_tokens, dim); None where only words count
-    tiers: Sequence[Subsets] = ()  # chunks boosted above all others: exact matches, then chunks citing them
-    facts: Subsets | None = None  # chunks of documents sharing rare entities: the best of each come next
+    vectors: np.ndarray | None  # (n_query_tokens, dim); None in mode bm25
+    tiers: Sequence[Subsets] = ()  # chunks ranked above all others: exact matches, then chunks citing them
+    facts: Subsets | None = None  # chunks of documents sharing rare entities: the best of each rank next
 
 
 class PartialScores(NamedTuple):
@@ -206,14 +53,14 @@ class PartialScores(NamedTuple):
 
 
 class Ranker:
-    """The two indexes of one corpus, searched as one.
+    """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
     Args:
-        open_shards: Returns the shards for late interaction; called only by the modes that need them.
-        searchable: Whether those shards can be searched, not only asked for the scores of places.
-        settings: How thorough late interaction is.
-        lexical: For BM25; None where the corpus has no such index.
-        links: Which documents cite which; None where that is not known.
+        open_shards: Returns the PLAID shards; called only in modes that need them.
+        settings: How thorough PLAID search is.
+        lexical: The BM25 index, if there is one.
+        links: The citation links, if they are known.
+        searchable: Whether the shards can search, not only score places.
     """
 
     def __init__(
@@ -226,11 +73,7 @@ class Ranker:
         searchable: bool = True,
     ) -> None:
         self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
-        self._only_scores = not searchable
-
-    @property
-    def _shards(self) -> Shards:
-        return self._open_shards()
+        self._searchable = searchable
 
     def checked(self, mode: str | None) -> Mode:
         """Return a mode that the corpus is indexed for; None takes the best available.
@@ -239,12 +82,12 @@ class Ranker:
             ValueError: If there is no such mode, or it needs an index that the corpus does not have.
         """
         if mode is None:
-            mode = "bm25+rerank" if self._only_scores else "hybrid" if self._lexical else "colbert"
+            mode = "bm25+rerank" if not self._searchable else "hybrid" if self._lexical else "colbert"
         if mode not in MODES:
             raise ValueError(f"no such mode: {mode!r} (expected one of {', '.join(MODES)})")
         if mode != "colbert" and self._lexical is None:
             raise ValueError(f"mode {mode!r} needs an index of words, which this corpus does not have")
-        if mode in ("colbert", "hybrid") and self._only_scores:
+        if mode in ("colbert", "hybrid") and not self._searchable:
             raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
         return mode
 
@@ -270,7 +113,7 @@ class Ranker:
         return tiered_merge([*tiers, answer])[:k]
 
     def _best_of_each(self, ranked: Ranked) -> Ranked:
-        """Keep `LIFTED_CHUNKS` of each document: rare entities may mislead, so others must stay in reach."""
+        """Keep `BOOSTED_CHUNKS` of each document: rare entities may mislead, so others must stay in sight."""
         if self._links is None:
             return ranked
         documents = self._links.documents_at({one[:2] for one in ranked})
@@ -278,12 +121,12 @@ class Ranker:
         kept: Ranked = []
         for one in ranked:
             seen[documents[one[:2]]] += 1
-            if seen[documents[one[:2]]] <= LIFTED_CHUNKS:
+            if seen[documents[one[:2]]] <= BOOSTED_CHUNKS:
                 kept.append(one)
         return kept
 
     def _rank_all(self, question: QueryFeatures, k: int, mode: Mode, named: Subsets) -> Ranked:
-        """Rank all given places; those that share no word with the query come last, with score 0."""
+        """Rank all given places; those without a score come last, with score 0."""
         (ranked,) = self._by_mode([question], k, mode, named)
         found = {one[:2] for one in ranked}
         places = ((shard, int(position)) for shard, some in enumerate(named) for position in some)
@@ -292,17 +135,17 @@ class Ranker:
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         if mode == "colbert":
-            return self._late(questions, k, subsets)
+            return self._by_maxsim(questions, k, subsets)
         if mode == "bm25":
-            return self._words(questions, k, subsets)
+            return self._by_bm25(questions, k, subsets)
         if mode == "bm25+rerank":
-            found = self._words(questions, max(k, RERANKED_CHUNKS), subsets)
+            found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        late = self._late_of_hybrid(questions, k, subsets)
-        words = self._words(questions, max(k, FUSED_CHUNKS), subsets)
-        return [self._fused(*one, subsets)[:k] for one in zip(questions, late, words, strict=True)]
+        maxsim = self._maxsim_of_hybrid(questions, k, subsets)
+        bm25 = self._by_bm25(questions, max(k, FUSED_CHUNKS), subsets)
+        return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
-    def _late(
+    def _by_maxsim(
         self,
         questions: Sequence[QueryFeatures],
         k: int,
@@ -310,18 +153,18 @@ class Ranker:
         settings: SearchSettings | None = None,
     ) -> list[Ranked]:
         vectors = [_vectors(one) for one in questions]
-        return search_shards(self._shards, vectors, k, settings or self._settings, subsets)
+        return search_shards(self._open_shards(), vectors, k, settings or self._settings, subsets)
 
-    def _late_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+    def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
         fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
-        first = self._late(questions, FUSED_CHUNKS, subsets, fewer)
+        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets, fewer)
         if k <= FUSED_CHUNKS:
             return first
-        more = self._late(questions, k, subsets)
+        more = self._by_maxsim(questions, k, subsets)
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
-    def _words(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+    def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         return [self._lexicon.search(one.query, k, subsets) for one in questions]
 
     @property
@@ -334,10 +177,10 @@ class Ranker:
         places = [one[:2] for one in found[:RERANKED_CHUNKS]]
         return tiered_merge([_ordered(places, self._max_sim(question, places)), found[RERANKED_CHUNKS:]])
 
-    def _fused(self, question: QueryFeatures, late: Ranked, words: Ranked, subsets: Subsets | None) -> Ranked:
+    def _fused(self, question: QueryFeatures, maxsim: Ranked, bm25: Ranked, subsets: Subsets | None) -> Ranked:
         """Score the union of candidates by both indexes; then add what the best of them cite, with citation gains."""
-        first = {one[:2] for part in (late, words) for one in part[:FUSED_CHUNKS]}
-        known = PartialScores({one[:2]: one[2] for one in late}, {one[:2]: one[2] for one in words}, {})
+        first = {one[:2] for part in (maxsim, bm25) for one in part[:FUSED_CHUNKS]}
+        known = PartialScores({one[:2]: one[2] for one in maxsim}, {one[:2]: one[2] for one in bm25}, {})
         places = sorted(known.maxsim.keys() | known.bm25.keys())
         scores = self._by_all_parts(question, places, known, first)
         if self._links is None or not places:
@@ -349,22 +192,18 @@ class Ranker:
         return _ordered(places, scores + [CITED_WEIGHT * gains.get(place, 0.0) for place in places])
 
     def _by_all_parts(
-        self,
-        question: QueryFeatures,
-        places: Sequence[Place],
-        known: PartialScores,
-        first: Set[Place],
+        self, question: QueryFeatures, places: Sequence[Place], known: PartialScores, first: Set[Place]
     ) -> np.ndarray:
-        """Return the fused scores of places, completing the partial scores where they are missing."""
-        without_late, without_words, unknown = ([place for place in places if place not in some] for some in known)
-        known.maxsim.update(zip(without_late, self._max_sim(question, without_late).tolist(), strict=True))
-        words_too = self._lexicon.scores(question.query, without_words)
-        known.bm25.update(zip(without_words, words_too.tolist(), strict=True))
-        wholes, n_chunks = self._lexicon.document_scores(question.query, unknown)
-        known.document_bm25.update(zip(unknown, zip(wholes.tolist(), n_chunks.tolist(), strict=True), strict=True))
-        late, words = (np.array([scores[place] for place in places]) for scores in known[:2])
-        wholes, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
-        return fuse(late, words, wholes, n_chunks, np.array([place in first for place in places], dtype=bool))
+        """Return the fused scores of places, computing partial scores that are missing."""
+        no_maxsim, no_bm25, no_document = ([place for place in places if place not in some] for some in known)
+        known.maxsim.update(zip(no_maxsim, self._max_sim(question, no_maxsim).tolist(), strict=True))
+        known.bm25.update(zip(no_bm25, self._lexicon.scores(question.query, no_bm25).tolist(), strict=True))
+        scores, n_chunks = self._lexicon.document_scores(question.query, no_document)
+        known.document_bm25.update(zip(no_document, zip(scores.tolist(), n_chunks.tolist(), strict=True), strict=True))
+        maxsim, bm25 = (np.array([scores[place] for place in places]) for scores in known[:2])
+        document_bm25, n_chunks = np.array([known.document_bm25[place] for place in places]).reshape(-1, 2).T
+        top = np.array([place in first for place in places], dtype=bool)
+        return fuse(maxsim, bm25, document_bm25, n_chunks, top)
 
     def _citation_gains(
         self, links: CitationLinks, scores: dict[Place, float], first: Set[Place]
@@ -385,7 +224,7 @@ class Ranker:
         """Score places by MaxSim, shape (n_places,)."""
         if not places:
             return np.empty(0, dtype=np.float32)  # shards may be on other machines: no empty calls
-        shards = self._shards
+        shards = self._open_shards()
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
@@ -401,6 +240,58 @@ class Ranker:
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
+def fuse(
+    maxsim: np.ndarray, bm25: np.ndarray, document_bm25: np.ndarray, n_chunks: np.ndarray, top: np.ndarray
+) -> np.ndarray:
+    """Fuse scores: a weighted sum of z-scores, less a length prior.
+
+    Mean and deviation are taken over the best `FUSED_CHUNKS` among `top`, so that scores do not depend on how many
+    chunks are asked for. A document of many chunks has many chances of a high score; the prior, proportional to the
+    logarithm of these chances, evens this out.
+
+    Args:
+        maxsim: Of the chunks, shape (n,).
+        bm25: Of the chunks, shape (n,).
+        document_bm25: Of the chunks' documents, shape (n,).
+        n_chunks: Of the chunks' documents, shape (n,).
+        top: Which chunks are among the `FUSED_CHUNKS` best by MaxSim or by BM25, shape (n,), bool.
+
+    Returns:
+        Shape (n,), float64; higher is more relevant, comparable within one query only.
+    """
+    parts = ((MAXSIM_WEIGHT, maxsim), (BM25_WEIGHT, bm25), (DOCUMENT_BM25_WEIGHT, document_bm25))
+    fused = np.sum([weight * _z_scores(scores, top) for weight, scores in parts], axis=0)
+    chances = 1 + LENGTH_PRIOR_PER_CHUNK * (n_chunks - 1)
+    return np.asarray(fused - LENGTH_PRIOR_WEIGHT * np.log(chances))
+
+
+def propagate_citations(
+    scores: Mapping[int, float], links: Sequence[Link], shares: Mapping[str, float]
+) -> dict[int, float]:
+    """Propagate scores along citations: one step of a random walk (Page et al., 1999) from the best documents.
+
+    Each of the best `CITING_DOCUMENTS` passes on its score above the last of them, in equal parts to all that it cites.
+    The gain expected if they cited as all documents do is subtracted, so that what everybody cites gains nothing.
+
+    Args:
+        scores: Of documents, by key.
+        links: From them.
+        shares: By link name, the share of all documents that cite it; in [0, 1].
+
+    Returns:
+        Positive gains by key, in the unit of the scores.
+    """
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:CITING_DOCUMENTS]
+    surplus = {key: scores[key] - scores[best[-1]] for key in best}
+    gained: dict[int, float] = defaultdict(float)
+    expected: dict[int, float] = {}
+    for link in links:
+        gained[link.cited] += surplus.get(link.citing, 0.0) * link.share
+        expected[link.cited] = max(expected.get(link.cited, 0.0), shares[link.name])
+    total = sum(gained.values())
+    return {key: gain for key, sum_ in gained.items() if (gain := sum_ - expected[key] * total) > 0}
+
+
 def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:
     """Merge rankings by priority: each place in its first tier, higher tiers' scores lifted above lower ones."""
     above: set[Place] = set()
@@ -413,6 +304,89 @@ def tiered_merge(tiers: Sequence[Ranked]) -> Ranked:
         lift = max(result[0][2] - tier[-1][2] + 1.0, 0.0) if result else 0.0
         result = [(shard, position, score + lift) for shard, position, score in tier] + result
     return result
+
+
+def idf_weighted_query(
+    question: str, vectors: np.ndarray, offsets: np.ndarray, rarity: Callable[[str], float]
+) -> np.ndarray:
+    """Scale a question's token vectors by IDF; drop those of stop words, punctuation and special tokens.
+
+    A token weighs the square root of its word's inverse document frequency; weights have mean 1. Rows of the encoder's
+    query expansion, beyond the question's own tokens, weigh 1.
+
+    Args:
+        question: The question.
+        vectors: Shape (n_rows, dim), unit rows.
+        offsets: Shape (n_tokens, 2): the characters that the first rows stand for.
+        rarity: Returns the inverse document frequency of a word, 0 for a stop word.
+
+    Returns:
+        Shape (n_kept, dim), at most n_rows; `vectors` unchanged where no word counts.
+    """
+    weights = np.zeros(len(vectors), dtype=np.float32)
+    for word in WORD.finditer(question):
+        inside = (offsets[:, 0] < word.end()) & (offsets[:, 1] > word.start())
+        weights[: len(offsets)][inside[: len(weights)]] = np.sqrt(rarity(word.group()))
+    counting = weights > 0
+    if not counting.any():
+        return vectors
+    weights /= weights[counting].mean()
+    weights[len(offsets) :] = 1.0
+    kept = weights > 0
+    return np.asarray(vectors[kept] * weights[kept, None], dtype=np.float32)
+
+
+class OnTheFlyReranker:
+    """`Shards` of a Library without PLAID files: encodes and scores candidates, cannot search."""
+
+    def __init__(self, library: Library, encoder: Encoder) -> None:
+        self.dim = encoder.identity.dim
+        self.sizes = [ShardSize(int(shard["chunks"]), 0) for shard in library.manifest["shards"]]
+        self._library, self._encoder = library, encoder
+        settings, limit = chunks_recorded(library.manifest), encoder.identity.document_length
+        self._chunker = build_chunker(settings, encoder.count_tokens, limit)
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Encode all candidates, each once, and return their MaxSim scores."""
+        places = sorted(
+            {(shard, int(one)) for shard, own in enumerate(candidates) for hits in own for one in hits.positions}
+        )
+        vectors = dict(zip(places, self._encoder.encode_documents(self._texts(places)), strict=True))
+        return [
+            [
+                ShardHits(
+                    hits.positions,
+                    np.array([_max_sim(query, vectors[shard, int(one)]) for one in hits.positions], dtype=np.float32),
+                )
+                for query, hits in zip(queries, own, strict=True)
+            ]
+            for shard, own in enumerate(candidates)
+        ]
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise ValueError(NOT_SEARCHABLE)
+
+    candidates = best = _refuse
+
+    def _texts(self, places: Sequence[tuple[int, int]]) -> list[str]:
+        """Return the texts to encode of chunks, with the document's header where the index has it."""
+        texts = []
+        for chunk in self._library.chunks_at(places):
+            header = ""
+            if has_header(self._chunker.config, chunk.chunk_index):
+                header = document_header(self._chunker, self._library.document(chunk.doc_id).row())
+            texts.append(header + chunk.text)
+        return texts
+
+
+def _z_scores(scores: np.ndarray, top: np.ndarray) -> np.ndarray:
+    best = np.sort(scores[top].astype(np.float64))[-FUSED_CHUNKS:]
+    spread = best.std() if len(best) else 0.0
+    return (scores - best.mean()) / spread if spread else np.zeros(len(scores))
+
+
+def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
+    return float((query @ document.T).max(axis=1).sum())
 
 
 def _append_new(first: Ranked, more: Ranked) -> Ranked:

@@ -19,7 +19,7 @@ from legal_rag.retriever.retriever import Retriever, open_with_encoder
 
 
 class RayRetriever(Retriever):
-    """Late-interaction search over one corpus whose shards are spread over actors, by their tokens.
+    """A retriever whose PLAID shards are spread over Ray actors, balanced by tokens.
 
     Questions are encoded, and texts read, by this process. Close it, or use it as a context manager.
     """
@@ -45,7 +45,7 @@ class RayRetriever(Retriever):
             trust_remote_code: Run code that comes with the encoder.
 
         Raises:
-            FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
+            FileNotFoundError: If there is no complete Library, or its encoder cannot be found.
             ValueError: If the encoder is not the index's, a shard is damaged, or Ray is not installed.
         """
         opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
@@ -64,7 +64,7 @@ class RayRetriever(Retriever):
         self._remote.close()
 
     def reload(self) -> "RayRetriever":
-        """Return a retriever for the last commit of the same Library, with actors of its own; close this one then."""
+        """Return a retriever for the latest commit of the same Library, with new actors; close this one then."""
         return RayRetriever(
             self.corpus.reload(), self.encoder, n_actors=self._n_actors, address=self._address, settings=self._settings
         )
@@ -91,7 +91,7 @@ class RayShards:
         if n_actors < 1:
             raise ValueError(f"n_actors must be at least 1, got {n_actors}")
         shards = corpus.manifest["shards"]
-        # An index of the old form does not say how many tokens its shard has.
+        # A bare index does not record how many tokens its shard has.
         self._groups = spread([shard.get("tokens", shard["chunks"]) for shard in shards], n_actors)
         self._stack = ExitStack()
         try:
@@ -113,25 +113,25 @@ class RayShards:
     def candidates(
         self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its candidates; see `Shards`."""
+        """Return each shard's candidates; see `Shards`."""
         return self._by_shard("candidates", list(queries), n, own=subsets)
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
-        """Ask every shard for the scores of its candidates; see `Shards`."""
+        """Return each shard's candidates with their scores; see `Shards`."""
         return self._by_shard("scores", list(queries), own=candidates)
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
-        """Ask every shard for its best passages; see `Shards`."""
+        """Return each shard's best passages; see `Shards`."""
         return self._by_shard("best", list(queries), k, own=subsets)
 
     def _start_actor(self, corpus: Corpus, settings: SearchSettings | None, group: Sequence[int]) -> Any:
         import ray
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()
-        # No processor to itself: it has work only while a search lasts. It outlives its process.
-        remote = ray.remote(num_cpus=0, **LASTING)(ShardHolder)
+        # No processor is reserved, since it works only while a search lasts; Ray restarts it when it dies.
+        remote = ray.remote(num_cpus=0, **LASTING)(ShardActor)
         actor = remote.remote(
             corpus.path.absolute(),
             corpus.manifest.get("lineage"),
@@ -143,7 +143,7 @@ class RayShards:
         return actor
 
     def _by_shard(self, question: str, *shared: Any, own: Sequence[Any] | None = None) -> list[Any]:
-        """Ask all actors something that each answers shard by shard, giving each what belongs to its own shards."""
+        """Call a method of `PlaidShards` on all actors, each with its own shards' arguments; merge answers by shard."""
         asked = [(*shared, [own[shard] for shard in group]) if own is not None else shared for group in self._groups]
         answers: dict[int, Any] = {}
         for group, answer in zip(self._groups, self._ask(question, asked), strict=True):
@@ -158,38 +158,38 @@ class RayShards:
             return ray.get(calls)
 
 
-class ShardHolder:
-    """An actor: some shards of a Library, opened when it is first asked, so that what is wrong is told then."""
+class ShardActor:
+    """A Ray actor with some shards of a Library, opened on the first call, so that this raises what is wrong."""
 
     def __init__(
         self,
         library: Path,
-        lineage: str | None,
+        build_id: str | None,  # None for a bare index
         folders: Sequence[Path],
         excluded: Sequence[np.ndarray],
         settings: SearchSettings | None,
     ) -> None:
-        self._library, self._lineage = library, lineage
+        self._library, self._build_id = library, build_id
         self._folders, self._excluded, self._settings = folders, excluded, settings
 
     def ask(self, question: str, *values: Any) -> Any:
-        """Return an attribute of the shards, or what their method answers to `values`."""
+        """Return an attribute of the shards, or call a method with `values`."""
         answer = getattr(self._shards, question)
         return answer(*values) if values else answer
 
     def process(self) -> int:
-        """Return the number of the process it lives in."""
+        """Return the actor's process id."""
         return os.getpid()
 
     @cached_property
     def _shards(self) -> PlaidShards:
-        self._check()  # an actor started again may find another index where its own was; or it comes meanwhile
+        self._check()  # a restarted actor may find another build; or it comes while the shards are opened
         shards = PlaidShards(self._folders, self._settings, "cpu", self._excluded)
         self._check()
         return shards
 
     def _check(self) -> None:
-        if self._lineage is not None and Library(self._library).manifest["lineage"] != self._lineage:
+        if self._build_id is not None and Library(self._library).build_id != self._build_id:
             raise ValueError(f"{self._library} was built anew since it was opened: open it again")
 
 

@@ -23,27 +23,7 @@ from legal_rag.library.plaid.shards import PlaidShards
 from legal_rag.retriever.ranking import Mode, OnTheFlyReranker, QueryFeatures, Ranker, idf_weighted_query
 
 SHINGLE_WORDS = 5
-NEAR = 0.6  # Jaccard similarity of shingles from which one text repeats the other
-
-
-def deduplicate_near_duplicates(texts: Sequence[str]) -> list[int]:
-    """Return the indices of the texts that are no near-duplicate of an earlier one kept, rising."""
-    kept: list[tuple[int, set[str]]] = []
-    for number, text in enumerate(texts):
-        shingles = _shingles(text)
-        if not any(jaccard(shingles, others) >= NEAR for _, others in kept):
-            kept.append((number, shingles))
-    return [number for number, _ in kept]
-
-
-def _shingles(text: str) -> set[str]:
-    words = re.findall(r"\w+", text.lower())
-    return {" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(len(words) - SHINGLE_WORDS + 1, 1))}
-
-
-def jaccard(some: set[str], others: set[str]) -> float:
-    """Return the Jaccard similarity of two sets, 0 to 1; 0 for two empty sets."""
-    return len(some & others) / (len(some | others) or 1)
+NEAR = 0.6  # Jaccard similarity of shingles from which one text is a near-duplicate of the other
 
 
 class SearchHit(NamedTuple):
@@ -62,22 +42,21 @@ class SearchHit(NamedTuple):
 
 @dataclass(frozen=True)
 class EncodedQuery(ParsedQuery):
-    """A question that an encoder reads whole, made by `Retriever.query`: checked and parsed once, encoded once."""
+    """A question checked by `Retriever.query`; parsed and encoded once."""
 
     encoder: Encoder = field(repr=False, compare=False)
 
     @cached_property
     def tokens(self) -> TokenVectors:
-        """Its token vectors; encoded when first asked for."""
+        """Its token vectors, with offsets."""
         return TokenVectors(*self.encoder.encode_with_offsets(self.text, as_query=True))
 
 
 class Retriever:
-    """Search over one corpus: late interaction and BM25, each alone or both as one.
+    """Search over one corpus by late interaction, BM25, or both; threads may share it.
 
     Attributes:
         corpus: Whose chunks are searched.
-        encoder: The one its index was made with, loaded when first needed unless it was given; BM25 needs none.
     """
 
     def __init__(
@@ -90,31 +69,31 @@ class Retriever:
         *,
         trust_remote_code: bool = False,
     ) -> None:
-        """Open a corpus for searching: with an encoder at once, without one as far as each search needs.
+        """Open a corpus for searching; without an encoder, lazily: BM25 alone loads neither encoder nor shards.
 
         Args:
             corpus: Whose chunks are searched.
             encoder: The one its index was made with; None loads the one that the manifest names, when first needed.
             settings: How thorough searches are.
             device: 'cpu' or 'cuda'; None takes the GPU where there is one.
-            shards: The corpus's, if they are open already, here or elsewhere.
+            shards: The corpus's shards, if they are open already, e.g. in Ray actors.
             trust_remote_code: Run code that comes with the encoder loaded; an index cannot allow it by itself.
         """
         self.corpus, self._encoder, self._shards = corpus, encoder, shards
         self._settings, self._device = settings or SearchSettings(), device
         self._trust_remote_code = trust_remote_code
-        self._lock = threading.RLock()  # threads share a retriever: each part of it is loaded once
+        self._lock = threading.RLock()  # encoder and shards are loaded once
         if encoder is not None:
             self._open_shards()
             _ = self._ranker
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder; loaded here if it was not given.
+        """The encoder that the index was made with, loaded on first use unless it was given.
 
         Raises:
-            FileNotFoundError: If it is not to be had.
-            ValueError: If the manifest does not say which it is.
+            FileNotFoundError: If it cannot be found.
+            ValueError: If the manifest does not name it.
         """
         with self._lock:
             if self._encoder is None:
@@ -129,7 +108,7 @@ class Retriever:
     @cached_property
     def _ranker(self) -> Ranker:
         lexical, links = self._lexical, self.corpus.citation_links()
-        self.corpus.check_unchanged()  # after all is open, so that all is of one Library
+        self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
         return Ranker(self._open_shards, self._settings, lexical, links, searchable=searchable)
 
@@ -148,16 +127,16 @@ class Retriever:
 
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
-        device = "cpu" if corpus.read_only else self._device  # on a GPU, fast-plaid would write into the index's folder
+        device = "cpu" if corpus.read_only else self._device  # fast-plaid on a GPU writes into the folder
         return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
 
     def reload(self) -> "Retriever":
-        """Return a retriever for the last commit of the same Library; this one goes on with the commit it opened."""
+        """Return a retriever for the latest commit of the same Library; this one keeps its own."""
         trust = self._trust_remote_code
         return Retriever(self.corpus.reload(), self._encoder, self._settings, self._device, trust_remote_code=trust)
 
     def query(self, text: str | EncodedQuery) -> EncodedQuery:
-        """Check a question, to be searched for and read without being checked, parsed or encoded again.
+        """Check a question, so that searches need not check, parse or encode it again.
 
         Raises:
             ValueError: If it is empty, longer than the encoder reads, or not text.
@@ -226,7 +205,7 @@ class Retriever:
 
     def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
         parsed = [ParsedQuery.of(query) for query in queries]
-        if mode == "bm25":  # reads questions of any length
+        if mode == "bm25":  # takes questions of any length
             for query in parsed:
                 check_text(query.text)
         vectors = [None] * len(parsed) if mode == "bm25" else self._query_vectors(parsed)
@@ -242,14 +221,14 @@ class Retriever:
         lexical, found = self._lexical, self._encoded(queries)
         if lexical is None:
             return found
-        # Not the offsets of `EncodedQuery.tokens`: those have rows for the encoder's expansion too, which weigh 1.
+        # Not the offsets of `EncodedQuery.tokens`, which include the encoder's expansion: its rows weigh 1.
         return [
             idf_weighted_query(query.text, vectors, self.encoder.query_offsets(query.text), lexical.rarity)
             for query, vectors in zip(queries, found, strict=True)
         ]
 
     def _encoded(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
-        """Return the token vectors of questions; those encoded only now are checked, and encoded together."""
+        """Return the questions' token vectors; new ones are checked, and encoded in one batch."""
         new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
         encoded = iter(self.encoder.encode_queries(new) if new else [])
         return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
@@ -318,7 +297,7 @@ def build_retriever(
         trust_remote_code: Run code that comes with the encoder; an index cannot allow it by itself.
 
     Raises:
-        FileNotFoundError: If there is no complete Library, or its encoder is not to be had.
+        FileNotFoundError: If there is no complete Library, or its encoder cannot be found.
         ValueError: If the encoder is not the one that the index was made with.
     """
     opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
@@ -338,3 +317,23 @@ def _best_of_each_document(hits: Sequence[SearchHit]) -> list[SearchHit]:
     for hit in hits:
         best.setdefault(hit.doc_id, hit)
     return list(best.values())
+
+
+def deduplicate_near_duplicates(texts: Sequence[str]) -> list[int]:
+    """Return the rising indices of the texts that are not near-duplicates of an earlier one kept."""
+    kept: list[tuple[int, set[str]]] = []
+    for number, text in enumerate(texts):
+        shingles = _shingles(text)
+        if not any(jaccard(shingles, others) >= NEAR for _, others in kept):
+            kept.append((number, shingles))
+    return [number for number, _ in kept]
+
+
+def _shingles(text: str) -> set[str]:
+    words = re.findall(r"\w+", text.lower())
+    return {" ".join(words[i : i + SHINGLE_WORDS]) for i in range(max(len(words) - SHINGLE_WORDS + 1, 1))}
+
+
+def jaccard(some: set[str], others: set[str]) -> float:
+    """Return the Jaccard similarity of two sets, 0 to 1; 0 for two empty sets."""
+    return len(some & others) / (len(some | others) or 1)
