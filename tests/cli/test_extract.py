@@ -24,7 +24,7 @@ from legal_rag.indexer import (
 )
 from legal_rag.indexer.entities import complete_documents, extract_source
 from legal_rag.library import Library
-from legal_rag.library.carry_over import entities_taken_along
+from legal_rag.library.carry_over import carrying_entities
 
 FILES = ["entities.html", "entities.json", "entities.jsonl", "extraction_index.txt"]
 TEXTS = {
@@ -300,7 +300,7 @@ def test_what_is_extracted_while_a_library_is_built_anew_is_in_the_new_one(libra
 def test_who_writes_while_the_folders_are_moved_has_to_wait(library, tmp_path):
     extract_library(library, RULES)
     with (
-        entities_taken_along(library.path, tmp_path),
+        carrying_entities(library.path, tmp_path),
         closing(sqlite3.connect(library.path / "entities.sqlite", timeout=0)) as late,
         pytest.raises(sqlite3.OperationalError, match="database is locked"),
     ):

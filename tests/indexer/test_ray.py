@@ -18,8 +18,8 @@ from legal_rag.encoder import EncoderConfig, build_encoder
 from legal_rag.files import beside
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.indexer.config import library_path
-from legal_rag.indexer.pipeline import ATTEMPTS, adopt_shard
 from legal_rag.indexer.ray import build_index_on_ray
+from legal_rag.indexer.shards import ATTEMPTS, install_shard
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import ray_cluster, share_out
@@ -215,7 +215,7 @@ def test_a_shard_made_twice_stays_the_first_one(local, tmp_path):
     home, late = (shutil.copytree(local.path / "shards" / "1", tmp_path / name) for name in ("home", "late"))
     (late / "token_vectors.f16").write_bytes(b"late")
     (late / CODES).write_bytes(b"late")
-    adopt_shard(late, home, 30)
+    install_shard(late, home, 30)
     assert (home / CODES).read_bytes() == (local.path / "shards" / "1" / CODES).read_bytes()
     assert not (home / "token_vectors.f16").exists()
 
@@ -224,7 +224,7 @@ def test_a_shard_put_in_place_leaves_nothing_of_an_earlier_attempt(local, tmp_pa
     home = tmp_path / "home"
     home.mkdir()
     (home / "token_vectors.f16").write_bytes(b"of an attempt that was killed")
-    adopt_shard(shutil.copytree(local.path / "shards" / "1", tmp_path / "made"), home, 30)
+    install_shard(shutil.copytree(local.path / "shards" / "1", tmp_path / "made"), home, 30)
     assert [path.name for path in home.iterdir()] == ["fast_plaid_index"]
     assert len(list(Path(home / "fast_plaid_index").iterdir())) >= 10
 
@@ -234,11 +234,11 @@ def test_a_shard_whose_folder_was_discarded_meanwhile_takes_nothing_away(tmp_pat
     home.mkdir()
     (home / "token_vectors.f16").write_bytes(b"of whoever makes it now")
     with pytest.raises(FileNotFoundError, match="no complete shard of 30 chunks in .*gone"):
-        adopt_shard(tmp_path / "gone", home, 30)
+        install_shard(tmp_path / "gone", home, 30)
     assert (home / "token_vectors.f16").read_bytes() == b"of whoever makes it now"
 
 
 def test_a_shard_that_lacks_chunks_is_not_put_in_place(local, tmp_path):
     made = shutil.copytree(local.path / "shards" / "1", tmp_path / "made")
     with pytest.raises(FileNotFoundError, match="no complete shard of 31 chunks"):
-        adopt_shard(made, tmp_path, 31)
+        install_shard(made, tmp_path, 31)

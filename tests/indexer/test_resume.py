@@ -14,7 +14,8 @@ from support.killable import Killable, build_and_log
 
 from legal_rag.corpus import read_documents
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, pipeline
-from legal_rag.indexer.pipeline import ShardDraft, discard_plaid, is_complete, prefetched
+from legal_rag.indexer.pipeline import prefetched
+from legal_rag.indexer.shards import ShardWriter, discard_plaid, is_complete
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever
 
@@ -25,7 +26,7 @@ QUERIES = ("trouble anormal de voisinage", "licenciement sans cause", "responsab
 
 @pytest.fixture
 def config(tmp_path, sample_file, monkeypatch):
-    monkeypatch.setattr(pipeline, "WINDOW_CHUNKS", WINDOW)
+    monkeypatch.setattr(pipeline, "BATCH_CHUNKS", WINDOW)
     return IndexConfig(
         source=sample_file, limit=20, shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path / "indexes"), seed=3
     )
@@ -135,36 +136,36 @@ def test_an_addition_given_up_leaves_nothing_once_another_one_is_made(config, ti
 
 
 def test_vectors_that_the_lengths_do_not_count_are_cut_off(tmp_path):
-    draft = ShardDraft(tmp_path, dim=4, window=2)
-    draft.append([np.ones((3, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)])
+    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
+    writer.append([np.ones((3, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32)])
     with (tmp_path / "token_vectors.f16").open("ab") as file:
         file.write(b"half a window")
-    assert draft.take_up(10) == 2
+    assert writer.resume(10) == 2
     assert (tmp_path / "token_vectors.f16").stat().st_size == 5 * 4 * 2
 
 
 def test_lengths_without_their_vectors_are_cut_off(tmp_path):
-    draft = ShardDraft(tmp_path, dim=4, window=2)
-    draft.append([np.ones((3, 4), dtype=np.float32)] * 4)
+    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
+    writer.append([np.ones((3, 4), dtype=np.float32)] * 4)
     os.truncate(tmp_path / "token_vectors.f16", 11 * 4 * 2)
-    assert draft.take_up(10) == 2
-    assert draft.passage_tokens.tolist() == [3, 3]
+    assert writer.resume(10) == 2
+    assert writer.passage_tokens.tolist() == [3, 3]
 
 
 def test_vectors_without_any_lengths_are_cut_off(tmp_path):
-    draft = ShardDraft(tmp_path, dim=4, window=2)
+    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
     (tmp_path / "token_vectors.f16").write_bytes(b"\0" * 5 * 4 * 2)
-    assert draft.take_up(10) == 0
-    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    assert writer.resume(10) == 0
+    writer.append([np.ones((3, 4), dtype=np.float32)] * 2)
     assert (tmp_path / "token_vectors.f16").stat().st_size == 6 * 4 * 2
 
 
 def test_lengths_without_any_vectors_are_cut_off(tmp_path):
-    draft = ShardDraft(tmp_path, dim=4, window=2)
-    draft.append([np.ones((3, 4), dtype=np.float32)] * 2)
+    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
+    writer.append([np.ones((3, 4), dtype=np.float32)] * 2)
     (tmp_path / "token_vectors.f16").unlink()
-    assert draft.take_up(10) == 0
-    assert draft.passage_tokens.tolist() == []
+    assert writer.resume(10) == 0
+    assert writer.passage_tokens.tolist() == []
 
 
 def test_a_shard_being_deleted_is_not_complete(tmp_path):
@@ -214,7 +215,7 @@ def test_a_source_that_breaks_off_costs_nothing_that_was_encoded(config, tiny_en
 
 def test_vectors_that_a_kill_left_beside_a_finished_shard_do_not_stay(config, tiny_encoder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.pipeline.discard_vectors", _killed)
+        patch.setattr("legal_rag.indexer.shards.discard_vectors", _killed)
         with pytest.raises(KeyboardInterrupt):
             build_index(config, tiny_encoder)
     build_index(config, tiny_encoder)
@@ -231,10 +232,10 @@ def test_an_attempt_in_another_precision_is_not_gone_on_with(config, tiny_encode
 
 
 def test_a_window_that_is_not_the_last_one_is_kept_whole_or_not_at_all(tmp_path):
-    draft = ShardDraft(tmp_path, dim=4, window=2)
-    draft.append([np.ones((3, 4), dtype=np.float32)] * 3)
-    assert draft.take_up(3) == 3
-    assert draft.take_up(10) == 2
+    writer = ShardWriter(tmp_path, dim=4, batch_chunks=2)
+    writer.append([np.ones((3, 4), dtype=np.float32)] * 3)
+    assert writer.resume(3) == 3
+    assert writer.resume(10) == 2
 
 
 def test_an_error_in_a_stage_reaches_the_end_of_the_line():

@@ -10,7 +10,7 @@ from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
 from legal_rag.citations import Citation
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
-from legal_rag.library.carry_over import runs_taken_along, writing_runs
+from legal_rag.library.carry_over import carrying_answers, locked_answers
 from legal_rag.report import SavedAnswers
 
 USAGE = Usage(2, 1, 1200, 80, 0.004)
@@ -204,7 +204,7 @@ def test_an_answer_saved_while_the_index_is_replaced_is_not_lost(library, tmp_pa
     (new / "runs").mkdir(parents=True)
     (new / "runs" / "20200101-000000-000000-00000000.json").write_text("left by an attempt that was cut off")
     saving = threading.Thread(target=store.save, args=(ANSWER,))
-    with runs_taken_along(old, new):
+    with carrying_answers(old, new):
         saving.start()
         old.rename(tmp_path / "previous")
         new.rename(old)
@@ -214,9 +214,9 @@ def test_an_answer_saved_while_the_index_is_replaced_is_not_lost(library, tmp_pa
 
 
 def test_an_index_that_another_process_does_not_let_go_is_told(library, monkeypatch):
-    monkeypatch.setattr("legal_rag.library.carry_over.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
     store, line = SavedAnswers.of(library), "no answer can be saved in .*: another process has been"
-    with writing_runs(library.path), pytest.raises(OSError, match=line):
+    with locked_answers(library.path), pytest.raises(OSError, match=line):
         store.save(ANSWER)
 
 

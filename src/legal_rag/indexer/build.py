@@ -16,27 +16,55 @@ from legal_rag.indexer.config import (
     PLAID_SETTINGS,
     IndexConfig,
     IndexReport,
-    as_the_library,
-    chunker_of,
+    as_recorded,
     library_path,
     mapping_head,
     open_documents,
     read_ids,
-    shard_settings,
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import Stopwatch, discard_shards, fill_shards
+from legal_rag.indexer.pipeline import Stopwatch, fill_shards
+from legal_rag.indexer.shards import discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.store import StoreWriter
 
 
-def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
-    """Add the documents of a source to a Library, in shards of their own; nothing else is written again.
+def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
+    """Build a Library from a source; it replaces one in its place when it is complete.
 
-    Documents that are there unchanged are passed over; one that changed is replaced. All are chunked and encoded as the
-    Library's others were, whatever `cfg` says of that.
+    A build that was killed is resumed by the next one with the same settings, and gives the same index.
+
+    Args:
+        cfg: What to build, and where.
+        encoder: One already loaded, in place of the one `cfg` names.
+
+    Raises:
+        FileNotFoundError: If the source, the ids file or the encoder does not exist.
+        ValueError: If no document is left, a column is unknown, or the folder holds something else than a Library.
+        OSError: If the disk is full; what was there before is untouched.
+    """
+    started = time.perf_counter()
+    report = IndexReport()
+    documents, wanted = open_documents(cfg, report)
+    encoder = encoder or build_encoder(cfg.encoder)
+    with (
+        building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch,
+        resumed_store(scratch / STORE, cfg, shards_in=scratch) as store,
+    ):
+        fill_shards(scratch, documents, store, encoder, cfg, Stopwatch(report.seconds))
+        finish_build(scratch, store, encoder, cfg, report)
+    report.missing_ids = sorted(wanted)
+    report.seconds["total"] = time.perf_counter() - started
+    return report
+
+
+def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
+    """Add the documents of a source to a Library, in new shards; existing shards are not rewritten.
+
+    Unchanged documents are skipped; changed ones are replaced. All are chunked and encoded with the Library's settings,
+    not those of `cfg`.
 
     Args:
         cfg: The source and its options, the limit, the ids file, and where the Library is.
@@ -50,22 +78,22 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     report = IndexReport()
     documents, wanted = open_documents(cfg, report)
     with updating(cfg.index_folder, cfg.index_name) as update:
-        cfg = as_the_library(cfg, update.manifest)
-        allowed = cfg.encoder.trust_remote_code
-        encoder = load_encoder(update.manifest, update.path, encoder, trust_remote_code=allowed, documents=True)
-        key = {"lineage": update.manifest["lineage"], "commit": update.commit}
-        key["backend"] = getattr(encoder, "backend", "")
+        manifest, path = update.manifest, update.path
+        cfg = as_recorded(cfg, manifest)
+        encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
+        key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
+        first = len(manifest["shards"])
         with (
-            staging(update.path, "adding", key) as scratch,
-            closing(_store_for(update, scratch / STORE, cfg.shard_chunks)) as store,
+            staging(path, "adding", key) as scratch,
+            # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
+            resumed_store(scratch / STORE, cfg, shards_in=path, first_shard=first) as store,
         ):
             new = _changed(documents, update, report)
-            watch = Stopwatch(report.seconds)
-            fill_shards(update.path, new, store, chunker_of(cfg, encoder), encoder, shard_settings(cfg), watch)
+            fill_shards(path, new, store, encoder, cfg, Stopwatch(report.seconds))
             store.finish()
             if store.n_documents or report.bad:
                 _commit_added(update, store, cfg, report)
-        report.path, report.encoder = str(update.path), encoder.identity.name
+        report.path, report.encoder = str(path), encoder.identity.name
     report.missing_ids = sorted(wanted)
     report.seconds["total"] = time.perf_counter() - started
     return report
@@ -74,13 +102,13 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
 def remove_documents(
     doc_ids: Iterable[str], index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME
 ) -> int:
-    """Remove documents from a Library, and return how many; their passages are found no longer from then on.
+    """Remove documents from a Library, and return how many; searches no longer find their chunks.
 
-    What they take on the disk is given back by `legal_rag.indexer.compact_index`.
+    Their disk space is freed by `legal_rag.indexer.compact_index`.
 
     Raises:
         FileNotFoundError: If there is no Library.
-        LookupError: If one of the documents is not there; then none is removed.
+        LookupError: If one of the documents is not in it; then none is removed.
     """
     ids = list(doc_ids)
     with updating(index_folder, index_name) as update:
@@ -90,7 +118,7 @@ def remove_documents(
 
 
 class IncrementalIndexer:
-    """Adds documents to a Library and removes them one by one; its corpus index follows.
+    """Adds and removes single documents of a Library and its corpus index.
 
     Args:
         library: The Library, or its folder.
@@ -124,14 +152,84 @@ class IncrementalIndexer:
         remove_documents([doc_id], self._folder, self._name)
 
 
-def _store_for(update: LibraryUpdate, path: Path, shard_chunks: int) -> StoreWriter:
-    """Open the store of an addition, whose shards are written into the Library: until a commit nobody sees them."""
-    return StoreWriter(
-        path,
-        shard_chunks=shard_chunks,
-        first_shard=len(update.manifest["shards"]),
-        on_forget=partial(discard_shards, update.path),
-    )
+def open_index(cfg: IndexConfig) -> Library:
+    """Open the Library that `build_index` made with `cfg`."""
+    return Library.open(cfg.index_folder, cfg.index_name)
+
+
+def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
+    """Clean a dataset row and return `content`, `doc_id`, `title` and `decision_date`.
+
+    Raises:
+        LookupError: If the row has no id or no text.
+    """
+    document = document_of_row(sample)
+    return {
+        "content": document.content,
+        "doc_id": document.id,
+        "title": document.title,
+        "decision_date": document.decision_date,
+    }
+
+
+def build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
+    """Return all that decides what a build gives: an attempt resumes another with the same key."""
+    return {
+        **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},
+        "source": str(source_label(cfg)),
+        "options": cfg.options._asdict(),
+        "ids": sorted(read_ids(cfg.ids_file)),
+        "chunks": dataclasses.asdict(cfg.chunks),
+        "encoder": dataclasses.asdict(encoder.identity),
+        "backend": getattr(encoder, "backend", ""),  # whose precision differs
+    }
+
+
+@contextmanager
+def resumed_store(path: Path, cfg: IndexConfig, *, shards_in: Path, first_shard: int = 0) -> Iterator[StoreWriter]:
+    """Open the store of a build or an addition; shards of an earlier attempt that no longer fit are deleted.
+
+    Args:
+        path: The store's file.
+        cfg: For the size of shards.
+        shards_in: The folder that shards are written to.
+        first_shard: The number of the first.
+    """
+    forget = partial(discard_shards, shards_in)
+    with closing(StoreWriter(path, shard_chunks=cfg.shard_chunks, first_shard=first_shard, on_forget=forget)) as store:
+        yield store
+
+
+def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
+    """Make a Library of a store and its shards, and report its counts.
+
+    Raises:
+        ValueError: If no document held any text.
+    """
+    if not store.n_chunks:
+        raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
+    store.finish()
+    append_bad_records(scratch, report.bad, 0)
+    report.documents, report.chunks = store.n_documents, store.n_chunks
+    report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
+    manifest = _manifest(cfg, encoder, report)
+    manifest = finish_library(scratch, manifest, mapping_head(manifest["source"]), store.n_shards)
+    report.tokens = manifest["counts"]["tokens"]
+    if cfg.corpus_index:
+        with Stopwatch(report.seconds).timed("corpus_index"):
+            fill_index(scratch, manifest["lineage"], manifest["commit"])
+
+
+def _manifest(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> dict[str, Any]:
+    return {
+        "commit": 1,
+        "encoder": dataclasses.asdict(encoder.identity),
+        "chunks": dataclasses.asdict(cfg.chunks),
+        "plaid": {name: getattr(cfg, name) for name in PLAID_SETTINGS},
+        "source": source_entry(cfg),
+        "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
+        "built": {},
+    }
 
 
 def _changed(documents: Iterable[Document], update: LibraryUpdate, report: IndexReport) -> Iterator[Document]:
@@ -150,109 +248,3 @@ def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, r
     done = update.add(store.path, shards, mapping_head(source), entry)
     report.documents, report.chunks, report.replaced = done.added.documents, done.added.chunks, done.removed.documents
     report.tokens = done.tokens
-
-
-def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
-    """Take from a dataset row what chunking needs: `content`, `doc_id`, `title`, `decision_date`.
-
-    Raises:
-        LookupError: If the row has no id or no text.
-    """
-    document = document_of_row(sample)
-    return {
-        "content": document.content,
-        "doc_id": document.id,
-        "title": document.title,
-        "decision_date": document.decision_date,
-    }
-
-
-def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
-    """Build a Library from a source; one already in its place is replaced when the new one is complete.
-
-    A build that was killed is taken up by the next one with the same settings, and gives the same index.
-
-    Args:
-        cfg: What to build, and where.
-        encoder: One already loaded, in place of the one `cfg` names.
-
-    Raises:
-        FileNotFoundError: If the source, the ids file or the encoder does not exist.
-        ValueError: If no document is left, a column is unknown, or the folder holds something else than a Library.
-        OSError: If the disk is full; what was there before is untouched.
-    """
-    started = time.perf_counter()
-    report = IndexReport()
-    documents, wanted = open_documents(cfg, report)
-    encoder = encoder or build_encoder(cfg.encoder)
-    with filling(cfg, encoder, report) as (scratch, store):
-        watch = Stopwatch(report.seconds)
-        fill_shards(scratch, documents, store, chunker_of(cfg, encoder), encoder, shard_settings(cfg), watch)
-    report.missing_ids = sorted(wanted)
-    report.seconds["total"] = time.perf_counter() - started
-    return report
-
-
-@contextmanager
-def filling(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> Iterator[tuple[Path, StoreWriter]]:
-    """Give a folder and a store to fill with documents and their shards; on leaving they become the Library of `cfg`.
-
-    Args:
-        cfg: What is built, and where.
-        encoder: The Library's.
-        report: Told what the Library holds.
-
-    Raises:
-        ValueError: If no document held any text, or for what `building` says.
-        OSError: If the disk is full.
-    """
-    with building(cfg.index_folder, cfg.index_name, _build_key(cfg, encoder)) as scratch:
-        forget = partial(discard_shards, scratch)
-        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
-            yield scratch, store
-            _complete_build(scratch, store, cfg, encoder, report)
-
-
-def _complete_build(scratch: Path, store: StoreWriter, cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> None:
-    if not store.n_chunks:
-        raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
-    store.finish()
-    append_bad_records(scratch, report.bad, 0)
-    report.documents, report.chunks = store.n_documents, store.n_chunks
-    report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
-    manifest = _manifest(cfg, encoder, report)
-    manifest = finish_library(scratch, manifest, mapping_head(manifest["source"]), store.n_shards)
-    report.tokens = manifest["counts"]["tokens"]
-    if cfg.corpus_index:
-        with Stopwatch(report.seconds).timed("corpus_index"):
-            fill_index(scratch, manifest["lineage"], manifest["commit"])
-
-
-def open_index(cfg: IndexConfig) -> Library:
-    """Open the Library that `build_index` made with `cfg`."""
-    return Library.open(cfg.index_folder, cfg.index_name)
-
-
-def _build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
-    """Return what two attempts at a build must have in common for one to go on where the other stopped."""
-    return {
-        **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},
-        "source": str(source_label(cfg)),
-        "options": cfg.options._asdict(),
-        "ids": sorted(read_ids(cfg.ids_file)),
-        "chunks": dataclasses.asdict(cfg.chunks),
-        "encoder": dataclasses.asdict(encoder.identity),
-        "backend": getattr(encoder, "backend", ""),  # what was encoded in another precision is not gone on with
-    }
-
-
-def _manifest(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> dict[str, Any]:
-    return {
-        "commit": 1,
-        "encoder": dataclasses.asdict(encoder.identity),
-        "chunks": dataclasses.asdict(cfg.chunks),
-        "plaid": {name: getattr(cfg, name) for name in PLAID_SETTINGS},
-        "source": source_entry(cfg),
-        "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
-        "built": {},
-    }

@@ -1,4 +1,4 @@
-"""Commit a build or an update: mapping, BM25, manifest last."""
+"""Commit a build or an update: shard mappings, BM25, rows, and the manifest last."""
 
 import hashlib
 import json
@@ -12,27 +12,20 @@ from typing import Any, NamedTuple
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
-from legal_rag.files import beside, locked, put_in_place, restore, sync, write_whole
-from legal_rag.indexer.pipeline import describe_shard, discard_vectors, shard_home
+from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
+from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
-from legal_rag.library.carry_over import entities_taken_along, runs_taken_along
+from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
 
-COMMIT_DOCUMENTS = 100  # taken over in one transaction: few enough that SQLite locks nobody out before its end
+COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
 
 @contextmanager
 def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Give a folder to build a Library in, which on leaving takes the place of the Library before it.
-
-    After an error or a kill the Library before it is as it was; for what stays of the attempt, see `staging`.
-
-    Args:
-        index_folder: The folder Libraries lie in.
-        index_name: The Library's own folder name.
-        key: Whatever decides what is built.
+    """Lock a Library's folder and yield a scratch folder, which replaces it on leaving; see `replacing`.
 
     Raises:
         ValueError: If another process is building the same Library, or the folder holds something else.
@@ -43,29 +36,49 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any]) 
         raise ValueError(
             f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
         )
+    with library_locked(target), replacing(target, "building", key) as scratch:
+        yield scratch
+
+
+@contextmanager
+def library_locked(target: Path) -> Iterator[None]:
+    """Keep other writers out of a Library's folder, and restore it if a swap was cut off.
+
+    Raises:
+        ValueError: If another process is writing to it.
+    """
     with locked(target):
         restore(target)
-        with staging(target, "building", key) as scratch:
-            yield scratch
-            if not (scratch / MANIFEST).is_file():
-                raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
-            if (target / INSTRUCTIONS).is_file():
-                shutil.copyfile(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
-            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
-                put_in_place(scratch, target)
+        yield
+
+
+@contextmanager
+def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
+    """Yield a scratch folder (see `staging`), which replaces the Library at `target`, with what users put there.
+
+    After an error or a kill, `target` is as it was.
+    """
+    with staging(target, purpose, key) as scratch:
+        yield scratch
+        if not (scratch / MANIFEST).is_file():
+            raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
+        if (target / INSTRUCTIONS).is_file():
+            link_or_copy(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
+        with carrying_entities(target, scratch), carrying_answers(target, scratch):
+            put_in_place(scratch, target)
 
 
 @contextmanager
 def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Give a folder beside `target` to work in, as an attempt of the same `key` left it, if there was one.
+    """Yield a scratch folder beside `target`, new or as an interrupted attempt with the same `key` left it.
 
-    After a kill, an interruption, a full disk, or an error once documents were stored, it stays for the next attempt;
-    after bad input before that, and at the end, it goes.
+    It stays for the next attempt after a kill, an interruption, a full disk, or an error once documents were stored;
+    it is deleted after bad input before that, and at the end.
 
     Args:
         target: The Library's folder, which the caller has locked.
-        purpose: What is being done, e.g. `building`.
-        key: Whatever decides the outcome, as JSON.
+        purpose: E.g. `building`.
+        key: All that decides the outcome, as JSON.
     """
     scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
@@ -92,13 +105,13 @@ def _discard(scratch: Path, note: Path) -> None:
 def finish_library(
     folder: Path, manifest: Mapping[str, Any], source: Mapping[str, str], n_shards: int
 ) -> dict[str, Any]:
-    """Write what a folder with a store and `n_shards` complete shards lacks to be a Library; the manifest last.
+    """Make a Library of a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
 
     Args:
         folder: Where store and shards are.
-        manifest: All but format, lineage, shards and the count of tokens.
+        manifest: All but format, build id, shards and the count of tokens.
         source: `dataset`, `split` and `config`, for the shards' mappings.
-        n_shards: Shards, numbered from 0.
+        n_shards: How many.
 
     Returns:
         The whole manifest.
@@ -112,7 +125,7 @@ def finish_library(
     counts = {**manifest["counts"], "tokens": sum(shard["tokens"] for shard in shards)}
     whole = {
         "format_version": FORMAT_VERSION,
-        "lineage": _lineage(folder / STORE, shards),
+        "lineage": _build_id(folder / STORE, shards),
         "updates": [],
         **manifest,
         "counts": counts,
@@ -125,11 +138,11 @@ def finish_library(
 def _finish_shard(
     folder: Path, shard: int, store: Path, source: Mapping[str, str], plaid: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write a shard's mapping from the store that holds its chunks, and return what a manifest says of the shard."""
+    """Write a shard's mapping from the store that holds its chunks, and return the shard's manifest entry."""
     home = shard_home(folder, shard)
     home.mkdir(parents=True, exist_ok=True)
     n_chunks = _write_mapping(home / MAPPING, shard, store, source)
-    if not plaid["keep_embeddings"]:  # a kill may have left them beside the files made of them
+    if not plaid["keep_embeddings"]:  # a kill may have left them
         discard_vectors(home)
     if plaid["n_bits"]:
         return describe_shard(folder, shard)
@@ -137,11 +150,7 @@ def _finish_shard(
 
 
 def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, str]) -> int:
-    """Stream a shard's `doc_mapping.json`: the source, and `entries`, which maps each position to a document id.
-
-    Returns:
-        How many positions there are.
-    """
+    """Stream a shard's `doc_mapping.json` (source, document id by position); return the number of positions."""
     query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
     head = json.dumps(dict(source), ensure_ascii=False)
     n_chunks = 0
@@ -161,25 +170,25 @@ class LibraryUpdate:
     def __init__(self, library: Library) -> None:
         self.path, self.manifest = library.path, library.manifest
         self.commit = library.commit + 1
-        # Asked by the thread that reads a source, then written to by its caller, never by two at once.
+        # Used by the thread that reads a source, then by its caller, never by both at once.
         self._connection = connect_to_write(self.path / STORE)
         with transaction(self._connection):
-            self._forget_uncommitted()
+            self._delete_uncommitted()
 
     def holds(self, document: Document) -> bool:
-        """Tell whether the Library holds this very document, in all its columns."""
+        """Tell whether the Library holds this document, unchanged in all columns."""
         query = "SELECT content_hash FROM documents WHERE id = ? AND removed IS NULL"
         row = self._connection.execute(query, (document.id,)).fetchone()
         return row is not None and row[0] == document.content_hash
 
     def add(self, store: Path, shards: Sequence[int], source: Mapping[str, str], entry: Mapping[str, Any]) -> "Added":
-        """Commit the documents of another store, whose shards lie in this Library already.
+        """Commit the documents of another store, whose shards are in this Library's folder already.
 
         Args:
             store: The other store.
-            shards: Its shards' numbers, one at least.
+            shards: Its shards' numbers.
             source: For the shards' mappings; see `finish_library`.
-            entry: What else the manifest is to say of this commit.
+            entry: Further fields of this commit's entry in the manifest.
         """
         plaid = self.manifest["plaid"]
         described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]
@@ -192,17 +201,17 @@ class LibraryUpdate:
         with transaction(self._connection):
             self._mark_removed("id IN (SELECT id FROM other.documents)")
             removed = self._removed_now()
-        added = self._take_over_rows()
+        added = self._copy_rows()
         self._connection.execute("DETACH other")
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
         return Added(added, removed, sum(shard["tokens"] for shard in described))
 
     def remove(self, doc_ids: Iterable[str]) -> int:
-        """Commit the removal of documents, whose passages are found no longer; return how many.
+        """Commit the removal of documents; return how many.
 
         Raises:
-            LookupError: If one is not there; then none is removed.
+            LookupError: If one is not in the Library; then none is removed.
         """
         ids = list(dict.fromkeys(doc_ids))
         with transaction(self._connection):
@@ -218,8 +227,8 @@ class LibraryUpdate:
         """Close the store."""
         self._connection.close()
 
-    def _forget_uncommitted(self) -> None:
-        """Drop what a commit that never came to its manifest has left: the last rows, found from the end."""
+    def _delete_uncommitted(self) -> None:
+        """Delete the rows of a commit that was cut off before its manifest: the last ones, searched from the end."""
         last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
         for table in KEYED_TABLES:
             query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
@@ -230,10 +239,10 @@ class LibraryUpdate:
         query = f"UPDATE documents SET removed = ? WHERE removed IS NULL AND {condition}"  # noqa: S608
         return self._connection.execute(query, (self.commit, *values)).rowcount
 
-    def _take_over_rows(self) -> "Rows":
-        """Copy the rows of the other store behind those that are here, some at a time: readers get in between.
+    def _copy_rows(self) -> "Rows":
+        """Append the other store's rows, in small transactions so that readers get in between.
 
-        Until the manifest names this commit they are not there for anyone, and after a kill they are forgotten.
+        Until the manifest names this commit, readers ignore them; after a kill, the next update deletes them.
         """
         last, n_others = self._connection.execute(
             "SELECT COALESCE(MAX(document_key), 0), (SELECT COALESCE(MAX(document_key), 0) FROM other.documents)"
@@ -316,24 +325,20 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
         OSError: If the disk is full; the Library stays as it was.
     """
     target = Path(index_folder).expanduser() / index_name
-    with locked(target):
-        restore(target)
-        update = LibraryUpdate(Library(target))
+    with library_locked(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
         except sqlite3.OperationalError as error:
             raise OSError(f"cannot write in {target}: {error}") from error
-        finally:
-            update.close()
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Put a manifest in place whole: with it, a commit has happened."""
+    """Write a manifest atomically: this is the moment of a commit."""
     write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:
-    """Put records that were left out behind the `n_before` that are listed; what a kill left beyond those goes."""
+    """Append records that were left out to the `n_before` already listed; drop what a kill left beyond those."""
     file = folder / BAD_RECORDS
     before = file.read_text(encoding="utf-8").splitlines(keepends=True)[:n_before] if file.is_file() else []
     lines = [json.dumps(record._asdict(), ensure_ascii=False) + "\n" for record in bad]
@@ -341,8 +346,8 @@ def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) ->
         write_whole(file, "".join(before + lines))
 
 
-def _lineage(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:
-    """Name what a Library's later commits grow from: a hash of its documents and shards, so that no two get mixed."""
+def _build_id(store: Path, shards: Sequence[Mapping[str, Any]]) -> str:
+    """Identify a build by a hash of its documents and shards; its later commits keep the id."""
     digest = hashlib.sha256(json.dumps([shard["checksums"] for shard in shards], sort_keys=True).encode())
     with closing(connect_to_read(store)) as connection:
         for (content_hash,) in connection.execute("SELECT content_hash FROM documents ORDER BY document_key"):

@@ -1,11 +1,12 @@
-"""Compact an index: drop removed passages, merge small shards, quantise again."""
+"""Compact an index: drop removed chunks, merge small shards, requantise."""
 
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,27 +15,27 @@ import numpy as np
 from legal_rag.corpus.chunking import Chunker
 from legal_rag.encoder.encoder import Encoder, load_encoder
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore
-from legal_rag.indexer.commit import finish_library, staging
-from legal_rag.indexer.config import IndexConfig, as_the_library, chunker_of, mapping_head
+from legal_rag.files import beside, link_or_copy, progress
+from legal_rag.indexer.commit import finish_library, library_locked, replacing
+from legal_rag.indexer.config import IndexConfig, as_recorded, chunker_of, mapping_head
 from legal_rag.indexer.pipeline import (
+    BATCH_CHUNKS,
+    EncodedBatch,
+    FullShard,
+    Stopwatch,
+    encode_shards,
+    prefetched,
+    shard_writer,
+    write_shards,
+)
+from legal_rag.indexer.shards import (
     PASSAGE_TOKENS,
     SHARDS,
     TOKEN_VECTORS,
-    WINDOW_CHUNKS,
-    EncodedWindow,
-    FullShard,
-    ShardSettings,
-    Stopwatch,
     discard_vectors,
-    draft_of,
-    encode_shards,
     is_complete,
-    prefetched,
     shard_home,
-    write_shards,
 )
-from legal_rag.library.carry_over import entities_taken_along, runs_taken_along
 from legal_rag.library.library import (
     CORPUS_INDEX,
     DEFAULT_FOLDER,
@@ -60,7 +61,7 @@ class CompactionReport:
     shards_before: int = 0
     shards: int = 0
     dropped_chunks: int = 0  # of removed documents
-    encoded_chunks: int = 0  # of small shards, encoded again
+    encoded_chunks: int = 0  # of small shards, re-encoded
     bytes_before: int = 0
     bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
@@ -78,47 +79,44 @@ def compact_index(
     encoder: Encoder | None = None,
     trust_remote_code: bool = False,
 ) -> CompactionReport:
-    """Write a Library anew without removed passages and small shards; the old one answers until the new one is whole.
+    """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
     Args:
         index_folder: The folder Libraries lie in.
         index_name: The Library's own folder name.
-        n_bits: Quantise all shards anew with so many bits a dimension, from the token vectors that were kept.
+        n_bits: Requantise all shards with so many bits per dimension, from the token vectors that were kept.
         encoder: The Library's encoder, if it is loaded already.
         trust_remote_code: Run code that comes with the encoder.
 
     Raises:
-        FileNotFoundError: If there is no Library, or its encoder is needed and not to be had.
+        FileNotFoundError: If there is no Library, or its encoder is needed and cannot be found.
         ValueError: If `n_bits` is to change and no token vectors were kept, or nothing would be left.
         OSError: If the disk is full; the Library stays as it was.
     """
     started = time.perf_counter()
     target = Path(index_folder).expanduser() / index_name
-    with locked(target):
-        restore(target)
+    with library_locked(target):
         library = Library(target)
-        settings = _settings(library, n_bits)
-        plan = _plan_shards(library, requantise=settings.n_bits != library.manifest["plaid"]["n_bits"])
+        cfg = _settings(library, n_bits)
+        plan = _plan_shards(library, requantise=cfg.n_bits != library.manifest["plaid"]["n_bits"])
         report = CompactionReport(len(library.manifest["shards"]), len(plan), bytes_before=_size(target))
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
-        key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": settings.n_bits}
-        load = _encoder_loader(library, encoder, trust_remote_code)
-        with staging(target, "compacting", key) as scratch:
+        key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": cfg.n_bits}
+        load = partial(_load_tools, library, cfg, encoder, trust_remote_code)
+        with replacing(target, "compacting", key) as scratch:
             _move_rows(library, scratch / STORE, plan)
-            if settings.n_bits:  # else a shard has no files of its own
-                _write_new_shards(library, scratch, plan, settings, load, report)
+            if cfg.n_bits:  # else a shard has no files
+                _write_new_shards(library, scratch, plan, cfg, load, report)
             _carry_over(target, scratch)
-            _finish(library, scratch, settings, plan)
-            _renew_corpus_index(target, scratch)
-            with entities_taken_along(target, scratch), runs_taken_along(target, scratch):
-                put_in_place(scratch, target)
+            _finish(library, scratch, cfg, plan)
+            _rebuild_corpus_index(target, scratch)
     report.bytes = _size(target)
     report.seconds["total"] = time.perf_counter() - started
     return report
 
 
-def _renew_corpus_index(target: Path, scratch: Path) -> None:
-    """Build the corpus index of the new folder, by its own numbers, if the old one has any."""
+def _rebuild_corpus_index(target: Path, scratch: Path) -> None:
+    """Build the corpus index of the new folder, with its new document keys, if the old one has any."""
     if not (target / CORPUS_INDEX).is_file():
         return
     from legal_rag.corpus_index.building import fill_index
@@ -128,19 +126,15 @@ def _renew_corpus_index(target: Path, scratch: Path) -> None:
 
 
 class NewShard(NamedTuple):
-    """A shard to be, and where its passages are now."""
+    """A planned shard, and where its chunks are now."""
 
     number: int
-    places: np.ndarray  # shape (n_chunks, 2): shard and position before, in the order of the new positions
-    is_copy: bool  # of one shard, with the vectors quantised as they are
+    places: np.ndarray  # shape (n_chunks, 2): old shard and position, in the order of the new positions
+    is_copy: bool  # of one shard, without requantising
 
 
 def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard]:
-    """Decide which shards are copied and which chunks go together into new ones.
-
-    Args:
-        library: The Library to compact.
-        requantise: Make every shard of the token vectors that were kept.
+    """Decide which shards are copied, and which chunks are merged into new ones.
 
     Raises:
         ValueError: If all documents were removed.
@@ -167,30 +161,26 @@ def _places(shard: int, positions: np.ndarray) -> np.ndarray:
 
 
 def _in_document_order(library: Library, shards: Sequence[int]) -> np.ndarray:
-    """Return the places of the chunks that some shards still hold, in the order of documents and chunks."""
+    """Return the places of the present chunks of some shards, in the order of documents and chunks."""
     return np.array(library.places_in(shards), dtype=np.int64).reshape(-1, 2)
 
 
-def _settings(library: Library, n_bits: int | None) -> ShardSettings:
-    plaid = library.manifest["plaid"]
-    wanted = plaid["n_bits"] if n_bits is None else n_bits
-    if not plaid["n_bits"]:
-        if wanted:
-            raise ValueError(
-                f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits"
-            )
-        return ShardSettings(0, plaid["seed"], keep_vectors=False)
-    if wanted not in (1, 2, 4):
+def _settings(library: Library, n_bits: int | None) -> IndexConfig:
+    cfg = as_recorded(IndexConfig(), library.manifest)
+    wanted = cfg.n_bits if n_bits is None else n_bits
+    if not cfg.n_bits and wanted:
+        raise ValueError(f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits")
+    if cfg.n_bits and wanted not in (1, 2, 4):
         raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
-    if wanted != plaid["n_bits"] and not plaid["keep_embeddings"]:
+    if wanted != cfg.n_bits and not cfg.keep_embeddings:
         raise ValueError(
             f"{library.path} kept no token vectors to quantise with {wanted} bits: build it with --keep-embeddings"
         )
-    return ShardSettings(wanted, plaid["seed"], plaid["keep_embeddings"])
+    return replace(cfg, n_bits=wanted)
 
 
 def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
-    """Write the store of the new Library, unless an attempt before this one did."""
+    """Write the store of the new Library, unless an earlier attempt did."""
     if store.is_file():
         return
     moves = (
@@ -208,7 +198,7 @@ def _write_new_shards(
     library: Library,
     scratch: Path,
     plan: Sequence[NewShard],
-    settings: ShardSettings,
+    cfg: IndexConfig,
     tools: Callable[[], tuple[Encoder, Chunker]],
     report: CompactionReport,
 ) -> None:
@@ -217,23 +207,23 @@ def _write_new_shards(
     watch = Stopwatch(report.seconds)
     for shard in progress("Copying", iterable=[one for one in missing if one.is_copy], unit=" shards"):
         with watch.timed("copy"):
-            _copy_shard(library, scratch, shard, keep_vectors=settings.keep_vectors)
+            _copy_shard(library, scratch, shard, keep_vectors=cfg.keep_embeddings)
     if not made:
         return
-    if settings.keep_vectors:
-        windows = _kept_windows(library, scratch, made)
+    if cfg.keep_embeddings:
+        batches = _kept_batches(library, scratch, made)
     else:
-        windows = _encoded_windows(scratch, made, tools, watch)
+        batches = _encoded_batches(scratch, made, tools, watch)
         report.encoded_chunks = sum(len(shard.places) for shard in made)
     dim = library.manifest["encoder"]["dim"]
     n_chunks = sum(len(shard.places) for shard in made)
-    with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(windows) as ahead:
-        for window in write_shards(scratch, ahead, dim, settings, watch):
-            bar.update(len(window.matrices))
+    with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
+        for batch in write_shards(scratch, ahead, dim, cfg, watch):
+            bar.update(len(batch.matrices))
 
 
 def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vectors: bool) -> None:
-    """Copy a shard without its removed passages; files that stay as they are share their place on the disk."""
+    """Copy a shard without its removed chunks; unchanged files become hard links."""
     number, positions = int(shard.places[0, 0]), shard.places[:, 1]
     described = library.manifest["shards"][number]
     old, new = shard_home(library.path, number), shard_home(scratch, shard.number)
@@ -242,8 +232,8 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
     unfinished = new / f".{PLAID_FOLDER}.building"
     shutil.rmtree(unfinished, ignore_errors=True)
     if keep_vectors:
-        for window in _kept_windows(library, scratch, [shard]):
-            draft_of(scratch, window.shard, library.manifest["encoder"]["dim"]).append(window.matrices)
+        for batch in _kept_batches(library, scratch, [shard]):
+            shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
     if len(dropped):
         copy_shard_without(old / PLAID_FOLDER, unfinished, dropped)
     else:
@@ -253,21 +243,21 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
     os.replace(unfinished, new / PLAID_FOLDER)
 
 
-def _kept_windows(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedWindow]:
-    """Yield the token vectors of new shards' chunks from where they were kept, each shard from its beginning."""
+def _kept_batches(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedBatch]:
+    """Yield the kept token vectors of new shards' chunks, each shard from its beginning."""
     vectors = _KeptVectors(library)
     for shard in shards:
         n_chunks = len(shard.places)
         full = FullShard(shard.number, n_chunks)
         discard_vectors(shard_home(scratch, full.number))
-        for start in range(0, n_chunks, WINDOW_CHUNKS):
-            end = min(start + WINDOW_CHUNKS, n_chunks)
-            yield EncodedWindow(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
+        for start in range(0, n_chunks, BATCH_CHUNKS):
+            end = min(start + BATCH_CHUNKS, n_chunks)
+            yield EncodedBatch(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
 
 
-def _encoded_windows(
+def _encoded_batches(
     scratch: Path, shards: Sequence[NewShard], tools: Callable[[], tuple[Encoder, Chunker]], watch: Stopwatch
-) -> Iterator[EncodedWindow]:
+) -> Iterator[EncodedBatch]:
     encoder, chunker = tools()
     full = [FullShard(shard.number, len(shard.places)) for shard in shards]
     with closing(connect_to_read(scratch / STORE)) as connection:
@@ -275,7 +265,7 @@ def _encoded_windows(
 
 
 class _KeptVectors:
-    """The token vectors that a Library kept, by the place of a chunk."""
+    """The token vectors that a Library kept, read by shard and position."""
 
     def __init__(self, library: Library) -> None:
         self._path, self._dim = library.path, library.manifest["encoder"]["dim"]
@@ -293,25 +283,19 @@ class _KeptVectors:
         return np.asarray(vectors[ends[position] : ends[position + 1]])
 
 
-def _encoder_loader(
-    library: Library, encoder: Encoder | None, trust_remote_code: bool
-) -> Callable[[], tuple[Encoder, Chunker]]:
-    """Return what loads the Library's encoder and makes its chunker, if it comes to that."""
-
-    def load() -> tuple[Encoder, Chunker]:
-        manifest, path = library.manifest, library.path
-        loaded = load_encoder(manifest, path, encoder, trust_remote_code=trust_remote_code, documents=True)
-        return loaded, chunker_of(as_the_library(IndexConfig(), library.manifest), loaded)
-
-    return load
+def _load_tools(
+    library: Library, cfg: IndexConfig, encoder: Encoder | None, trust_remote_code: bool
+) -> tuple[Encoder, Chunker]:
+    manifest, path = library.manifest, library.path
+    loaded = load_encoder(manifest, path, encoder, trust_remote_code=trust_remote_code, documents=True)
+    return loaded, chunker_of(cfg, loaded)
 
 
 def _carry_over(target: Path, scratch: Path) -> None:
-    """Bring along what else lies in the Library's folder: its bad records, the views of its entities, instructions."""
-    made_anew = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS}
-    taken_at_the_end = {RUNS}
+    """Link the other files of the Library's folder: bad records, entity pages, instructions."""
+    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
     for path in target.iterdir():
-        if path.name in made_anew | taken_at_the_end or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX)):
+        if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX)):
             continue
         if path.is_dir():
             shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)
@@ -319,12 +303,12 @@ def _carry_over(target: Path, scratch: Path) -> None:
             link_or_copy(path, scratch / path.name)
 
 
-def _finish(library: Library, scratch: Path, settings: ShardSettings, plan: Sequence[NewShard]) -> None:
+def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> None:
     old = library.manifest
     manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
     manifest |= {
         "commit": library.commit + 1,
-        "plaid": old["plaid"] | {"n_bits": settings.n_bits},
+        "plaid": old["plaid"] | {"n_bits": cfg.n_bits},
         "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
         "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
     }

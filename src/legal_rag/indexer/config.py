@@ -1,4 +1,4 @@
-"""Everything that decides what an index contains, and which documents are selected."""
+"""Settings of an index, and the selection of its documents."""
 
 import dataclasses
 import itertools
@@ -13,13 +13,12 @@ from legal_rag.corpus.chunking import ChunkConfig, Chunker, build_chunker, chunk
 from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document, SourceOptions, read_documents
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder, EncoderConfig
-from legal_rag.indexer.pipeline import ShardSettings
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
-logger = logging.getLogger(__name__)
-
-
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
+BAD_RECORDS_LISTED = 20  # while building; the Library lists all
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +59,11 @@ class IndexReport:
     documents: int = 0
     chunks: int = 0
     tokens: int = 0  # token vectors stored
-    unchanged: int = 0  # documents that were there already, when adding
-    replaced: int = 0  # documents that were there with another content, when adding
+    unchanged: int = 0  # documents already indexed, when adding
+    replaced: int = 0  # documents indexed before with another content, when adding
     bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
-    missing_ids: list[str] = field(default_factory=list)  # asked for in the ids file, absent or not readable
-    # By stage, which overlap: read, chunk, encode, write_plaid, corpus_index; and total.
-    seconds: dict[str, float] = field(default_factory=dict)
+    missing_ids: list[str] = field(default_factory=list)  # of the ids file, absent or not readable
+    seconds: dict[str, float] = field(default_factory=dict)  # of stages, which overlap, and `total`
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag index --json` prints."""
@@ -82,25 +80,20 @@ def chunker_of(cfg: IndexConfig, encoder: Encoder) -> Chunker:
     return build_chunker(cfg.chunks, encoder.count_tokens, encoder.identity.document_length)
 
 
-def shard_settings(cfg: IndexConfig) -> ShardSettings:
-    """Return what decides a shard's files besides its chunks."""
-    return ShardSettings(cfg.n_bits, cfg.seed, cfg.keep_embeddings)
-
-
-def as_the_library(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
-    """Return `cfg` with the Library's own settings for all that decides how a document is indexed."""
+def as_recorded(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
+    """Return `cfg` with a Library's own chunk and PLAID settings."""
     plaid = {name: manifest["plaid"][name] for name in PLAID_SETTINGS}
     return dataclasses.replace(cfg, chunks=chunks_recorded(manifest), **plaid)
 
 
 def mapping_head(source: Mapping[str, Any]) -> dict[str, str]:
-    """Return what the shards' mappings say of a source, given as `source_entry` and a manifest do."""
+    """Return the head of the shards' mappings, from a manifest's `source` entry."""
     config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
     return {"dataset": source["name"], "split": source["split"], "config": config}
 
 
 def source_entry(cfg: IndexConfig) -> dict[str, Any]:
-    """Return what a manifest says of the source of a commit."""
+    """Return a manifest's entry on the source of a commit."""
     return {
         "name": source_label(cfg),
         **cfg.options._asdict(),
@@ -110,7 +103,7 @@ def source_entry(cfg: IndexConfig) -> dict[str, Any]:
 
 
 def source_label(cfg: IndexConfig) -> str:
-    """Name the source without the folder it lies in: an index may be shared, its maker's paths need not be."""
+    """Name the source without its folder: a shared index should not show its maker's paths."""
     if not isinstance(cfg.source, str | Path):
         return type(cfg.source).__name__
     path = Path(cfg.source).expanduser()
@@ -118,7 +111,7 @@ def source_label(cfg: IndexConfig) -> str:
 
 
 def _fingerprint(source: Any) -> str:
-    """Return the size and change time of a local file or folder, to tell whether it changed since; else nothing."""
+    """Return size and change time of a local source, to tell whether it changed since; empty for others."""
     path = Path(source).expanduser() if isinstance(source, str | Path) else None
     if path is None or not path.exists():
         return ""
@@ -126,14 +119,11 @@ def _fingerprint(source: Any) -> str:
     return json.dumps({"bytes": status.st_size, "changed_ns": status.st_mtime_ns})
 
 
-BAD_RECORDS_LISTED = 20  # told while building; all are written into the Library
-
-
 def open_documents(cfg: IndexConfig, report: IndexReport) -> tuple[Iterator[Document], set[str]]:
-    """Begin to read a source, so that a wrong one is known before anything else is done.
+    """Read the first document of a source, so that a wrong one fails at once, and stream all.
 
     Returns:
-        The documents, and the ids of the ids file, from which those are taken out that are found.
+        The documents, and the ids of the ids file, which reading empties of the ones found.
 
     Raises:
         FileNotFoundError: If the source or the ids file does not exist.
@@ -148,7 +138,7 @@ def open_documents(cfg: IndexConfig, report: IndexReport) -> tuple[Iterator[Docu
 
 
 def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport) -> Iterator[Document]:
-    """Stream the documents to index: those in `wanted`, which is emptied of the ones found, then the others."""
+    """Stream the documents in `wanted`, which is emptied of the ones found, then the others."""
 
     noted: set[BadRecord] = set()  # with an ids file the source is read twice
 

@@ -1,4 +1,4 @@
-"""Verify an index: checksums, rows, offsets."""
+"""Verification of an index: checksums, row counts, offsets, content hashes, leftovers."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside, locked, progress
-from legal_rag.indexer.pipeline import sha256_of
+from legal_rag.indexer.shards import sha256_of
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
@@ -18,9 +18,9 @@ SHOWN_CHARS = 60  # of a passage in a message
 
 
 def examine(library: Library) -> list[str]:
-    """Return the problems of a Library, none if it is sound."""
-    parts = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, index_problems, _leftovers)
-    return [problem for part in parts for problem in part(library)]
+    """Verify an index; return its problems, none if it is sound."""
+    checks = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, index_problems, _leftovers)
+    return [problem for check in checks for problem in check(library)]
 
 
 def _store_problems(library: Library) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _lexical_problems(library: Library) -> Iterator[str]:
 
 
 def _entity_problems(library: Library) -> Iterator[str]:
-    """Check that every entity is the passage that its offsets say; there may be none at all."""
+    """Check that every entity's text is what its offsets say."""
     if not (library.path / ENTITIES).is_file():
         return
     try:
@@ -103,17 +103,17 @@ def _entity_problems(library: Library) -> Iterator[str]:
             yield f"{ENTITIES}: {verdict}"
         for document in progress("Reading", iterable=library.documents(), unit=" documents"):
             yield from _misplaced(document, library.entities_of(document.id) or [])
-    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:  # what it holds may be anything
+    except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:  # a damaged file may hold anything
         yield f"{ENTITIES}: {type(error).__name__}: {error} ('legal-rag extract' makes it anew once it is deleted)"
 
 
 def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
-    """Yield the first entity that is not where it is said to be."""
-    for one in entities:
-        start, end, text = one["char_start"], one["char_end"], one["extraction_text"]
+    """Yield the first entity whose text is not at its offsets."""
+    for entity in entities:
+        start, end, text = entity["char_start"], entity["char_end"], entity["extraction_text"]
         if not 0 <= start < end or document.content[start:end] != text:
             found = document.content[start:end][:SHOWN_CHARS]
-            place = f"{one['extraction_class']} at {start}-{end}"
+            place = f"{entity['extraction_class']} at {start}-{end}"
             yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {found!r} there)"
             return
 

@@ -16,26 +16,21 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.corpus.chunking import Chunk, ChunkConfig, Chunker, build_chunker
-from legal_rag.corpus.documents import Document
-from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder, check_encoder
+from legal_rag.corpus.chunking import Chunk, Chunker
+from legal_rag.corpus.documents import Document, SourceOptions
+from legal_rag.encoder.encoder import Encoder, EncoderIdentity, build_encoder, check_encoder
 from legal_rag.files import progress
-from legal_rag.indexer.build import filling
-from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents, shard_settings
-from legal_rag.indexer.pipeline import (
+from legal_rag.indexer.build import build_key, finish_build, resumed_store
+from legal_rag.indexer.commit import building
+from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents
+from legal_rag.indexer.pipeline import FullShard, Stopwatch, chunks_of, encode_shards, prefetched, write_shards
+from legal_rag.indexer.shards import (
     ATTEMPTS,
-    FullShard,
-    ShardSettings,
-    Stopwatch,
-    adopt_shard,
-    chunks_of,
     discard_attempts,
     discard_plaid,
-    encode_shards,
+    install_shard,
     is_complete,
-    prefetched,
     shard_home,
-    write_shards,
 )
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors, share_out
@@ -46,35 +41,38 @@ if TYPE_CHECKING:
     from ray import ObjectRef
 
 
+BATCH_DOCUMENTS = 32  # chunked by one task
+BATCHES_PER_WORKER = 4  # in progress or waiting to be stored: bounds the memory of this process
+BATCHES_PER_COMMIT = 8  # stored in one transaction, and lost by a kill
+
+
 @dataclass(frozen=True, kw_only=True)
 class BuildPlan:
-    """What a worker needs to know of a build."""
+    """What workers need of a build."""
 
-    encoder: EncoderConfig
+    cfg: IndexConfig  # without its source, which may not be picklable
     identity: EncoderIdentity  # of the encoder that the build began with
-    chunks: ChunkConfig
-    settings: ShardSettings
     folder: Path  # of the build, on storage that all machines share
 
 
 class DocumentCutter:
-    """A worker that cuts documents into chunks."""
+    """A Ray actor that chunks documents."""
 
     def __init__(self, plan: BuildPlan) -> None:
         self._plan = plan
 
     def cut(self, documents: Sequence[Document]) -> list[list[Chunk]]:
-        """Return the chunks of each document, without their text, which the document holds.
+        """Return the chunks of each document, without text, which the document holds.
 
         Raises:
-            OSError: If this machine has not the encoder.
+            OSError: If the encoder cannot be loaded on this machine.
         """
         _, chunker = _tools(self._plan)
         return [[chunk._replace(text="", header="") for chunk in chunks_of(one, chunker)] for one in documents]
 
 
 class ShardMaker:
-    """A worker that makes shards, with an encoder loaded for the first and kept for the next ones."""
+    """A Ray actor that makes shards, with an encoder loaded once."""
 
     def __init__(self, plan: BuildPlan) -> None:
         self._plan = plan
@@ -86,8 +84,8 @@ class ShardMaker:
             row: The fields of a `FullShard`.
 
         Returns:
-            `number`; `seconds` by stage, as JSON; and `failure`, one line, empty if there was none. An exception would
-            bring Ray's own traces along, and only what a user can mend is not one.
+            `number`; `seconds` by stage, as JSON; and `failure`, one line for what a user can mend, else empty:
+            Ray would wrap an exception in its own traces.
         """
         shard, watch, failure = FullShard(**row), Stopwatch(), ""
         try:
@@ -98,12 +96,10 @@ class ShardMaker:
 
 
 def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
-    """Encode a shard's chunks and write its files into a folder of their own, then put them into the shard's.
-
-    A shard that is there already, complete, stays as it is.
+    """Encode a shard's chunks, write its files in a temporary folder, and install them, unless it is complete.
 
     Raises:
-        OSError: If this machine does not see the folder of the build, has not its encoder, or the disk is full.
+        OSError: If this machine does not see the folder of the build, cannot load its encoder, or the disk is full.
     """
     if not (plan.folder / STORE).is_file():
         raise FileNotFoundError(f"no {plan.folder / STORE} here (expected the Library's folder on shared storage)")
@@ -111,15 +107,15 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
     if is_complete(home, shard.n_chunks):
         return
     encoder, chunker = _tools(plan)
-    whose = f"{shard.number}-{platform.node()}-{os.getpid()}-"
-    attempt = Path(tempfile.mkdtemp(prefix=whose, dir=plan.folder / ATTEMPTS))
+    prefix = f"{shard.number}-{platform.node()}-{os.getpid()}-"
+    attempt = Path(tempfile.mkdtemp(prefix=prefix, dir=plan.folder / ATTEMPTS))
     try:
         with (
             closing(connect_snapshot(plan.folder / STORE)) as connection,
-            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as windows,
+            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as batches,
         ):
-            deque(write_shards(attempt, windows, plan.identity.dim, plan.settings, watch), maxlen=0)
-        adopt_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
+            deque(write_shards(attempt, batches, plan.identity.dim, plan.cfg, watch), maxlen=0)
+        install_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
     finally:
         shutil.rmtree(attempt, ignore_errors=True)
 
@@ -129,26 +125,21 @@ def _tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
     """Load the encoder on a worker, and make the chunker.
 
     Raises:
-        OSError: If it is not to be had on this machine, or is another one than the build began with; not a ValueError,
-            after which what is done would be discarded: the other machines' work is good.
+        OSError: If the encoder is missing on this machine, or is not the build's; not a ValueError, which would discard
+            the other machines' work.
     """
     try:
-        encoder = build_encoder(plan.encoder)
+        encoder = build_encoder(plan.cfg.encoder)
         check_encoder(encoder.identity, plan.identity, documents=True)
     except (OSError, ValueError) as error:
         raise OSError(f"the encoder cannot be used on {platform.node()}: {error}") from error
-    return encoder, build_chunker(plan.chunks, encoder.count_tokens, encoder.identity.document_length)
-
-
-BATCH_DOCUMENTS = 32  # cut into chunks by one task
-BATCHES_A_WORKER = 4  # under way or waiting to be stored: what bounds the memory of this process
-BATCHES_A_COMMIT = 8  # stored before others see them, and lost by a kill
+    return encoder, chunker_of(plan.cfg, encoder)
 
 
 def build_index_on_ray(
     cfg: IndexConfig, encoder: Encoder | None = None, *, address: str | None = None, workers: int | None = None
 ) -> IndexReport:
-    """Build a Library from a source on a Ray cluster; see `indexer.build_index`, whose outcome and errors are the same.
+    """Build a Library from a source on a Ray cluster; with the result and errors of `build_index`.
 
     Args:
         cfg: What to build, and where: on storage that all machines share.
@@ -157,13 +148,13 @@ def build_index_on_ray(
         workers: Shards made at once; None makes one for each GPU, or, where there is none, for each machine.
 
     Returns:
-        What was done; seconds of encoding and writing are those of all workers together.
+        The report; seconds of encoding and writing are summed over workers.
 
     Raises:
         FileNotFoundError: If the source, the ids file or the encoder does not exist.
-        ValueError: If Ray is not installed, the cluster is too small, or for what `indexer.build_index` says.
-        OSError: If a disk is full, a worker has not the encoder, or the cluster is lost; what was done stays for the
-            next attempt.
+        ValueError: If Ray is not installed, the cluster is too small, or as for `build_index`.
+        OSError: If a disk is full, a worker cannot load the encoder, or the cluster is lost; what was done stays for
+            the next attempt.
     """
     if not cfg.n_bits:
         raise ValueError("workers make PLAID shards: n_bits must be 1, 2 or 4, got 0 (build this index without Ray)")
@@ -173,18 +164,21 @@ def build_index_on_ray(
     allowed = cfg.encoder.trust_remote_code
     config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
     encoder = encoder or build_encoder(cfg.encoder)
-    chunker_of(cfg, encoder)  # what is wrong with the settings is known here first
+    chunker_of(cfg, encoder)  # wrong settings fail here, before any worker starts
     with ray_cluster(address, workers):
-        share = share_out(workers)  # before the folder of an attempt is opened: bad input would be the end of it
-        with filling(cfg, encoder, report) as (scratch, store):
+        share = share_out(workers)  # before the scratch folder is opened: a ValueError would discard an earlier attempt
+        with (
+            building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch,
+            resumed_store(scratch / STORE, cfg, shards_in=scratch) as store,
+        ):
+            config = replace(config, name=_place_of(encoder.identity))
             plan = BuildPlan(
-                encoder=replace(config, name=_place_of(encoder.identity)),
+                cfg=replace(cfg, source="", options=SourceOptions(), encoder=config),
                 identity=encoder.identity,
-                chunks=cfg.chunks,
-                settings=shard_settings(cfg),
                 folder=scratch.absolute(),
             )
             fill_on_ray(documents, store, plan, share, Stopwatch(report.seconds))
+            finish_build(scratch, store, encoder, cfg, report)
     report.missing_ids = sorted(wanted)
     report.seconds["total"] = time.perf_counter() - started
     return report
@@ -193,7 +187,7 @@ def build_index_on_ray(
 def fill_on_ray(
     documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
 ) -> None:
-    """Store documents and write their shards into `plan.folder`, going on from what is there; see `fill_shards`.
+    """Store documents and write their shards into `plan.folder`, resuming what is there; see `fill_shards`.
 
     Raises:
         OSError: If a worker cannot read, write or load the encoder, or the cluster is lost.
@@ -209,9 +203,9 @@ def fill_on_ray(
 def store_documents_on_ray(
     documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
 ) -> None:
-    """Let workers cut documents into chunks, and store both in the documents' order.
+    """Let workers chunk documents, and store both in the documents' order.
 
-    Afterwards the store's file can be read by itself, without its journal, which machines cannot share.
+    The write-ahead log is merged into the store's file in the end, since machines cannot share it.
     """
     new = (document for document in watch.timing("read", documents) if not store.holds_next(document))
     batches = iter(lambda: list(islice(new, BATCH_DOCUMENTS)), [])
@@ -219,7 +213,7 @@ def store_documents_on_ray(
         for number, (batch, cut) in enumerate(watch.timing("chunk", in_order), start=1):
             for document, chunks in zip(batch, cut, strict=True):
                 store.add(document, chunks)
-            if number % BATCHES_A_COMMIT == 0:
+            if number % BATCHES_PER_COMMIT == 0:
                 store.commit()
             bar.update(len(batch))
     store.end_of_source()
@@ -229,7 +223,7 @@ def store_documents_on_ray(
 
 
 def _missing_shards(store: StoreWriter, plan: BuildPlan) -> Iterator[FullShard]:
-    """Yield the shards to be made, each with an empty place to go to."""
+    """Yield the incomplete shards, each with an emptied folder."""
     for number in range(store.n_shards):
         home = shard_home(plan.folder, number)
         n_chunks = min(store.shard_chunks, store.n_chunks - number * store.shard_chunks)
@@ -240,7 +234,7 @@ def _missing_shards(store: StoreWriter, plan: BuildPlan) -> Iterator[FullShard]:
 
 
 def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
-    """Let workers make shards; those that die are started again, and so is the shard each was making."""
+    """Let workers make shards; a worker that dies is restarted with its shard."""
     if not shards:
         return
     import ray.data
@@ -251,12 +245,12 @@ def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShar
     made = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
         ShardMaker,
         fn_constructor_args=(plan,),
-        # One shard at a time each: a second one queued behind a slow worker would wait for it while others are idle.
+        # One shard at a time each: a second one would wait behind a slow worker while others are idle.
         compute=ray.data.ActorPoolStrategy(size=min(share.n_workers, len(rows)), max_tasks_in_flight_per_actor=1),
         num_cpus=share.n_cpus,
         num_gpus=share.n_gpus or None,
     )
-    # Closed whatever happens, with the workers: none goes on when the folder is no longer this build's.
+    # Closing ends the workers also after an error: none may go on when the folder is no longer this build's.
     with progress("Indexing", unit=" shards", total=len(rows)) as bar, closing(iter(made.iter_rows())) as rows_made:
         for row in rows_made:
             if row["failure"]:
@@ -268,7 +262,7 @@ def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShar
 def _cut_in_order(
     batches: Iterable[list[Document]], plan: BuildPlan, share: WorkerShare
 ) -> Generator[tuple[list[Document], list[list[Chunk]]]]:
-    """Yield batches of documents with their chunks, in order, while workers cut further ones."""
+    """Yield batches of documents with their chunks, in order, while workers chunk further ones."""
     import ray
 
     batches = iter(batches)
@@ -281,13 +275,13 @@ def _cut_in_order(
     try:
         for batch, cutter in zip(chain([first], batches), cycle(cutters), strict=False):
             waiting.append((batch, cutter.cut.remote(batch)))
-            if len(waiting) == BATCHES_A_WORKER * share.n_workers:
+            if len(waiting) == BATCHES_PER_WORKER * share.n_workers:
                 oldest, result = waiting.popleft()
                 yield oldest, ray.get(result)
         for batch, result in waiting:
             yield batch, ray.get(result)
     finally:
-        for cutter in cutters:  # their memory is for the makers of shards
+        for cutter in cutters:  # their memory is needed by `ShardMaker`
             ray.kill(cutter)
 
 

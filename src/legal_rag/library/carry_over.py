@@ -1,4 +1,4 @@
-"""Carry saved answers and entities over when an index folder is replaced."""
+"""Carry saved answers and entities over when an index folder is replaced; drop those of removed documents."""
 
 import logging
 import shutil
@@ -14,27 +14,23 @@ from legal_rag.sqlite import connect_to_read, connect_to_write
 
 logger = logging.getLogger(__name__)
 
-
-PATIENCE_SECONDS = 10.0  # that a writer waits for another: what is done meanwhile takes moments
+LOCK_SECONDS = 10.0  # that a writer waits for another, whose work takes moments
 
 
 @contextmanager
-def writing_runs(library: Path) -> Iterator[None]:
-    """Keep others from writing into a Library's folder of runs, and from moving it away.
-
-    Args:
-        library: The Library's folder. The lock lies beside it, where it stays when the folder is replaced.
+def locked_answers(library: Path) -> Iterator[None]:
+    """Lock a Library's saved answers against other writers; the lock file survives a replacement of the folder.
 
     Raises:
-        OSError: If another process does not let go of it.
+        OSError: If another process holds the lock for longer than `LOCK_SECONDS`.
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(beside(library, f"{RUNS}.lock"), timeout=PATIENCE_SECONDS)
+    lock = FileLock(beside(library, f"{RUNS}.lock"), timeout=LOCK_SECONDS)
     try:
         lock.acquire()
     except Timeout as error:
-        raise OSError(f"another process has been writing there for {PATIENCE_SECONDS:.0f} seconds") from error
+        raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
     try:
         yield
     finally:
@@ -42,18 +38,18 @@ def writing_runs(library: Path) -> Iterator[None]:
 
 
 @contextmanager
-def runs_taken_along(old: Path, new: Path) -> Iterator[None]:
-    """Give a Library's runs to the folder that takes its place, and keep others from saving until the block ends.
+def carrying_answers(old: Path, new: Path) -> Iterator[None]:
+    """Link a Library's saved answers into the folder that replaces it, and lock them until the block ends.
 
     Args:
         old: The Library's folder, which the block moves away.
-        new: The folder that the block puts in its place; runs that lie there already go.
+        new: The folder that the block puts in its place; answers already in it are deleted.
     """
     shutil.rmtree(new / RUNS, ignore_errors=True)
     if not old.is_dir():
         yield
         return
-    with writing_runs(old):
+    with locked_answers(old):
         for file in (old / RUNS).glob("*.json"):
             (new / RUNS).mkdir(exist_ok=True)
             link_or_copy(file, new / RUNS / file.name)
@@ -61,10 +57,10 @@ def runs_taken_along(old: Path, new: Path) -> Iterator[None]:
 
 
 @contextmanager
-def entities_taken_along(old: Path, new: Path) -> Iterator[None]:
-    """Copy the entities of a Library's folder, and keep others from adding to them until the block ends.
+def carrying_entities(old: Path, new: Path) -> Iterator[None]:
+    """Copy a Library's entities into the folder that replaces it, and lock them until the block ends.
 
-    Damaged ones are left behind, which is told: they can be extracted again.
+    A damaged file is left behind with a warning: its entities can be extracted again.
 
     Args:
         old: The Library's folder, which the block moves away.
@@ -76,14 +72,11 @@ def entities_taken_along(old: Path, new: Path) -> Iterator[None]:
         return
     with closing(connect_to_write(source)) as connection:
         _copy(connection, source, new / ENTITIES)
-        yield  # the connection, and with it its lock, goes with the old file
+        yield  # closing the connection releases its lock on the old file
 
 
 def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
-    """Forget what was extracted of documents that were removed, and delete the files that show all documents.
-
-    `legal-rag extract` writes these anew.
-    """
+    """Delete the entities of removed documents, and the exported files of all: `legal-rag extract` writes new ones."""
     if not (library / ENTITIES).is_file():
         return
     from legal_rag.extraction.outputs import delete_outputs
@@ -97,9 +90,9 @@ def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
 def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
     target.unlink(missing_ok=True)
     try:
-        connection.execute("BEGIN IMMEDIATE")  # from now on nobody else writes
+        connection.execute("BEGIN IMMEDIATE")  # holds the write lock; there is nothing to commit
         with closing(connect_to_read(source)) as reader:
-            reader.execute("VACUUM INTO ?", (str(target),))  # what was forgotten stays behind
+            reader.execute("VACUUM INTO ?", (str(target),))
     except sqlite3.OperationalError:  # such as a full disk
         raise
     except sqlite3.DatabaseError as error:

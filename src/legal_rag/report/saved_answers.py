@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.files import write_whole
-from legal_rag.library.carry_over import writing_runs
+from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import RUNS
 
@@ -112,7 +112,7 @@ class SavedAnswers:
             self.folder.mkdir(parents=True, exist_ok=True)
             yield
             return
-        with writing_runs(self._library):
+        with locked_answers(self._library):
             self.folder.mkdir(exist_ok=True)
             yield
 

@@ -1,0 +1,177 @@
+"""Files of one shard: token vectors while it is encoded, then PLAID files; resuming, installing, describing."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from legal_rag.encoder.runtime import give_back_memory
+from legal_rag.files import sync
+from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
+
+TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)
+PASSAGE_TOKENS = "passage_tokens.i32"  # number of those rows for each chunk
+SHARDS = "shards"
+ATTEMPTS = "attempts"  # where Ray workers write shards: see `legal_rag.indexer.ray`
+
+
+def shard_home(library: Path, number: int) -> Path:
+    """Return the folder of a shard's files; that of the first is the Library's own."""
+    return library / SHARDS / str(number) if number else library
+
+
+class ShardWriter:
+    """Writes a shard: token vectors batch by batch, then the PLAID files made of them.
+
+    Args:
+        home: The shard's folder; created.
+        dim: The width of a token vector.
+        batch_chunks: Chunks encoded at a time. Resuming keeps whole batches, so that it encodes the same ones.
+    """
+
+    def __init__(self, home: Path, dim: int, batch_chunks: int) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        self.home, self._dim, self._batch_chunks = home, dim, batch_chunks
+
+    @property
+    def passage_tokens(self) -> np.ndarray:
+        """Return the number of token vectors of each chunk written so far, shape (n_chunks,), int32."""
+        file = self.home / PASSAGE_TOKENS
+        return np.fromfile(file, dtype="<i4") if file.is_file() else np.empty(0, dtype="<i4")
+
+    def resume(self, n_chunks: int) -> int:
+        """Truncate the files to what an earlier attempt wrote whole; return how many of `n_chunks` that encoded."""
+        lengths, vectors = self.passage_tokens, self.home / TOKEN_VECTORS
+        row_bytes = 2 * self._dim
+        n_rows = vectors.stat().st_size // row_bytes if vectors.is_file() else 0
+        kept = int(np.searchsorted(np.cumsum(lengths, dtype=np.int64), n_rows, side="right"))
+        if kept > n_chunks:
+            kept = 0
+        if kept < n_chunks:
+            kept -= kept % self._batch_chunks
+        for file, size in ((self.home / PASSAGE_TOKENS, 4 * kept), (vectors, row_bytes * int(lengths[:kept].sum()))):
+            if file.is_file():  # a kill may have left either alone
+                os.truncate(file, size)
+        return kept
+
+    def append(self, matrices: Sequence[np.ndarray]) -> None:
+        """Write the token vectors of the next chunks, each of shape (n_tokens, dim)."""
+        _append(self.home / TOKEN_VECTORS, np.concatenate([matrix.astype("<f2") for matrix in matrices]))
+        _append(self.home / PASSAGE_TOKENS, np.array([len(matrix) for matrix in matrices], dtype="<i4"))
+
+    def write_plaid(self, *, n_bits: int, seed: int, keep_vectors: bool) -> None:
+        """Write the PLAID files; then delete the vectors, unless they are to be kept."""
+        from legal_rag.library.plaid.writer import write_shard
+
+        scratch = self.home / f".{PLAID_FOLDER}.building"
+        shutil.rmtree(scratch, ignore_errors=True)
+        lengths = self.passage_tokens
+        shape = (int(lengths.sum()), self._dim)
+        vectors = np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
+        write_shard(scratch, vectors, lengths.tolist(), n_bits=n_bits, seed=seed)
+        give_back_memory()
+        for file in scratch.iterdir():
+            sync(file)
+        os.replace(scratch, self.home / PLAID_FOLDER)
+        sync(self.home)
+        if not keep_vectors:
+            discard_vectors(self.home)
+
+
+def is_complete(home: Path, n_chunks: int) -> bool:
+    """Tell whether a shard has all its PLAID files, for `n_chunks` chunks."""
+    folder = home / PLAID_FOLDER
+    return (folder / METADATA).is_file() and int(_metadata(folder)["num_documents"]) == n_chunks
+
+
+def install_shard(made: Path, home: Path, n_chunks: int) -> None:
+    """Move a complete shard from where a worker made it to its own folder, unless another worker was first.
+
+    Args:
+        made: The folder of the shard's files.
+        home: The shard's own folder, on the same disk; it exists.
+        n_chunks: How many the shard has.
+
+    Raises:
+        FileNotFoundError: If there is none in `made`, as when it was discarded meanwhile.
+    """
+    if is_complete(home, n_chunks):
+        return
+    if not is_complete(made, n_chunks):
+        raise FileNotFoundError(f"no complete shard of {n_chunks} chunks in {made}")
+    for name in (TOKEN_VECTORS, PASSAGE_TOKENS):  # before the PLAID files, which mark the shard as complete
+        if (made / name).is_file():
+            os.replace(made / name, home / name)
+        else:
+            (home / name).unlink(missing_ok=True)
+    try:
+        os.replace(made / PLAID_FOLDER, home / PLAID_FOLDER)
+    except OSError:  # a folder that holds files is not replaced
+        if not is_complete(home, n_chunks):
+            raise
+    sync(home)
+
+
+def describe_shard(library: Path, number: int) -> dict[str, Any]:
+    """Return a complete shard's manifest entry: its folder, its counts, its files' SHA-256."""
+    folder = shard_home(library, number) / PLAID_FOLDER
+    metadata = _metadata(folder)
+    return {
+        "path": folder.relative_to(library).as_posix(),
+        "chunks": int(metadata["num_documents"]),
+        "tokens": int(metadata["num_embeddings"]),
+        "checksums": {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.is_file()},
+    }
+
+
+def sha256_of(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def discard_vectors(home: Path) -> None:
+    """Delete a shard's token vectors."""
+    for name in (TOKEN_VECTORS, PASSAGE_TOKENS):
+        (home / name).unlink(missing_ok=True)
+
+
+def discard_plaid(home: Path) -> None:
+    """Delete a shard's PLAID files, finished or not; first the one that marks it as complete."""
+    (home / PLAID_FOLDER / METADATA).unlink(missing_ok=True)
+    for folder in (PLAID_FOLDER, f".{PLAID_FOLDER}.building"):
+        shutil.rmtree(home / folder, ignore_errors=True)
+
+
+def discard_attempts(library: Path) -> None:
+    """Delete the workers' folders, so that a worker given up on has nothing to install."""
+    shutil.rmtree(library / ATTEMPTS, ignore_errors=True)
+
+
+def discard_shards(library: Path, first: int) -> None:
+    """Delete all files of the shards from number `first` on."""
+    folder = library / SHARDS
+    for home in list(folder.iterdir()) if folder.is_dir() else []:
+        if home.name.isdecimal() and int(home.name) >= first:
+            discard_plaid(home)
+            shutil.rmtree(home)
+    if first == 0:  # its folder is the Library's own
+        discard_plaid(library)
+        discard_vectors(library)
+
+
+def _metadata(folder: Path) -> dict[str, Any]:
+    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    return metadata
+
+
+def _append(path: Path, numbers: np.ndarray) -> None:
+    with path.open("ab") as file:
+        file.write(numbers.tobytes())
+        file.flush()
+        os.fsync(file.fileno())
