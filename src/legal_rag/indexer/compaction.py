@@ -147,22 +147,17 @@ def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard
     small = [number for number, positions in enumerate(live) if len(positions) < LARGE * full]
     if len([number for number in small if len(live[number])]) == 1:  # alone it would only be encoded again
         small = [number for number in small if not len(live[number])]
-    copied = [_places(number, positions) for number, positions in enumerate(live) if number not in small]
-    waiting = _in_document_order(library, small)
+    copied = [
+        np.column_stack([np.full(len(positions), number), positions])
+        for number, positions in enumerate(live)
+        if number not in small
+    ]
+    waiting = np.array(library.places_in(small), dtype=np.int64).reshape(-1, 2)  # in document order
     merged = [waiting[start : start + full] for start in range(0, len(waiting), full)]
     groups = [(places, not requantise) for places in copied] + [(places, False) for places in merged]
     if not groups:
         raise ValueError(f"no document is left in {library.path}: there is nothing to compact")
     return [NewShard(number, places, is_copy) for number, (places, is_copy) in enumerate(groups)]
-
-
-def _places(shard: int, positions: np.ndarray) -> np.ndarray:
-    return np.column_stack([np.full(len(positions), shard), positions])
-
-
-def _in_document_order(library: Library, shards: Sequence[int]) -> np.ndarray:
-    """Return the places of the present chunks of some shards, in the order of documents and chunks."""
-    return np.array(library.places_in(shards), dtype=np.int64).reshape(-1, 2)
 
 
 def _settings(library: Library, n_bits: int | None) -> IndexConfig:

@@ -92,18 +92,11 @@ class Condition(NamedTuple):
 NONE = Condition("FALSE", ())
 
 
-def compile_filters(filters: Filters, connection: sqlite3.Connection, present: str) -> list[Condition]:
-    """Compile filters to conditions, all of which a document must meet.
+def compile_filters(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
+    """Compile filters, but for entities, to conditions that a document must all meet.
 
-    Args:
-        filters: What documents must meet.
-        connection: To the store.
-        present: SQL condition for the documents of the current commit; see `legal_rag.library.store.present_at`.
+    `present` is the SQL condition for the documents of the commit; see `legal_rag.library.store.present_at`.
     """
-    return list(_compiled(filters, connection, present))
-
-
-def _compiled(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
     wanted_courts = [one for one in (filters.juridiction, filters.formation) if one is not None]
     courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
     for wanted in wanted_courts:
@@ -188,7 +181,7 @@ def distinct(connection: sqlite3.Connection, columns: Sequence[str]) -> list[tup
 def _one_of(columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Condition:
     if not rows:
         return NONE
-    marks = ", ".join(f"({_marks(columns)})" for _ in rows)
+    marks = ", ".join(f"({', '.join('?' * len(columns))})" for _ in rows)
     return Condition(f"({', '.join(columns)}) IN (VALUES {marks})", tuple(value for row in rows for value in row))
 
 
@@ -207,7 +200,3 @@ def _few(keys: Sequence[str], connection: sqlite3.Connection, present: str, *, o
     query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
     (n,) = connection.execute(query, condition.values).fetchone()
     return condition if 0 < n <= MOST_NAMED else None
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))

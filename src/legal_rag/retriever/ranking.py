@@ -368,7 +368,7 @@ class OnTheFlyReranker:
 
     candidates = best = _refuse
 
-    def _texts(self, places: Sequence[tuple[int, int]]) -> list[str]:
+    def _texts(self, places: Sequence[Place]) -> list[str]:
         """Return the texts to encode of chunks, with the document's header where the index has it."""
         texts = []
         for chunk in self._library.chunks_at(places):

@@ -34,19 +34,14 @@ class RayRetriever(Retriever):
         settings: SearchSettings | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        """Start the actors.
+        """Start the actors; see `build_retriever` for the other arguments and for what it raises.
 
         Args:
-            corpus: What `open_corpus` opened, or the folder to open so.
-            encoder: One already loaded; None loads the one that the manifest names.
-            n_actors: How many hold the shards; at most one a shard is started.
+            n_actors: How many hold the shards; at most one per shard is started.
             address: The cluster's, as for `ray.init`; None takes the one `RAY_ADDRESS` names, or this machine alone.
-            settings: How thorough searches are.
-            trust_remote_code: Run code that comes with the encoder.
 
         Raises:
-            FileNotFoundError: If there is no complete Library, or its encoder cannot be found.
-            ValueError: If the encoder is not the index's, a shard is damaged, or Ray is not installed.
+            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
         """
         opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
         self._n_actors, self._address = n_actors, address
@@ -76,17 +71,10 @@ class RayShards:
     def __init__(
         self, corpus: Corpus, n_actors: int, *, address: str | None = None, settings: SearchSettings | None = None
     ) -> None:
-        """Start actors, and let each open its shards.
-
-        Args:
-            corpus: Whose shards they are.
-            n_actors: How many; at most one a shard.
-            address: The cluster's; see `ray_cluster`.
-            settings: How thorough searches are.
+        """Start actors, and let each open its shards; see `RayRetriever`.
 
         Raises:
             FileNotFoundError: If an actor's machine does not see the shards.
-            ValueError: If `n_actors` is below 1, a shard is damaged, or Ray is not installed.
         """
         if n_actors < 1:
             raise ValueError(f"n_actors must be at least 1, got {n_actors}")
