@@ -6,7 +6,7 @@ FOLDER holds `decisions.jsonl.gz`. Without --index-folder a Library is built bes
 by rules and its corpus index. Each question of `deep_read_questions` is answered in three ways, and each answer is
 compared with what an oracle computes from the rows of the file:
 
-- functions: its programs in this process, over the functions of `deep_read.functions` alone;
+- functions: its programs in this process, over `deep_read.functions` alone;
 - sandbox: the same programs in the sandbox;
 - deep_read: the whole, the root model being played by a server that replays the programs, turn by turn.
 """
@@ -104,15 +104,15 @@ def functions_alone(library: "Library", asked: Sequence[Question]) -> Iterator[W
 def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]:
     """Run programs in the sandbox, as a root model's are run."""
     from legal_rag.agent import Budget
+    from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.corpus_index.index import CorpusIndex
     from legal_rag.deep_read import create_multi_doc_env
-    from legal_rag.deep_read.environment import SandboxEnvironment
-    from legal_rag.deep_read.models import Meter
+    from legal_rag.deep_read.rlm import SandboxEnvironment
 
     def answer(question: Question) -> Answer:
         started = time.perf_counter()
         env = create_multi_doc_env(CorpusIndex.open(library), NoModel())
-        place = SandboxEnvironment(env.functions, env.values, NoModel(), Meter(Budget()))
+        place = SandboxEnvironment(env.functions, env.values, NoModel(), UsageTracker(Budget()))
         try:
             for program in question.programs:
                 if error := place.execute_code(program).stderr:
@@ -160,7 +160,7 @@ class NoModel:
     def query(self, prompt: str) -> str:
         raise AssertionError(f"no question asks a model, this one did: {prompt[:80]!r}")
 
-    def take(self) -> list[Any]:
+    def take_calls(self) -> list[Any]:
         return []
 
 

@@ -245,14 +245,14 @@ def test_a_real_server_answers_within_the_budget_of_all_threads_together():
     def script(prompt, attempt):
         return Reply(status=500) if "de 3 jours" in prompt else as_reply(days(prompt))
 
-    meter, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
+    tracker, few = UsageTracker(Budget(model_calls=20)), UsageTracker(Budget(model_calls=2))
     with ScriptedServer(script) as server:
         lm = build_language_model("scripted", api_base=server.api_base, api_key="k", num_retries=0)
-        done = asked(ChatModel(lm, meter), short(*range(6)), workers=4)
+        done = asked(ChatModel(lm, tracker), short(*range(6)), workers=4)
         cut = asked(ChatModel(lm.copy(cache=False), few), short(*range(6)), workers=4)
     assert done.answers["d3"].startswith("Erreur : ")
     assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
-    assert (meter.usage.calls >= 6, few.usage.calls) == (True, 2)
+    assert (tracker.usage.calls >= 6, few.usage.calls) == (True, 2)
     assert (cut.exhausted.limit, len(cut.read)) == ("model_calls", 2)
 
 

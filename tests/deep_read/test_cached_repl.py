@@ -8,8 +8,8 @@ from support.indexed_corpora import indexed, indexed_sample
 from legal_rag.agent import Budget
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.deep_read import CachedCorpusREPL, MultiDocREPL, create_multi_doc_env
-from legal_rag.deep_read.functions import environment as cached_module
-from legal_rag.deep_read.functions.environment import Cache
+from legal_rag.deep_read import environment as cached_module
+from legal_rag.deep_read.environment import Cache
 from legal_rag.deep_read.models import SubCallError
 from legal_rag.indexer import IndexConfig, add_documents, remove_documents
 

@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-from types import SimpleNamespace
 
 import pytest
 from support.indexed_corpora import indexed, indexed_sample
@@ -11,9 +10,9 @@ from support.indexed_corpora import indexed, indexed_sample
 from legal_rag.agent import Budget
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
-from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env
-from legal_rag.deep_read.functions.base import MOST_EVENTS, MOST_READ, MOST_SEEN
-from legal_rag.deep_read.functions.environment import FUNCTION_NAMES, LazyIds, describe_functions
+from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env, environment
+from legal_rag.deep_read.environment import FUNCTION_NAMES, description_of
+from legal_rag.deep_read.functions import MOST_EVENTS, MOST_READ, MOST_SEEN
 from legal_rag.deep_read.map_reduce.prompts import UNVERIFIED
 from legal_rag.retriever import Retriever
 
@@ -450,31 +449,16 @@ def test_the_environment_has_the_values_and_functions_of_the_corpus(corpus, rows
     assert list(env["doc_summaries"]) == list(rows)[:20]
     assert env["corpus_path"] == corpus.corpus_path
     assert set(env) == {"corpus_path", "total_docs", "total_chars", "doc_ids", "doc_summaries", *FUNCTION_NAMES}
-    assert dict(env) == env.namespace()
+    assert len(env) == len(dict(env))
     assert json.loads(json.dumps(env.values)) == env.values
     assert env["llm_query"]("Bonjour") == "oui"
 
 
-def test_the_ids_of_a_large_corpus_are_read_as_they_are_asked_for():
-    asked, all_ids = [], [f"d{n}" for n in range(2500)]
-
-    def document_ids(limit=None, offset=0):
-        asked.append((limit, offset))
-        return all_ids[offset : offset + limit]
-
-    ids = LazyIds(SimpleNamespace(total_docs=2500, document_ids=document_ids, documents=all_ids))
-    assert (len(ids), ids[0], ids[-1], ids[10:13], ids[5:1:-2]) == (
-        2500,
-        "d0",
-        "d2499",
-        ["d10", "d11", "d12"],
-        ["d5", "d3"],
-    )
-    assert all(limit <= 5 for limit, _ in asked)
-    assert list(ids) == [f"d{n}" for n in range(2500)]
-    assert ids[9:2] == []
-    with pytest.raises(IndexError, match="out of range"):
-        ids[2500]
+def test_a_sandbox_is_not_given_all_ids_of_a_large_corpus(corpus, rows, monkeypatch):
+    monkeypatch.setattr(environment, "MOST_IDS", 59)
+    env = create_multi_doc_env(corpus)
+    assert "doc_ids" not in env.values
+    assert env["doc_ids"] == dict(env)["doc_ids"] == list(rows)
 
 
 def test_programs_in_the_sandbox_call_the_functions(corpus, rows):
@@ -508,7 +492,7 @@ except LookupError as error:
 
 def test_every_function_is_described_to_the_model_in_french(corpus):
     env = create_multi_doc_env(corpus)
-    said = describe_functions(env.functions)
+    said = "\n".join(f"- {name}{description_of(one)}" for name, one in env.functions.items())
     assert said.count("\n") + 1 == len(FUNCTION_NAMES) >= 28
     assert "- list_documents(limit=None, offset=0) -> list[str] : Identifiants des documents" in said
     assert "- grep_document(doc_id, pattern, ignore_case=True, context=0, fold=False) -> list[dict] : " in said

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from support.trace_cases import CONTEXT, QUESTION, RUN, block, call, metadata, r
 from legal_rag.agent import Usage
 from legal_rag.deep_read import read_trace
 from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.trace import Message, SubCall, unfinished_file
-from legal_rag.deep_read.trace_writer import TraceLogger, open_trace
+from legal_rag.deep_read.trace import TraceLogger, TraceMessage
 
 PROGRAMS = [
     'print(len(context))\nshort = llm_query("Résume : é")\nprint(short)',
@@ -68,7 +66,7 @@ def of_rlms(tmp_path_factory):
 
 def resumed(path, turns):
     """Resume a run."""
-    logger = open_trace(path, RUN)
+    logger = TraceLogger(path, RUN)
     logger.log_metadata(metadata())
     write_turns(logger, turns)
     return logger
@@ -92,7 +90,7 @@ def test_a_trace_that_rlms_wrote_is_read(of_rlms):
     assert "ZeroDivisionError" in second.blocks[0].stderr
     assert (third.response, third.blocks) == ("Je réfléchis, sans programme.", ())
     assert [one.prompt for one in last.calls] == ["a ?", "b ?"]
-    assert last.messages[-1] == Message("user", "Turn 4/6:")
+    assert last.messages[-1] == TraceMessage("user", "Turn 4/6:")
     assert trace.final_answer == last.final_answer == "42, Court."
     assert (trace.usage.calls, trace.usage.cost) == (3, None)  # of the root model rlms writes nothing down
 
@@ -150,12 +148,10 @@ def test_a_conversation_that_was_summed_up_is_given_back_as_it_was(path):
 def test_only_the_owner_may_read_a_trace(path):
     old = os.umask(0)
     try:
-        logger = TraceLogger(written(path, turn()).with_name("other.jsonl"), RUN)
-        logger.called(SubCall("p", "r", Usage(), 0.1))
+        other = TraceLogger(written(path, turn()).with_name("other.jsonl"), RUN)
     finally:
         os.umask(old)
-    files = [path, logger.path, unfinished_file(logger.path)]
-    assert [oct(one.stat().st_mode & 0o777) for one in files] == ["0o600"] * 3
+    assert [oct(one.stat().st_mode & 0o777) for one in (path, other.path)] == ["0o600"] * 2
 
 
 def test_accents_are_written_as_they_are(path):
@@ -273,8 +269,6 @@ def test_a_trace_that_is_not_there_is_named(path):
 def test_a_file_of_something_else_is_never_written_to(path, content):
     path.write_text(content, "utf-8")
     with pytest.raises(ValueError, match="not a trace|not the same run"):
-        open_trace(path, RUN)
-    with pytest.raises(ValueError, match="there is something in .* already"):
         TraceLogger(path, RUN)
     assert path.read_text("utf-8") == content
 
@@ -282,7 +276,7 @@ def test_a_file_of_something_else_is_never_written_to(path, content):
 @pytest.mark.parametrize("left", [0, 1, 5, 30])
 def test_a_run_killed_at_its_first_line_begins_again(path, left):
     path.write_bytes(written(path, turn()).read_bytes()[:left])
-    open_trace(path, RUN).log_metadata(metadata())
+    TraceLogger(path, RUN).log_metadata(metadata())
     assert read_trace(path).run == RUN
 
 
@@ -298,18 +292,14 @@ def test_a_run_killed_at_its_first_line_begins_again(path, left):
 def test_another_run_is_refused(path, changed, problem):
     before = written(path, turn()).read_bytes()
     with pytest.raises(ValueError, match=f"not the same run: in .*{problem}"):
-        open_trace(path, {**RUN, **changed})
+        TraceLogger(path, {**RUN, **changed})
     assert path.read_bytes() == before
 
 
 def test_tuples_are_the_lists_that_they_become(path):
     written(path, turn(), run={**RUN, "doc_ids": ("D1", "D2")})
-    open_trace(path, {**RUN, "doc_ids": ("D1", "D2")})
+    TraceLogger(path, {**RUN, "doc_ids": ("D1", "D2")})
     assert read_trace(path).run["doc_ids"] == ["D1", "D2"]
-
-
-def test_without_a_path_nothing_is_kept():
-    assert open_trace(None, RUN) is None
 
 
 KILLED = """
@@ -317,14 +307,11 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{tests!r}]
 from support.trace_cases import RUN, block, metadata, turn, write_turns
-from legal_rag.agent.budget import Usage
-from legal_rag.deep_read.trace import SubCall
-from legal_rag.deep_read.trace_writer import TraceLogger
+from legal_rag.deep_read.trace import TraceLogger
 logger = TraceLogger(Path({path!r}), RUN)
 logger.log_metadata(metadata())
 log = logger.log
 def telling(iteration):
-    logger.called(SubCall("p" * 9000, "r", Usage(1), 0.1))
     log(iteration)
     print("turn", flush=True)
 logger.log = telling
@@ -349,7 +336,7 @@ def test_a_killed_process_leaves_a_trace_that_is_read_and_gone_on_with(path, tur
 
 def test_turns_that_come_out_as_before_are_not_written_again(path):
     before = written(path, turn(thought="Un."), turn(thought="Deux.")).read_bytes()
-    logger = open_trace(path, RUN)
+    logger = TraceLogger(path, RUN)
     logger.log_metadata(metadata())
     write_turns(logger, [turn(thought="Un."), turn(thought="Deux.")], asked=False)
     assert path.read_bytes() == before
@@ -357,7 +344,7 @@ def test_turns_that_come_out_as_before_are_not_written_again(path):
 
 def test_a_resumed_run_with_more_turns_repeats_none(path):
     written(path, turn(thought="Un."), turn(thought="Deux."))
-    logger = open_trace(path, RUN)
+    logger = TraceLogger(path, RUN)
     logger.log_metadata(metadata(max_iterations=20))
     write_turns(logger, [turn(thought="Un."), turn(thought="Deux."), turn(thought="Trois.")], most=20)
     trace = read_trace(path)
@@ -365,24 +352,12 @@ def test_a_resumed_run_with_more_turns_repeats_none(path):
     assert (trace.superseded, trace.metadata["max_iterations"]) == ((), 20)
 
 
-def test_calls_of_a_turn_that_was_killed_are_read(path):
-    logger = TraceLogger(written(path, turn(block(calls=[call("A", "1")]))), RUN, read_trace(path))
-    write_turns(logger, [turn(block(calls=[call("A", "1")]))], asked=False)
-    logger.called(SubCall("A", "2", Usage(1, 0, 5, 5), 0.1))
-    (left,) = read_trace(path).unfinished
-    assert (left.number, [one.reply for one in left.calls]) == (2, ["2"])
-
-
-def test_replies_in_runs_that_a_killed_turn_started_are_counted(path):
+def test_replies_in_runs_that_a_turn_started_are_counted(path):
     logger = TraceLogger(path, RUN)
-    root, child = said("Consigne", "Question", "Turn 1/9:"), said("Enfant", "Question", "Turn 1/9:")
-    for conversation, reply in ((root, "Un."), (child, "Fils.")):
-        logger.replied(conversation, ModelReply(reply, Usage(1, 0, 10, 1), 0.5, cut_off=False))
-    logger.log_metadata(metadata())
-    trace = read_trace(path)
-    assert (trace.unfinished[0].response, trace.usage.calls) == ("Un.", 2)
+    for reply in ("Un.", "Fils."):
+        logger.replied(ModelReply(reply, Usage(1, 0, 10, 1), 0.5, cut_off=False))
     one = turn(thought="Un.")
-    one.prompt = root
+    one.prompt = said("Consigne", "Question", "Turn 1/9:")
     logger.log(one)
     (line,) = read_trace(path).iterations
     assert (line.usage.tokens, line.reply_seconds) == (22, 1.0)
@@ -390,39 +365,9 @@ def test_replies_in_runs_that_a_killed_turn_started_are_counted(path):
 
 def test_what_a_run_came_to_counts_all_its_attempts(path):
     written(path, turn(block(stderr="Budget épuisé", calls=[call()])))
-    logger = resumed(path, [turn(block(calls=[call(), call()]))])
-    logger.called(SubCall("p", "r", Usage(1, 0, 5, 5, None), 0.1))
+    resumed(path, [turn(block(calls=[call(), call()]))])
     usage = read_trace(path).usage
-    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2 + 3 + 1, 325, 31)
-    assert usage.cost is None
-
-
-def test_threads_tell_their_calls_side_by_side(path):
-    logger = TraceLogger(path, RUN)
-    logger.log_metadata(metadata())
-
-    def ask(thread):
-        for number in range(50):
-            logger.called(SubCall(f"{thread} {number} {'é' * 5000}", "r", Usage(1), 0.1))
-
-    threads = [threading.Thread(target=ask, args=[number]) for number in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    (left,) = read_trace(path).unfinished
-    assert len({one.prompt for one in left.calls}) == 400
-
-
-@pytest.mark.parametrize(
-    "garbage", [b"\xff\xfe", b"{", b'{"iteration": "x"}', b'{"iteration": 1}', b'{"iteration": 1, "call": {}}', b"[1]"]
-)
-def test_what_a_kill_left_of_a_turn_and_cannot_be_read_is_passed_over(path, garbage):
-    logger = TraceLogger(written(path, turn()), RUN, read_trace(path))
-    logger.called(SubCall("A", "1", Usage(1), 0.1))
-    left = unfinished_file(path)
-    left.write_bytes(garbage + b"\n" + left.read_bytes() + garbage)
-    assert [one.reply for each in read_trace(path).unfinished for one in each.calls] == ["1"]
+    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2 + 3, 320, 26)
 
 
 def test_a_trace_without_settings_is_read(path):
@@ -454,4 +399,4 @@ def test_a_trace_is_told_as_json(path):
 def test_a_folder_that_cannot_be_written_is_an_error_before_anything_costs(tmp_path):
     (tmp_path / "file").write_text("x", "utf-8")
     with pytest.raises(OSError, match="file"):
-        open_trace(tmp_path / "file" / "run.jsonl", RUN)
+        TraceLogger(tmp_path / "file" / "run.jsonl", RUN)

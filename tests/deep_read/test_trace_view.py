@@ -9,12 +9,9 @@ import pytest
 from support.headless_browser import HeadlessBrowser
 from support.trace_cases import QUESTION, RUN, block, call, metadata, turn, write_turns, written
 
-from legal_rag.agent import Usage
 from legal_rag.deep_read import read_trace, show_trace
-from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.trace import SubCall
+from legal_rag.deep_read.trace import TraceLogger
 from legal_rag.deep_read.trace_view import format_trace, render_trace, visible
-from legal_rag.deep_read.trace_writer import TraceLogger, open_trace
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
@@ -91,7 +88,6 @@ def hostile(path, text):
     logger = TraceLogger(path, {**RUN, "question": text})
     logger.log_metadata(metadata(root_model=text))
     write_turns(logger, [turn(code, block(text), code, thought=text)], text)
-    logger.called(SubCall(text, text, Usage(1), 0.5, text))
     return read_trace(path)
 
 
@@ -164,21 +160,9 @@ def test_a_question_that_only_rlms_prompt_holds_is_found(path):
     assert QUESTION in page_of(trace).text()
 
 
-def test_a_turn_that_a_kill_cut_short_is_told_as_interrupted(path):
-    logger = TraceLogger(written(path, turn(block(), thought="Un.")), RUN, read_trace(path))
-    write_turns(logger, [turn(block(), thought="Un.")], asked=False)
-    reply = "Je continue.\n```repl\nask()\n```"
-    logger.replied([{"role": "user", "content": "x"}], ModelReply(reply, Usage(1, 0, 5, 5), 0.5, cut_off=False))
-    logger.called(SubCall("Résume D9.", "Neuf.", Usage(1, 0, 9, 9), 0.5))
-    trace = read_trace(path)
-    for told in (format_trace(trace), page_of(trace).text()):
-        for piece in ("Tour 2", "Ce tour a été interrompu", "Je continue.", "ask()", "Résume D9.", "Neuf."):
-            assert piece in told
-
-
 def test_a_turn_done_again_is_told_once_and_says_so(path):
     written(path, turn(block(stderr="Budget épuisé")))
-    logger = open_trace(path, RUN)
+    logger = TraceLogger(path, RUN)
     logger.log_metadata(metadata())
     write_turns(logger, [turn(block())])
     told = format_trace(read_trace(path))

@@ -100,10 +100,10 @@ def served(script, decisions=ELECTIONS, budget=None, timeout=20.0, doc_ids=None,
         lm = build_language_model(
             "scripted", "key", server.api_base, num_retries=0, timeout=timeout, cache=False, temperature=0.0
         )
-        meter = UsageTracker(budget or Budget())
-        model = ChatModel(lm, meter)
+        tracker = UsageTracker(budget or Budget())
+        model = ChatModel(lm, tracker)
         ids = list(decisions) if doc_ids is None else doc_ids
-        result = map_reduce(QUESTION, ids, library=decisions, root=model, sub=model, meter=meter, **more)
+        result = map_reduce(QUESTION, ids, library=decisions, root=model, sub=model, tracker=tracker, **more)
         return result, server.prompts
 
 

@@ -10,7 +10,7 @@ from rlm.core.types import UsageSummary as Summary
 
 from legal_rag.agent import Usage
 from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.trace_writer import TraceLogger
+from legal_rag.deep_read.trace import TraceLogger
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Combien de décisions annulent une élection ?"
@@ -81,7 +81,7 @@ def write_turns(
         messages.append({"role": "user", "content": f"Turn {number}/{most}:"})
         one.prompt = list(messages)
         if asked:
-            logger.replied(messages, ModelReply(one.response, Usage(1, 0, 100, 10, 0.002), 0.75, cut_off=False))
+            logger.replied(ModelReply(one.response, Usage(1, 0, 100, 10, 0.002), 0.75, cut_off=False))
         logger.log(one)
         messages.append({"role": "assistant", "content": one.response})
         messages.append({"role": "user", "content": "".join(each.result.stdout for each in one.code_blocks)})

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 _HOMES = {
-    "CachedCorpusREPL": "functions.environment",
+    "CachedCorpusREPL": "environment",
     "Limits": "sandbox.sandbox",
-    "MultiDocREPL": "functions.environment",
+    "MultiDocREPL": "functions",
     "MultiDocRLM": "reader",
     "Sandbox": "sandbox.sandbox",
     "SandboxResult": "sandbox.sandbox",
-    "create_multi_doc_env": "functions.environment",
+    "create_multi_doc_env": "environment",
     "deep_read": "reading",
     "deep_read_tool": "agent_tool",
     "read_trace": "trace",
@@ -21,9 +21,9 @@ __all__ = sorted(_HOMES)
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.agent_tool import deep_read_tool as deep_read_tool
-    from legal_rag.deep_read.functions.environment import CachedCorpusREPL as CachedCorpusREPL
-    from legal_rag.deep_read.functions.environment import MultiDocREPL as MultiDocREPL
-    from legal_rag.deep_read.functions.environment import create_multi_doc_env as create_multi_doc_env
+    from legal_rag.deep_read.environment import CachedCorpusREPL as CachedCorpusREPL
+    from legal_rag.deep_read.environment import create_multi_doc_env as create_multi_doc_env
+    from legal_rag.deep_read.functions import MultiDocREPL as MultiDocREPL
     from legal_rag.deep_read.reader import MultiDocRLM as MultiDocRLM
     from legal_rag.deep_read.reading import deep_read as deep_read
     from legal_rag.deep_read.sandbox.sandbox import Limits as Limits

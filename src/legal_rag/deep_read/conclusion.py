@@ -87,7 +87,7 @@ def conclude(
     stopped: str = "",
     failed: bool = False,
     computed: bool = False,
-    said: Sequence[str] = (),
+    remarks: Sequence[str] = (),
     nearest: Callable[[], None] = lambda: None,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
@@ -102,7 +102,7 @@ def conclude(
         stopped: Why the run ended before its end, in French without a full stop; empty if it did not.
         failed: It ended because a model failed, not at a limit.
         computed: A program gave the answer: it may stand without citing a passage.
-        said: What else the reader is to know, in French without full stops.
+        remarks: For the reader, in French without full stops.
         nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
         on_event: Told what was checked and answered.
     """
@@ -133,7 +133,7 @@ def conclude(
         complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
         mode="deep_read",
         status=_status(given, stopped, failed=failed),
-        notice=notice_of(given, stopped, *said, COMPUTED if without else ""),
+        notice=notice_of(given, stopped, *remarks, COMPUTED if without else ""),
         usage=usage,
     )
 

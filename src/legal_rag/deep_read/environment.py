@@ -1,204 +1,217 @@
-"""The sandbox as an environment of rlms."""
+"""The environment of programs: functions by name, a few values, caches."""
 
+import copy
+import inspect
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
-from rlm.core.types import ModelUsageSummary, REPLResult, RLMChatCompletion, UsageSummary
+from cachetools import LRUCache
 
-from legal_rag.agent.budget import BudgetExceededError, Usage
-from legal_rag.agent.model_calls import UsageTracker
-from legal_rag.deep_read.conclusion import answer_text
-from legal_rag.deep_read.models import RecordedModel
-from legal_rag.deep_read.reading import SandboxRefusedError
-from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
-from legal_rag.deep_read.trace import SubCall
+from legal_rag.agent.event_log import EventLog
+from legal_rag.corpus.documents import Document
+from legal_rag.deep_read.functions import MultiDocREPL, Searcher
+from legal_rag.deep_read.grep import SECONDS, Grepped
+from legal_rag.deep_read.map_reduce.run import WORKERS
+from legal_rag.deep_read.models import SubModel
 
-MOST_SHOWN_VARIABLES = 40
-MOST_ANSWER = 200_000  # characters
-# Runs in the sandbox, before the model's own code: what rlms' protocol promises, and FINAL for any value.
-PRELUDE = """
-answer = {"content": "", "ready": False}
-history = []
-_OWN_NAMES = frozenset()
+if TYPE_CHECKING:
+    from legal_rag.corpus_index.index import CorpusIndex
 
-def _plain(value, depth=0):
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    if depth > 20:
-        return str(value)
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _plain(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return sorted((_plain(one, depth + 1) for one in value), key=str)
-    if isinstance(value, (list, tuple)):
-        return [_plain(one, depth + 1) for one in value]
-    return _plain(list(value), depth + 1) if hasattr(value, "__iter__") else str(value)
+T = TypeVar("T")
 
-def FINAL(value=""):
-    _take_final(_plain(value))
-
-def FINAL_VAR(name):
-    FINAL(globals().get(name, name) if isinstance(name, str) else name)
-
-def SHOW_VARS():
-    names = {k: type(v).__name__ for k, v in globals().items() if k not in _OWN_NAMES and not k.startswith("_")}
-    return f"Variables : {names}" if names else "Aucune variable."
-
-_OWN_NAMES = frozenset(globals())
-"""
-AFTER = """
-_take_state(
-    _plain(answer) if isinstance(answer, dict) else {"content": _plain(answer), "ready": False},
-    [name for name in globals() if name not in _OWN_NAMES and not name.startswith("_")],
+# What programs may call, and nothing else; models are told of the functions in this order.
+FUNCTION_NAMES = tuple(
+    """
+    list_documents get_doc_meta get_doc_metas get_doc_summary get_all_summaries find_documents search_by_keyword
+    search_by_keywords search_by_entity grep_corpus rank_documents search_passages get_topics documents_in_topic
+    get_links documents_citing
+    read_document read_document_chunk grep_document get_entities get_doc_toc get_doc_sections get_section_details
+    read_doc_section
+    llm_query llm_query_batched ask_about_document ask_across_documents on_demand_extract parallel_document_search
+    """.split()
 )
-if not isinstance(answer, dict):
-    answer = {"content": "", "ready": False}
-"""
+DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
+SAMPLES = 20  # summaries among the values
+MOST_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
+DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
+MOST_IDS_KEPT, MOST_MATCHES_KEPT = 50_000, 5_000  # of one search; larger results are not cached
 
 
-class _RunStopped(BaseException):
-    """Leaves a program, whatever it catches, because the run has come to a limit."""
+class MultiDocEnv:
+    """The names that a program finds: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
-    def __init__(self, error: BudgetExceededError) -> None:
-        super().__init__(str(error))
-        self.error = error
+    A sandbox is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
+    than `MOST_IDS` documents. `descriptions` tell a model about each function, except for those that rlms describes.
+    """
+
+    def __init__(self, repl: MultiDocREPL) -> None:
+        self.repl = repl
+        self.functions: dict[str, Callable[..., Any]] = {name: getattr(repl, name) for name in FUNCTION_NAMES}
+        corpus = repl.corpus
+        self.values: dict[str, Any] = {
+            "corpus_path": corpus.corpus_path,
+            "total_docs": corpus.total_docs,
+            "total_chars": corpus.total_chars,
+            "doc_summaries": dict(corpus.summaries(limit=SAMPLES)),
+        }
+        if corpus.total_docs <= MOST_IDS:
+            self.values["doc_ids"] = corpus.document_ids()
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Signature and docstring of each function, by name."""
+        return {name: description_of(one) for name, one in self.functions.items() if name not in DESCRIBED_BY_RLMS}
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "doc_ids" and name not in self.values:
+            return self.repl.corpus.document_ids()
+        return self.functions[name] if name in self.functions else self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __repr__(self) -> str:
+        return f"<MultiDocEnv: {', '.join(self)}>"
+
+    def keys(self) -> Sequence[str]:
+        """Return all names."""
+        return list(dict.fromkeys([*self.values, "doc_ids", *self.functions]))
 
 
-class SandboxEnvironment:
-    """Runs code in a sandbox and keeps its state from block to block; close it with `cleanup`."""
+def create_multi_doc_env(
+    corpus_index: "CorpusIndex",
+    sub_llm: SubModel | None = None,
+    retriever: Searcher | None = None,
+    *,
+    log: EventLog | None = None,
+    workers: int = WORKERS,
+    grep_seconds: float | None = SECONDS,
+) -> MultiDocEnv:
+    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`."""
+    repl = CachedCorpusREPL(corpus_index, sub_llm, retriever, log=log, workers=workers, grep_seconds=grep_seconds)
+    return MultiDocEnv(repl)
 
-    def __init__(
-        self,
-        functions: Mapping[str, Callable[..., Any]],
-        values: Mapping[str, Any],
-        sub: RecordedModel,
-        meter: UsageTracker,
-        *,
-        recurse: Callable[[str], str] | None = None,
-        limits: Limits | None = None,
-        accept_no_walls: bool = False,
-    ) -> None:
-        """Start a sandbox.
+
+def description_of(function: Callable[..., Any]) -> str:
+    """Return a function's arguments, what it returns, and its docstring, in one line."""
+    signature = inspect.signature(function)
+    doc = " ".join((inspect.getdoc(function) or "").split())
+    arguments = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    bare = signature.replace(parameters=arguments, return_annotation=inspect.Signature.empty)
+    return f"{bare} -> {_type_text(signature.return_annotation)} : {doc}"
+
+
+def _type_text(annotation: Any) -> str:
+    """Write a type as Python's own: a subclass of dict is a dict."""
+    if parts := get_args(annotation):
+        return f"{get_origin(annotation).__name__}[{', '.join(map(_type_text, parts))}]"
+    if isinstance(annotation, type):
+        return "dict" if issubclass(annotation, dict) else annotation.__name__
+    return str(annotation).removeprefix("typing.")
+
+
+class CacheInfo(NamedTuple):
+    """Statistics of a cache."""
+
+    hits: int
+    misses: int
+    size: int
+    maxsize: int
+
+
+class Cache:
+    """The least recently used values dropped; thread-safe."""
+
+    def __init__(self, maxsize: int) -> None:
+        self._values: LRUCache[Hashable, Any] = LRUCache(maxsize)
+        self._lock = threading.Lock()
+        self._hits = self._misses = 0
+
+    def get(self, key: Hashable, make: Callable[[], T], keeps: Callable[[T], bool] = lambda value: True) -> T:
+        """Return the value of a key, made where it is missing, outside of the lock.
 
         Args:
-            functions: Which the programs may call, by name; those that ask a model ask `sub`.
-            values: Which they find, by name; plain ones.
-            sub: The sub-model, whose calls are told with each block.
-            meter: Of the run, which ends a block when its seconds have passed.
-            recurse: Answers a prompt by a deep read of its own; None asks the sub-model.
-            limits: Of each block; None takes the sandbox's own.
-            accept_no_walls: Run where the system has no walls.
+            key: Of the value.
+            make: Makes it; what it raises is not cached.
+            keeps: Whether a value made is to be cached.
         """
-        self._sub, self._meter = sub, meter
-        self.final: Any = None  # what FINAL or `answer` gave
-        self.partial: Any = ""  # what `answer` holds that is not ready
-        self.is_final = False
-        self._names: Sequence[str] = ()
-        asking: dict[str, Callable[..., Any]] = {
-            "rlm_query": lambda prompt, model=None: self._each(recurse, [prompt])[0],
-            "rlm_query_batched": lambda prompts, model=None: self._each(recurse, list(prompts)),
+        with self._lock:
+            if key in self._values:
+                self._hits += 1
+                found: T = self._values[key]
+                return found
+            self._misses += 1
+        value = make()
+        if keeps(value):
+            with self._lock:
+                self._values[key] = value
+        return value
+
+    def clear(self) -> None:
+        """Drop all values and counts."""
+        with self._lock:
+            self._values.clear()
+            self._hits = self._misses = 0
+
+    @property
+    def info(self) -> CacheInfo:
+        """Hits, misses, and size."""
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, len(self._values), int(self._values.maxsize))
+
+
+class _CachedModel:
+    """Sub-model that is asked the same prompt once."""
+
+    def __init__(self, model: SubModel, cache: Cache) -> None:
+        self._model, self._cache = model, cache
+
+    def query(self, prompt: str) -> str:
+        """Return the reply to a prompt; see `SubModel.query`."""
+        return self._cache.get(prompt, lambda: self._model.query(prompt))
+
+
+class CachedCorpusREPL(MultiDocREPL):
+    """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
+
+    def __init__(
+        self, corpus_index: Any, sub_llm: SubModel | None = None, retriever: Searcher | None = None, **settings: Any
+    ) -> None:
+        """See `MultiDocREPL`."""
+        self.doc_content_cache = Cache(DOCUMENTS)
+        self.search_result_cache = Cache(SEARCHES)
+        self.llm_response_cache = Cache(REPLIES)
+        model = None if sub_llm is None else _CachedModel(sub_llm, self.llm_response_cache)
+        super().__init__(corpus_index, model, retriever, **settings)
+
+    @property
+    def cache_info(self) -> dict[str, CacheInfo]:
+        """Statistics of each cache."""
+        return {
+            "documents": self.doc_content_cache.info,
+            "searches": self.search_result_cache.info,
+            "replies": self.llm_response_cache.info,
         }
-        self._ask = functions["llm_query_batched"]
-        guarded = {name: self._guarded(function) for name, function in {**functions, **asking}.items()}
-        given: dict[str, Callable[..., Any]] = {"_take_final": self._take_final, "_take_state": self._take_state}
-        given |= guarded  # those above are no calls: an answer is taken at any time
-        self._sandbox = Sandbox(given, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
-        self._begun = False
 
-    def execute_code(self, code: str) -> REPLResult:
-        """Run a block of code.
+    def reload(self) -> None:
+        """See `MultiDocREPL.reload`; the model's replies stay cached."""
+        super().reload()
+        self.doc_content_cache.clear()
+        self.search_result_cache.clear()
 
-        Raises:
-            BudgetExceededError: If the run came to a limit meanwhile; the calls made are told by `interrupted`.
-            SandboxRefusedError: If the system cannot contain programs.
-        """
-        started = time.perf_counter()
-        alarm = threading.Timer(min(max(0.0, self._meter.seconds_left), threading.TIMEOUT_MAX), self._sandbox.close)
-        alarm.daemon = True
-        try:
-            self._meter.check_seconds()
-            alarm.start()
-            result = self._run(code)
-            if not self.is_final:
-                self._meter.check_seconds()
-        except (_RunStopped, ValueError) as stop:  # ValueError: the alarm closed the sandbox between two programs
-            if not self.is_final:
-                self._meter.check_seconds()
-                if isinstance(stop, _RunStopped):
-                    raise stop.error from None
-                raise
-            return self._result("", str(stop), time.perf_counter() - started)
-        finally:
-            alarm.cancel()
-        return self._result(result.output, result.error or "", time.perf_counter() - started)
+    def _load(self, doc_id: str) -> Document:
+        return self.doc_content_cache.get(doc_id, lambda: super(CachedCorpusREPL, self)._load(doc_id))
 
-    def _run(self, code: str) -> SandboxResult:
-        if not self._begun:
-            begun = self._sandbox.run(PRELUDE)
-            if begun.status == "refused":
-                self._meter.check_seconds()  # the alarm may have closed the sandbox while its child was starting
-                raise SandboxRefusedError(begun.error)
-            self._begun = begun.status == "ok"
-        result = self._sandbox.run(code)
-        after = self._sandbox.run(AFTER) if result.status in ("ok", "error") else result
-        if after.status in ("timeout", "killed"):  # the next block meets a new child
-            self._begun, self._names = False, ()
-            return result if after is result else result._replace(error=after.error)
-        return result._replace(error=result.error or after.error)  # an answer that cannot be taken is told, too
-
-    def interrupted(self, reason: str, seconds: float) -> REPLResult:
-        """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""
-        return self._result("", reason, seconds)
-
-    def cleanup(self) -> None:
-        """End the sandbox."""
-        self._sandbox.close()
-
-    def _result(self, output: str, error: str, seconds: float) -> REPLResult:
-        return REPLResult(
-            stdout=output,
-            stderr=error,
-            locals=dict.fromkeys(self._names[:MOST_SHOWN_VARIABLES], ""),
-            execution_time=seconds,
-            rlm_calls=[completion_of(call, self._sub.name) for call in self._sub.take_calls()],
-            final_answer=self.final if self.is_final else None,
-        )
-
-    def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(*arguments: Any, **named: Any) -> Any:
-            try:
-                self._meter.check_seconds()
-                return function(*arguments, **named)
-            except BudgetExceededError as error:
-                raise _RunStopped(error) from None
-
-        return guarded
-
-    def _take_final(self, value: Any) -> None:
-        if (length := len(answer_text(value))) > MOST_ANSWER:
-            raise ValueError(f"réponse trop longue : {length} caractères, au plus {MOST_ANSWER}")
-        if not self.is_final:
-            self.final, self.is_final = "" if value is None else value, True
-
-    def _take_state(self, answer: dict[str, Any], names: Sequence[str]) -> None:
-        self.partial, self._names = answer.get("content") or "", [str(name) for name in names]
-        if answer.get("ready"):
-            self._take_final(answer.get("content"))
-
-    def _each(self, recurse: Callable[[str], str] | None, prompts: Sequence[str]) -> list[str]:
-        return list(self._ask(prompts)) if recurse is None else [recurse(str(prompt)) for prompt in prompts]
+    def _once(self, key: Hashable, find: Callable[[], T]) -> T:
+        return copy.deepcopy(self.search_result_cache.get(key, find, _is_kept))
 
 
-def completion_of(call: SubCall, model: str) -> RLMChatCompletion:
-    """Return a call of the sub-model as rlms writes it down."""
-    return RLMChatCompletion(
-        model, call.prompt, call.reply, usage_of(call.usage, model), call.seconds, None, call.error
-    )
-
-
-def usage_of(usage: Usage, model: str) -> UsageSummary:
-    """Return a usage as rlms writes it down."""
-    summary = ModelUsageSummary(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cost)
-    return UsageSummary({model: summary})
+def _is_kept(found: Any) -> bool:
+    """Tell whether a result is worth caching: a search that ran out of time may come further the next time."""
+    if isinstance(found, Grepped):
+        return not found.out_of_time and sum(map(len, found.values())) <= MOST_MATCHES_KEPT
+    return len(found) <= MOST_IDS_KEPT

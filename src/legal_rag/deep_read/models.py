@@ -1,4 +1,4 @@
-"""The models of a deep read: one budget for root and sub-models, every call traced."""
+"""The models of a deep read: root model and sub-model share one budget and the stored replies of the run."""
 
 import copy
 import hashlib
@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import dspy
@@ -14,7 +14,6 @@ import dspy
 from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
 from legal_rag.agent.failures import EmptyAnswerError, reason_in_french
 from legal_rag.agent.model_calls import BudgetedLM, UsageTracker, without_thoughts
-from legal_rag.deep_read.trace import SubCall
 
 if TYPE_CHECKING:
     from legal_rag.agent.llm import ReplyJournal
@@ -32,7 +31,7 @@ class SubCallError(Exception):
 
 
 class SubModel(Protocol):
-    """What answers questions about single texts."""
+    """Answers questions about single texts."""
 
     def query(self, prompt: str) -> str:
         """Return the reply to a prompt.
@@ -41,6 +40,16 @@ class SubModel(Protocol):
             SubCallError: If the model fails.
             BudgetExceededError: If the run's budget has no room for a call.
         """
+
+
+class SubCall(NamedTuple):
+    """One call of the sub-model."""
+
+    prompt: str
+    reply: str
+    usage: Usage
+    seconds: float
+    error: str = ""  # in French, where there is no reply
 
 
 class ModelReply(NamedTuple):
@@ -53,13 +62,15 @@ class ModelReply(NamedTuple):
 
 
 class ChatModel:
-    """Language model of a run, whose calls the run's tracker counts; threads may share it."""
+    """Language model of a run: counted by the run's tracker, answered from the run's stored replies; thread-safe."""
 
     def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker) -> None:
         self.tracker = tracker
         self.replies: ReplyJournal | None = None  # of earlier attempts at the run, and of this one
         self._lm = lm
         self._within: Budget | None = None
+        self._calls: list[SubCall] | None = None
+        self._calls_lock = threading.Lock()
 
     @property
     def name(self) -> str:
@@ -77,6 +88,18 @@ class ChatModel:
         copied = copy.copy(self)
         copied._within = self.tracker.budget.reduced(ANSWER_SHARE, ANSWER_CALLS)
         return copied
+
+    def recorded(self) -> "ChatModel":
+        """Return the same model, whose calls of `query` are kept for `take_calls`."""
+        copied = copy.copy(self)
+        copied._calls, copied._calls_lock = [], threading.Lock()
+        return copied
+
+    def take_calls(self) -> list[SubCall]:
+        """Return the calls of `query` since the last time, in the order they ended."""
+        with self._calls_lock:
+            calls, self._calls = self._calls or [], []
+        return calls
 
     def query(self, prompt: str) -> str:
         """Return the reply to a prompt; see `SubModel.query`."""
@@ -114,56 +137,10 @@ class ChatModel:
             self.replies.keep(key, {"text": reply.text, "cut_off": reply.cut_off})
         return reply
 
-    def recorded(
-        self,
-        on_reply: Callable[[Sequence[Message], ModelReply], None] = lambda messages, reply: None,
-        on_call: Callable[[SubCall], None] = lambda call: None,
-    ) -> "RecordedModel":
-        """Return the same model with its calls recorded.
-
-        Args:
-            on_reply: Called with each reply of `chat` that was paid for.
-            on_call: Called with each call of `query` that was paid for, or failed.
-        """
-        return RecordedModel(self, on_reply, on_call)
-
-    def _record(self, call: SubCall) -> None:
-        """Take note of a call of `query`."""
-
-
-class RecordedModel(ChatModel):
-    """Chat model whose calls are kept until they are taken; threads may share it."""
-
-    def __init__(
-        self,
-        model: ChatModel,
-        on_reply: Callable[[Sequence[Message], ModelReply], None],
-        on_call: Callable[[SubCall], None],
-    ) -> None:
-        super().__init__(model._lm, model.tracker)
-        self.replies, self._within = model.replies, model._within
-        self._on_reply, self._on_call = on_reply, on_call
-        self._calls: list[SubCall] = []
-        self._calls_lock = threading.Lock()
-
-    def chat(self, messages: Sequence[Message]) -> ModelReply:
-        """Return the reply to a conversation; see `ChatModel.chat`."""
-        reply = super().chat(messages)
-        if reply.usage.calls:
-            self._on_reply(messages, reply)
-        return reply
-
-    def take_calls(self) -> list[SubCall]:
-        """Return the calls of `query` since the last time, in the order they ended."""
-        with self._calls_lock:
-            calls, self._calls = self._calls, []
-        return calls
-
     def _record(self, call: SubCall) -> None:
         with self._calls_lock:
-            self._calls.append(call)
-        if call.usage.calls or call.error:
-            self._on_call(call)
+            if self._calls is not None:
+                self._calls.append(call)
 
 
 def request_key(model: str, sampling: dict[str, Any], messages: Sequence[Message]) -> str:

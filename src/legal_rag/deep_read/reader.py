@@ -12,7 +12,7 @@ from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Prediction
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.functions.environment import create_multi_doc_env
+from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DeepReadSettings
@@ -147,7 +147,7 @@ class MultiDocRLM:
         """
         sub = ChatModel(self._described()[1], UsageTracker(self._budget)) if self._has_models() else None
         retriever = Retriever(self.library)
-        return create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever).namespace()
+        return dict(create_multi_doc_env(CorpusIndex.open(self.library), sub, retriever))
 
     def repl(self) -> None:
         """Start an interactive Python session with the functions; `demander(question)` reads deeply."""

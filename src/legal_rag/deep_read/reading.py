@@ -20,7 +20,8 @@ from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.conclusion import MOST_PASSAGES, conclude, is_computed
-from legal_rag.deep_read.functions.environment import MultiDocREPL, create_multi_doc_env
+from legal_rag.deep_read.environment import create_multi_doc_env
+from legal_rag.deep_read.functions import MultiDocREPL
 from legal_rag.deep_read.map_reduce.run import map_reduce
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.prompts import (
@@ -44,224 +45,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
-
-
-class SandboxRefusedError(Exception):
-    """The system cannot contain programs; the message says what is missing, and how to do without."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingTask:
-    """What one run works on."""
-
-    question: str
-    doc_ids: list[str]  # empty means the whole corpus
-    index: "CorpusIndex"
-    root: ChatModel
-    sub: ChatModel
-    tracker: UsageTracker
-    settings: DeepReadSettings
-    retriever: "Retriever | None"
-    log: EventLog
-    on_event: Callable[[Event], None]
-
-    @property
-    def library(self) -> "Library":
-        """Where the documents are."""
-        return self.index.library
-
-    def write_down(self, event: Event) -> None:
-        """Take an event down, and tell it."""
-        self.log.add(event)
-        self.tell()
-
-    def tell(self) -> None:
-        """Tell the events that were not told yet."""
-        for event in self.log.news():
-            self.on_event(event)
-
-    def key(self) -> dict[str, Any]:
-        """Return what identifies the run: an attempt resumes an earlier one of the same key."""
-        return {
-            "question": self.question,
-            "doc_ids": self.doc_ids,
-            "lineage": self.library.manifest["lineage"],
-            "commit": self.library.commit,
-            "models": [self.root.name, self.sub.name],
-            "sampling": [self.root.sampling, self.sub.sampling],
-            "instructions": self.settings.instructions,
-            "limits": dataclasses.asdict(self.settings.limits),
-        }
-
-    def unfinished_file(self, folder: Path) -> Path:
-        """Return the file of this run's trace in a folder of unfinished ones."""
-        digest = hashlib.sha256(json.dumps(self.key(), sort_keys=True).encode()).hexdigest()
-        return folder / f"{digest[:24]}.jsonl"
-
-
-def replies_file(trace: Path) -> Path:
-    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.ReplyJournal`."""
-    return trace.with_name(trace.name + REPLIES_SUFFIX)
-
-
-def nearest_ids(work: ReadingTask) -> list[str]:
-    """Return the ids of the documents that rank first for the question."""
-    repl = MultiDocREPL(work.index, None)
-    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]
-
-
-def search_nearest(work: ReadingTask) -> None:
-    """Search for the question, among the documents that it is about; whatever goes wrong leaves nothing found."""
-    repl = MultiDocREPL(work.index, None, work.retriever, log=work.log)
-    try:
-        repl.search_passages(work.question, MOST_PASSAGES, doc_ids=work.doc_ids or None)
-    except Exception:  # the run has failed already, and says so: this is only what stands in
-        logger.debug("nothing stands in", exc_info=True)
-
-
+DEFAULT_SETTINGS = DeepReadSettings()
 SHOWN_CHARS = 2000  # of a thought or a program, in an event
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
-
-
-def read_by_programs(work: ReadingTask, trace: Path | None, *, insist: bool = True) -> Prediction | None:
-    """Answer by programs.
-
-    Args:
-        work: What is asked, and with what.
-        trace: The file of the trace.
-        insist: Give what there is where the model wrote no program that runs, rather than None.
-
-    Raises:
-        SandboxRefusedError: If the system cannot contain programs.
-        ValueError: If the trace is of another run.
-    """
-    from legal_rag.deep_read.rlm import run_rlm
-
-    description = corpus_description(
-        work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
-    )
-    context, said = _context(work, description)
-    outcome = run_rlm(work.question, context, _setup(work, trace, description, said))
-    work.tell()
-    wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
-    return None if wrote_none and not insist else _concluded(work, outcome)
-
-
-def _setup(work: ReadingTask, trace: Path | None, description: str, context: str) -> "RunSetup":
-    from rlm.utils.prompts import RLM_SYSTEM_PROMPT
-
-    from legal_rag.deep_read.rlm import RunSetup
-    from legal_rag.deep_read.trace_writer import open_trace
-
-    settings = work.settings
-    logger = open_trace(trace, work.key())
-    sub = work.sub.recorded(on_call=logger.called) if logger else work.sub.recorded()
-    env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
-    return RunSetup(
-        root=work.root.recorded(on_reply=logger.replied) if logger else work.root,
-        sub=sub,
-        tracker=work.tracker,
-        functions=env.functions,
-        values=env.values,
-        descriptions=env.descriptions,
-        prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
-        logger=logger,
-        limits=settings.limits,
-        accept_no_walls=settings.accept_no_walls,
-        max_depth=settings.max_depth,
-        on_turn=lambda turn: _tell_turn(work, turn),
-    )
-
-
-def _context(work: ReadingTask, description: str) -> tuple[str, str]:
-    """Return what programs find as `context`, and what it is, said to the model."""
-    if not work.doc_ids:
-        return description, CONTEXT_OF_CORPUS
-    metas = list(work.index.metas(work.doc_ids))
-    if sum(meta.char_count for meta in metas) > MOST_CONTEXT_CHARS:
-        return context_of_list(metas)
-    documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
-    for document in documents:
-        work.log.read(document)
-    return context_of_documents(documents, {one.id: entities_of(one, work.library) for one in documents})
-
-
-def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
-    said = {"thought": turn.thought[:SHOWN_CHARS], "code": turn.code[:SHOWN_CHARS]}
-    work.write_down(Event("think", "programme", said, [], turn.seconds, turn.usage))
-
-
-def _concluded(work: ReadingTask, outcome: "RlmOutcome") -> Prediction:
-    stopped, failed = _why_stopped(work, outcome)
-    return conclude(
-        work.question,
-        outcome.value,
-        work.log,
-        work.library,
-        usage=work.tracker.usage,
-        stopped=stopped,
-        failed=failed,
-        computed=not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies),
-        nearest=lambda: search_nearest(work),
-        on_event=work.on_event,
-    )
-
-
-def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
-    """Return why a run ended before its end, in French, and whether a model's failure was the reason."""
-    if isinstance(outcome.error, BudgetExceededError):
-        return outcome.error.notice, False
-    if outcome.error is not None:
-        return NO_PROGRAM if outcome.gave_up else reason_in_french(outcome.error), True
-    if outcome.out_of_turns:
-        return BudgetExceededError("steps", work.tracker.budget).notice, False
-    return "", False
-
-
-NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
-INSTEAD = "les décisions ont été lues une à une"
-
-
-def read_by_documents(work: ReadingTask, why: str = "") -> Prediction:
-    """Read each document, verify its quotations, and have one answer written from them.
-
-    Args:
-        work: The question and what it is read with; without documents, those that rank first are read.
-        why: Why no programs are run although they were asked for, in French without a full stop.
-    """
-    result = map_reduce(
-        work.question,
-        work.doc_ids or nearest_ids(work),
-        library=work.library,
-        root=work.root,
-        sub=work.sub,
-        workers=work.settings.workers,
-        on_event=work.write_down,
-        meter=work.tracker,
-    )
-    for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
-        work.log.read(work.library.document(doc_id))
-    quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
-    chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
-    is_cut = bool(result.exhausted or result.failure)
-    return conclude(
-        work.question,
-        quoted if result.is_quoted else result.text,
-        work.log,
-        work.library,
-        usage=work.tracker.usage,
-        stopped=result.notice if is_cut else "",
-        failed=result.exhausted is None,
-        said=[f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice],
-        nearest=lambda: search_nearest(work),
-        on_event=work.on_event,
-    )
-
-
-DEFAULT_SETTINGS = DeepReadSettings()
 CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
+INSTEAD = "les décisions ont été lues une à une"
+NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
 
 
 def deep_read(
@@ -323,7 +113,7 @@ def deep_read(
         log=EventLog(),
         on_event=on_event,
     )
-    file = trace or (work.unfinished_file(unfinished) if unfinished else None)
+    file = trace or (unfinished / f"{work.digest()}.jsonl" if unfinished else None)
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
@@ -334,14 +124,212 @@ def deep_read(
     return prediction
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingTask:
+    """A question, and what it is answered with."""
+
+    question: str
+    doc_ids: list[str]  # empty means the whole corpus
+    index: "CorpusIndex"
+    root: ChatModel
+    sub: ChatModel
+    tracker: UsageTracker
+    settings: DeepReadSettings
+    retriever: "Retriever | None"
+    log: EventLog
+    on_event: Callable[[Event], None]
+
+    @property
+    def library(self) -> "Library":
+        """Where the documents are."""
+        return self.index.library
+
+    def emit(self, *events: Event) -> None:
+        """Log events, and pass on all that were logged since the last time."""
+        for event in events:
+            self.log.add(event)
+        for event in self.log.news():
+            self.on_event(event)
+
+    def key(self) -> dict[str, Any]:
+        """Return what identifies the run: an attempt resumes an earlier one of the same key."""
+        return {
+            "question": self.question,
+            "doc_ids": self.doc_ids,
+            "lineage": self.library.manifest["lineage"],
+            "commit": self.library.commit,
+            "models": [self.root.name, self.sub.name],
+            "sampling": [self.root.sampling, self.sub.sampling],
+            "instructions": self.settings.instructions,
+            "limits": dataclasses.asdict(self.settings.limits),
+        }
+
+    def digest(self) -> str:
+        """Return a hash of the key."""
+        return hashlib.sha256(json.dumps(self.key(), sort_keys=True).encode()).hexdigest()[:24]
+
+
+def replies_file(trace: Path) -> Path:
+    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.ReplyJournal`."""
+    return trace.with_name(trace.name + REPLIES_SUFFIX)
+
+
 def _read(work: ReadingTask, trace: Path | None) -> Prediction:
+    """Read by programs, or by map-reduce where that is the plan or no program can be run."""
     plan = work.settings.plan
     if plan == "map":
-        return read_by_documents(work)
+        return _by_map_reduce(work)
+    from legal_rag.deep_read.rlm import SandboxRefusedError
+
     try:
-        prediction = read_by_programs(work, trace, insist=plan == "rlm")
+        prediction = _by_programs(work, trace)
     except SandboxRefusedError as error:
         if plan == "rlm":
             raise ValueError(str(error)) from error
-        return read_by_documents(work, CANNOT_RUN)
-    return prediction or read_by_documents(work, NO_PROGRAM)
+        return _by_map_reduce(work, CANNOT_RUN)
+    return prediction or _by_map_reduce(work, NO_PROGRAM)
+
+
+def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
+    """Answer by programs; None where the plan allows another way and the model wrote no program that runs.
+
+    Raises:
+        SandboxRefusedError: If the system cannot contain programs.
+        ValueError: If the trace is of another run.
+    """
+    from legal_rag.deep_read.rlm import run_rlm
+
+    description = corpus_description(
+        work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
+    )
+    context, said = _context(work, description)
+    outcome = run_rlm(work.question, context, _setup(work, trace, description, said))
+    work.emit()
+    wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
+    if wrote_none and work.settings.plan != "rlm":
+        return None
+    stopped, failed = _why_stopped(work, outcome)
+    computed = not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies)
+    return _concluded(work, outcome.value, stopped, failed=failed, computed=computed)
+
+
+def _setup(work: ReadingTask, trace: Path | None, description: str, context: str) -> "RunSetup":
+    from rlm.utils.prompts import RLM_SYSTEM_PROMPT
+
+    from legal_rag.deep_read.rlm import RunSetup
+    from legal_rag.deep_read.trace import TraceLogger
+
+    settings = work.settings
+    sub = work.sub.recorded()
+    env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
+    return RunSetup(
+        root=work.root,
+        sub=sub,
+        tracker=work.tracker,
+        functions=env.functions,
+        values=env.values,
+        descriptions=env.descriptions,
+        prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
+        logger=TraceLogger(trace, work.key()) if trace else None,
+        limits=settings.limits,
+        accept_no_walls=settings.accept_no_walls,
+        max_depth=settings.max_depth,
+        on_turn=lambda turn: _tell_turn(work, turn),
+    )
+
+
+def _context(work: ReadingTask, description: str) -> tuple[str, str]:
+    """Return what programs find as `context`, and what it is, said to the model."""
+    if not work.doc_ids:
+        return description, CONTEXT_OF_CORPUS
+    metas = list(work.index.metas(work.doc_ids))
+    if sum(meta.char_count for meta in metas) > MOST_CONTEXT_CHARS:
+        return context_of_list(metas)
+    documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
+    for document in documents:
+        work.log.read(document)
+    return context_of_documents(documents, {one.id: entities_of(one, work.library) for one in documents})
+
+
+def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
+    said = {"thought": turn.thought[:SHOWN_CHARS], "code": turn.code[:SHOWN_CHARS]}
+    work.emit(Event("think", "programme", said, [], turn.seconds, turn.usage))
+
+
+def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:
+    """Return why a run ended before its end, in French, and whether a model's failure was the reason."""
+    if isinstance(outcome.error, BudgetExceededError):
+        return outcome.error.notice, False
+    if outcome.error is not None:
+        return NO_PROGRAM if outcome.gave_up else reason_in_french(outcome.error), True
+    if outcome.out_of_turns:
+        return BudgetExceededError("steps", work.tracker.budget).notice, False
+    return "", False
+
+
+def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
+    """Read the named documents, else those that rank first, and have one answer written from verified quotations.
+
+    Args:
+        work: The question and what it is answered with.
+        why: Why no programs are run although they were asked for, in French without a full stop.
+    """
+    result = map_reduce(
+        work.question,
+        work.doc_ids or _nearest_ids(work),
+        library=work.library,
+        root=work.root,
+        sub=work.sub,
+        workers=work.settings.workers,
+        on_event=work.emit,
+        tracker=work.tracker,
+    )
+    for doc_id in dict.fromkeys(finding.doc_id for finding in result.verified):
+        work.log.read(work.library.document(doc_id))
+    quoted = EnrichedResponse(result.text, list(result.quoted), [], [], 1.0, abstained=False)
+    chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
+    is_cut = bool(result.exhausted or result.failure)
+    remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
+    stopped = result.notice if is_cut else ""
+    return _concluded(
+        work, quoted if result.is_quoted else result.text, stopped, failed=result.exhausted is None, remarks=remarks
+    )
+
+
+def _concluded(
+    work: ReadingTask,
+    value: Any,
+    stopped: str,
+    *,
+    failed: bool,
+    computed: bool = False,
+    remarks: Sequence[str] = (),
+) -> Prediction:
+    return conclude(
+        work.question,
+        value,
+        work.log,
+        work.library,
+        usage=work.tracker.usage,
+        stopped=stopped,
+        failed=failed,
+        computed=computed,
+        remarks=remarks,
+        nearest=lambda: _search_nearest(work),
+        on_event=work.on_event,
+    )
+
+
+def _nearest_ids(work: ReadingTask) -> list[str]:
+    """Return the ids of the documents that rank first for the question."""
+    repl = MultiDocREPL(work.index, None)
+    return [doc_id for doc_id, *_ in repl.rank_documents(work.question, work.settings.map_documents)]
+
+
+def _search_nearest(work: ReadingTask) -> None:
+    """Log the passages closest to the question, which stand in for an answer; errors leave nothing."""
+    repl = MultiDocREPL(work.index, None, work.retriever, log=work.log)
+    try:
+        repl.search_passages(work.question, MOST_PASSAGES, doc_ids=work.doc_ids or None)
+    except Exception:  # the run has failed already, and says so
+        logger.debug("nothing stands in", exc_info=True)

@@ -1,33 +1,40 @@
-"""Traces of deep reads: their values, read back from JSON Lines."""
+"""Traces of deep reads: one JSON object a line, in rlms' form, written turn by turn and read back."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from rlm.core.types import RLMIteration, RLMMetadata
+from rlm.logger import RLMLogger
 
 from legal_rag.agent.budget import Usage
-from legal_rag.corpus.cleaning import storable
-from legal_rag.files import beside
+from legal_rag.corpus.cleaning import json_safe, storable
+from legal_rag.deep_read.conclusion import answer_text
+from legal_rag.deep_read.models import ModelReply, SubCall, without_turn_limit
 
 FORMAT_VERSION = 1  # of this project's extensions
 EXTENSION = "legal_rag"
-LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
+NOT_RLMS = frozenset({"type", "timestamp", EXTENSION})  # fields of a metadata line that rlms' metadata lack
+BEGINNING = b'{"type": "metadata"'  # of every trace
+PRIVATE = 0o600
 EXPECTED = "expected JSON lines as rlms writes them"
+LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
+SHOWN_CHARS = 60  # of a value in an error
+MOST_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
+MOST_VALUE = 200  # characters of a variable
+MOST_VARIABLES = 100
+CUT = " […{} caractères non conservés]"
+SECRET = re.compile(r"key$|api.?key|secret|passw|auth|credential|cookie|header|bearer|signature|token(?!s|iz)", re.I)
 
 
-class SubCall(NamedTuple):
-    """One call of the sub-model."""
-
-    prompt: str
-    reply: str
-    usage: Usage
-    seconds: float
-    error: str = ""  # in French, where there is no reply
-
-
-class Message(NamedTuple):
+class TraceMessage(NamedTuple):
     """One message of a conversation."""
 
     role: str
@@ -36,7 +43,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """A program that was run, and what came of it."""
+    """A program, and its result."""
 
     code: str
     stdout: str
@@ -45,31 +52,20 @@ class Block:
     calls: tuple[SubCall, ...]
     final_answer: str | None
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the block as JSON can hold it."""
-        return {
-            "code": self.code,
-            "stdout": self.stdout,
-            "stderr": self.stderr,
-            "seconds": self.seconds,
-            "calls": [{**call._asdict(), "usage": call.usage._asdict()} for call in self.calls],
-            "final_answer": self.final_answer,
-        }
-
 
 @dataclass(frozen=True)
 class Iteration:
     """A turn of the root model."""
 
     number: int  # from 1
-    time: str  # when it was written down: ISO 8601
-    messages: tuple[Message, ...]  # the whole conversation before the reply
+    time: str  # at its end: ISO 8601
+    messages: tuple[TraceMessage, ...]  # the whole conversation before the reply
     response: str
     blocks: tuple[Block, ...]
     final_answer: str | None
     seconds: float | None  # in all
-    usage: Usage | None  # of the root model's reply; rlms does not write it down
-    reply_seconds: float | None  # that the reply took
+    usage: Usage | None  # of the root model's reply; None in rlms' own traces
+    reply_seconds: float | None  # of the root model
 
     @property
     def calls(self) -> tuple[SubCall, ...]:
@@ -78,38 +74,23 @@ class Iteration:
 
     def to_json(self) -> dict[str, Any]:
         """Return the turn as JSON can hold it, without the conversation before."""
+        values: dict[str, Any] = json_safe(self)
         return {
             "iteration": self.number,
-            "time": self.time,
-            "response": self.response,
-            "blocks": [one.to_json() for one in self.blocks],
-            "final_answer": self.final_answer,
-            "seconds": self.seconds,
-            "usage": self.usage._asdict() if self.usage else None,
+            **{name: values[name] for name in values if name not in ("number", "messages")},
         }
 
 
 @dataclass(frozen=True)
-class Unfinished:
-    """What is known of a turn that a kill cut short."""
-
-    number: int
-    response: str = ""  # the first reply; later ones are those of runs that its program started
-    calls: tuple[SubCall, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-
-
-@dataclass(frozen=True)
 class Trace:
-    """A run, as far as it was written down."""
+    """A run, up to the last turn that ended."""
 
     path: Path
     metadata: Mapping[str, Any]  # rlms' own: root_model, max_iterations, backend, environment_type…
-    run: Mapping[str, Any]  # what identifies the run, see `open_trace`; empty in rlms' own traces
+    run: Mapping[str, Any]  # what identifies the run, see `TraceLogger`; empty in rlms' own traces
     started: str  # ISO 8601; empty if unknown
     iterations: tuple[Iteration, ...]  # numbered from 1
-    superseded: tuple[Iteration, ...]  # whose number came again later, in the order written
-    unfinished: tuple[Unfinished, ...]
+    superseded: tuple[Iteration, ...]  # turns that a later attempt replaced, in the order written
     whole_bytes: int = field(compare=False)  # of the file, up to the end of its last whole line
 
     @property
@@ -119,8 +100,8 @@ class Trace:
 
     @property
     def usage(self) -> Usage:
-        """What all calls of all models came to, those of superseded turns too, as far as it was written down."""
-        turns: tuple[Iteration | Unfinished, ...] = (*self.iterations, *self.superseded, *self.unfinished)
+        """Usage of all models in all turns, superseded ones included; rlms' own traces lack the root model's."""
+        turns = (*self.iterations, *self.superseded)
         usages = [usage for turn in turns for usage in (turn.usage, *(call.usage for call in turn.calls)) if usage]
         return reduce(Usage.plus, usages, Usage())
 
@@ -133,60 +114,143 @@ class Trace:
             "final_answer": self.final_answer,
             "usage": self.usage._asdict(),
             "iterations": [one.to_json() for one in self.iterations],
-            "interrupted": [one.number for one in self.unfinished],
         }
 
 
 def read_trace(path: str | Path) -> Trace:
-    """Read a trace.
+    """Read a trace; a last line that a kill cut off is skipped.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is no trace, is damaged, or was written by a later version.
+        ValueError: If it is not a trace, is damaged, or was written by a later version.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no trace at {path}")
-    reading = _Reading(path)
-    for number, entry in reading.entries():
-        try:
-            reading.take(entry)
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # whatever a file may hold
-            found = str(error) if type(error) is ValueError else type(error).__name__
-            raise ValueError(f"not a trace: {path}, line {number}: {found} ({EXPECTED})") from error
-    if not reading.kinds:
+    reading = _Reading()
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            entry = _entry(line)
+            if entry is None and line.strip():
+                if not line.endswith(b"\n") and reading.n_entries:
+                    break
+                raise ValueError(f"not a trace: {path}, line {number} is no JSON object ({EXPECTED})")
+            reading.whole_bytes += len(line)
+            try:
+                if entry is not None:
+                    reading.take(entry)
+            except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # any JSON may be there
+                found = str(error) if type(error) is ValueError else type(error).__name__
+                raise ValueError(f"not a trace: {path}, line {number}: {found} ({EXPECTED})") from error
+    if not reading.n_entries:
         raise ValueError(f"not a trace: {path} holds no whole line ({EXPECTED})")
-    return reading.trace()
+    return reading.trace(path)
 
 
-def unfinished_file(path: Path) -> Path:
-    """Return where the turn under way is kept until its line is written."""
-    return beside(path, "turn")
+class TraceLogger(RLMLogger):
+    """Appends a run's turns to a file as they end; one process at a time writes to it."""
+
+    def __init__(self, path: str | Path, run: Mapping[str, Any]) -> None:
+        """Begin a trace, or resume one: turns that come out as they did before are not written again.
+
+        Args:
+            path: Of the file; its folder is made.
+            run: What identifies the run, as JSON can hold it: question, documents, corpus, models…
+
+        Raises:
+            ValueError: If the file is not a trace, or one of another run.
+            OSError: If it cannot be written.
+        """
+        super().__init__()
+        self.path, self._run = Path(path), run
+        self._earlier = None if _holds_no_line(self.path) else read_trace(self.path)
+        if self._earlier is not None:
+            _require_same_run(self._earlier, json_safe(run))
+        self._conversation: tuple[TraceMessage, ...] = ()  # before the last turn's reply, as the file has it
+        self._usage: Usage | None = None  # of the root model's replies in the current turn, nested runs included
+        self._seconds = 0.0  # likewise
+        self._run_metadata: dict[str, Any] | None = None
+        self.log_file_path = str(self.path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._keep_whole_lines()
+
+    def log_metadata(self, metadata: RLMMetadata) -> None:
+        """Write a run's settings, without what may be a key or a password."""
+        if self._run_metadata is not None:
+            return
+        settings = json_safe({name: _without_secrets(value) for name, value in metadata.to_dict().items()})
+        own = {"format_version": FORMAT_VERSION, "run": json_safe(self._run)}
+        self._run_metadata = {name: value for name, value in settings.items() if name not in NOT_RLMS}
+        if self._earlier is None or dict(self._earlier.metadata) != self._run_metadata:
+            self._append({"type": "metadata", "timestamp": _now(), **settings, EXTENSION: own})
+
+    def replied(self, reply: ModelReply) -> None:
+        """Count a reply of the root model towards the current turn; a stored one costs nothing."""
+        if reply.usage.calls:
+            self._usage = (self._usage or Usage()).plus(reply.usage)
+            self._seconds += reply.seconds
+
+    def log(self, iteration: RLMIteration) -> None:
+        """Write a turn."""
+        self._iteration_count += 1
+        messages = _messages(iteration.prompt)
+        known = _length_in_common(messages, self._conversation)
+        entry = {
+            "type": "iteration",
+            "iteration": self._iteration_count,
+            "timestamp": _now(),
+            "prompt": [message._asdict() for message in messages[known:]],
+            "prompt_from": known,
+            "response": storable(iteration.response),
+            "code_blocks": [_block_entry(block.to_dict()) for block in iteration.code_blocks],
+            "final_answer": _answer_entry(iteration.final_answer),
+            "iteration_time": json_safe(iteration.iteration_time),
+        }
+        if self._usage:
+            entry |= json_safe({"usage": self._usage, "reply_seconds": self._seconds})
+        self._usage, self._seconds = None, 0.0
+        self._iterations.append(entry)
+        written = self._earlier.iterations if self._earlier else ()
+        if self._iteration_count <= len(written) and _is_same(
+            _iteration(entry, messages), earlier := written[self._iteration_count - 1]
+        ):
+            self._conversation = earlier.messages
+            return
+        self._conversation = messages
+        self._append(entry)
+        self._earlier = None  # the file continues from here
+
+    def clear_iterations(self) -> None:
+        """Begin with the first turn."""
+        super().clear_iterations()
+        self._conversation, self._usage, self._seconds = (), None, 0.0
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        """Write a line in one piece."""
+        with self.path.open("ab", buffering=0) as file:
+            file.write(json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+
+    def _keep_whole_lines(self) -> None:
+        """Cut off what follows the last whole line, and make the file its owner's alone."""
+        length = self._earlier.whole_bytes if self._earlier else 0
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, PRIVATE))
+        self.path.chmod(PRIVATE)
+        with self.path.open("r+b") as file:
+            file.truncate(length)
+            file.seek(max(0, length - 1))
+            if file.read(1) not in (b"", b"\n"):
+                file.write(b"\n")
 
 
 class _Reading:
     """A trace while it is read."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._metadata: dict[str, Any] = {}
         self._started = ""
         self._kept: list[Iteration] = []
         self._superseded: list[Iteration] = []
-        self._whole = 0
-        self.kinds = 0  # of lines that were understood
-
-    def entries(self) -> Iterator[tuple[int, Any]]:
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                entry = _entry(line)
-                if entry is None and line.strip():
-                    if not line.endswith(b"\n") and self.kinds:  # cut off by a kill
-                        return
-                    raise ValueError(f"not a trace: {self._path}, line {number} is no JSON object ({EXPECTED})")
-                self._whole += len(line)
-                if entry is not None:
-                    yield number, entry
+        self.whole_bytes = self.n_entries = 0
 
     def take(self, entry: dict[str, Any]) -> None:
         kind = entry.get("type", "iteration")
@@ -197,21 +261,13 @@ class _Reading:
             self._take_iteration(entry)
         else:
             raise ValueError(f"its type is {kind!r:.40}, not 'metadata' or 'iteration'")
-        self.kinds += 1
+        self.n_entries += 1
 
-    def trace(self) -> Trace:
+    def trace(self, path: Path) -> Trace:
         own = self._metadata.get(EXTENSION) or {}
-        told = {name: value for name, value in self._metadata.items() if name not in ("type", "timestamp", EXTENSION)}
-        return Trace(
-            self._path,
-            told,
-            own.get("run") or {},
-            self._started,
-            tuple(self._kept),
-            tuple(self._superseded),
-            _read_unfinished(unfinished_file(self._path)),
-            self._whole,
-        )
+        of_rlms = {name: value for name, value in self._metadata.items() if name not in NOT_RLMS}
+        kept, superseded = tuple(self._kept), tuple(self._superseded)
+        return Trace(path, of_rlms, own.get("run") or {}, self._started, kept, superseded, self.whole_bytes)
 
     def _take_iteration(self, entry: dict[str, Any]) -> None:
         number = entry["iteration"]
@@ -244,7 +300,7 @@ def _checked_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     return entry
 
 
-def _iteration(entry: dict[str, Any], messages: tuple[Message, ...]) -> Iteration:
+def _iteration(entry: Mapping[str, Any], messages: tuple[TraceMessage, ...]) -> Iteration:
     return Iteration(
         entry["iteration"],
         _text(entry.get("timestamp")),
@@ -258,10 +314,11 @@ def _iteration(entry: dict[str, Any], messages: tuple[Message, ...]) -> Iteratio
     )
 
 
-def _messages(prompt: Any) -> tuple[Message, ...]:
-    if isinstance(prompt, list):
-        return tuple(Message(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
-    return (Message("user", _text(prompt)),)
+def _messages(prompt: Any) -> tuple[TraceMessage, ...]:
+    """Read a conversation; rlms also knows prompts that are one text."""
+    if isinstance(prompt, list | tuple):
+        return tuple(TraceMessage(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
+    return (TraceMessage("user", _text(prompt)),)
 
 
 def _block(block: dict[str, Any]) -> Block:
@@ -278,17 +335,15 @@ def _block(block: dict[str, Any]) -> Block:
 
 def _call(call: dict[str, Any]) -> SubCall:
     models = (call.get("usage_summary") or {}).get("model_usage_summaries") or {}
-    usage = Usage()
-    for one in models.values():
-        usage = usage.plus(_usage(one))
+    usage = reduce(Usage.plus, map(_usage, models.values()), Usage())
     seconds = _number(call.get("execution_time")) or 0.0
     return SubCall(_text(call["prompt"]), _text(call["response"]), usage, seconds, _text(call.get("error")))
 
 
-def _usage(told: Mapping[str, Any]) -> Usage:
-    """Read a usage in this project's own words, or in rlms'."""
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    """Read a usage, by this project's names or by rlms'."""
     sent, cached, read, written = (
-        int(_number(told.get(own)) or _number(told.get(of_rlms)) or 0)
+        int(_number(usage.get(own)) or _number(usage.get(of_rlms)) or 0)
         for own, of_rlms in (
             ("calls", "total_calls"),
             ("cached", ""),
@@ -296,32 +351,8 @@ def _usage(told: Mapping[str, Any]) -> Usage:
             ("completion_tokens", "total_output_tokens"),
         )
     )
-    cost = _number(told.get("cost", told.get("total_cost")))
+    cost = _number(usage.get("cost", usage.get("total_cost")))
     return Usage(sent, cached, read, written, 0.0 if cost is None and not sent else cost)  # None: sent, price unknown
-
-
-def _read_unfinished(file: Path) -> tuple[Unfinished, ...]:
-    """Read what a kill left of turns; whatever in it cannot be read is lost with the kill."""
-    turns: dict[int, Unfinished] = {}
-    for line in file.read_bytes().split(b"\n") if file.is_file() else ():
-        entry = _entry(line)
-        try:
-            if entry:
-                number = int(entry["iteration"])
-                turns[number] = _with(turns.get(number, Unfinished(number)), entry)
-        except (KeyError, TypeError, AttributeError, ValueError):
-            continue
-    return tuple(turns[number] for number in sorted(turns))
-
-
-def _with(turn: Unfinished, entry: dict[str, Any]) -> Unfinished:
-    if call := entry.get("call"):
-        told = SubCall(
-            call["prompt"], call["reply"], _usage(call["usage"]), _number(call["seconds"]) or 0.0, call["error"]
-        )
-        return replace(turn, calls=(*turn.calls, told))
-    response = turn.response or _text(entry["response"])
-    return replace(turn, response=response, usage=turn.usage.plus(_usage(entry["usage"])))
 
 
 def _answer(value: Any) -> str | None:
@@ -331,9 +362,103 @@ def _answer(value: Any) -> str | None:
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    return storable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return storable(value if isinstance(value, str) else json.dumps(json_safe(value), ensure_ascii=False))
 
 
 def _number(value: Any) -> float | None:
     known = isinstance(value, int | float) and not isinstance(value, bool)
     return value if known and 0 <= value <= LARGEST else None  # NaN is not either
+
+
+def _holds_no_line(path: Path) -> bool:
+    """Tell whether there is nothing to resume: no file, an empty one, or one whose first line a kill cut off."""
+    if not path.exists():
+        return True
+    with path.open("rb") as file:
+        line = file.readline()
+    return not line or (not line.endswith(b"\n") and (line.startswith(BEGINNING) or BEGINNING.startswith(line)))
+
+
+def _is_same(turn: Iteration, earlier: Iteration) -> bool:
+    """Tell whether a turn came out as it did in an earlier attempt, times and usage apart."""
+    return _comparable(turn) == _comparable(earlier)
+
+
+def _comparable(turn: Iteration) -> tuple[Any, ...]:
+    blocks = [(one.code, one.stdout, one.stderr, one.final_answer, len(one.calls)) for one in turn.blocks]
+    messages = [(role, without_turn_limit(content)) for role, content in turn.messages]
+    return turn.response, turn.final_answer, blocks, messages
+
+
+def _require_same_run(trace: Trace, run: Mapping[str, Any]) -> None:
+    """Raise ValueError with the first difference if a trace is of another run."""
+    if not trace.run:
+        raise ValueError(f"not the same run: {trace.path} does not say which question and corpus it is of")
+    for name in (*run, *trace.run):
+        found, expected = trace.run.get(name), run.get(name)
+        if found != expected:
+            difference = f"{name} was {_shown(found)} and is now {_shown(expected)}"
+            raise ValueError(f"not the same run: in {trace.path} {difference} (name another file)")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def _without_secrets(value: Any) -> Any:
+    """Drop settings that may be a key or a password, by name, and the secrets in URLs."""
+    if isinstance(value, Mapping):
+        return {name: _without_secrets(one) for name, one in value.items() if not SECRET.search(str(name))}
+    if isinstance(value, list | tuple):
+        return [_without_secrets(one) for one in value]
+    return _bare_url(value) if isinstance(value, str) and "://" in value else value
+
+
+def _bare_url(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # of what only looks like a URL nothing is kept
+        return ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _length_in_common(messages: Sequence[TraceMessage], earlier: Sequence[TraceMessage]) -> int:
+    pairs = zip(messages, earlier, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(messages), len(earlier)))
+
+
+def _block_entry(block: dict[str, Any]) -> dict[str, Any]:
+    result = block["result"]
+    variables = list(result["locals"].items())[:MOST_VARIABLES]
+    entry = {
+        "stdout": _cut(result["stdout"] or "", MOST_PRINTED),
+        "stderr": _cut(result["stderr"] or "", MOST_PRINTED),
+        "locals": {storable(str(name)): _variable(value) for name, value in variables},
+        "execution_time": json_safe(result["execution_time"]),
+        "rlm_calls": [
+            json_safe({name: call[name] for name in call if name != "metadata"}) for call in result["rlm_calls"]
+        ],
+        "final_answer": _answer_entry(result["final_answer"]),
+    }
+    return {"code": storable(block["code"]), "result": entry}
+
+
+def _answer_entry(value: Any) -> str | None:
+    return None if value is None else storable(answer_text(value))
+
+
+def _variable(value: Any) -> str:
+    try:
+        return _cut(_text(value), MOST_VALUE)
+    except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
+        return f"({type(value).__name__})"
+
+
+def _cut(text: str, most: int) -> str:
+    text = storable(text)
+    return text if len(text) <= most else text[:most] + CUT.format(len(text) - most)
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat()

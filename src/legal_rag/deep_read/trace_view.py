@@ -4,14 +4,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import reduce
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.patterns.dates import MONTHS
-from legal_rag.deep_read.rlm import code_blocks, prose_of
-from legal_rag.deep_read.trace import Block, Iteration, Message, SubCall, Trace, Unfinished
+from legal_rag.deep_read.models import SubCall
+from legal_rag.deep_read.rlm import prose_of
+from legal_rag.deep_read.trace import Block, Iteration, Trace
 from legal_rag.html import (
     frame_of_page,
     french_decimal,
@@ -25,7 +27,6 @@ from legal_rag.html import (
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-
 PACKAGE = "legal_rag.deep_read"
 WIDTH = 110  # characters of a line of prose in a terminal
 BAR = "  │ "
@@ -36,8 +37,8 @@ ANSWERED, UNANSWERED = "Réponse rendue", "Arrêtée sans réponse finale"
 ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
-class RunLimits(NamedTuple):
-    """How much a view shows."""
+class ViewLimits(NamedTuple):
+    """How much of a trace a view shows."""
 
     turns: int
     calls: int  # of one block
@@ -46,8 +47,8 @@ class RunLimits(NamedTuple):
     call: int  # characters of a prompt or a reply of the sub-model
 
 
-IN_TERMINAL = RunLimits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
-ON_PAGE = RunLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
+IN_TERMINAL = ViewLimits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
+ON_PAGE = ViewLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
 
 
 class Shown(NamedTuple):
@@ -107,8 +108,8 @@ class ShownTrace(NamedTuple):
 
 
 def format_trace(trace: Trace) -> str:
-    """Write a trace as text for a terminal; nothing in it can steer the terminal."""
-    shown = shown_trace(trace, IN_TERMINAL)
+    """Write a trace as text for a terminal; control characters in it are escaped."""
+    shown = _shown_trace(trace, IN_TERMINAL)
     lines = [f"{TITLE} : {_one_line(shown.question) or NOTHING_ASKED}"]
     lines += [f"{name} : {said}" for name, said in shown.facts]
     for turn in shown.turns:
@@ -122,19 +123,16 @@ def format_trace(trace: Trace) -> str:
 
 
 def render_trace(trace: Trace) -> str:
-    """Write a trace as a page: programs can be folded, and it reads well on paper, on a phone and in the dark.
-
-    Returns:
-        The whole page. It runs and loads nothing but its own script and style.
-    """
+    """Write a trace as a self-contained page, which runs nothing but its own script."""
     from legal_rag.report.page import answer_html
 
-    shown = shown_trace(trace, ON_PAGE)
+    shown = _shown_trace(trace, ON_PAGE)
+    beginning = trace.iterations[0].messages if trace.iterations else ()
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
     values = {
         "trace": shown,
         "state": ("✓", ANSWERED) if shown.answered else ("⏳", UNANSWERED),
-        "beginning": [(one.role, shown_text(one.content, ON_PAGE.text)) for one in _beginning(trace)],
+        "beginning": [(one.role, shown_text(one.content, ON_PAGE.text)) for one in beginning],
         "most_seconds": max([turn.seconds for turn in shown.turns], default=0.0),
         "highlight": _highlighted,
         "prose": lambda text: answer_html(text.text, [], [], markdown=True),
@@ -149,12 +147,7 @@ def render_trace(trace: Trace) -> str:
 
 
 def show_trace(trace: Trace, height: int = 720) -> Any:
-    """Return what a notebook displays of a trace: its page in a frame that reaches nothing around it.
-
-    Args:
-        trace: The trace.
-        height: Of the frame, in pixels.
-    """
+    """Return a trace's page in an isolated frame, `height` pixels high, for a notebook to display."""
     return notebook_frame(render_trace(trace), TITLE, height)
 
 
@@ -203,17 +196,10 @@ def _one_line(text: Shown) -> str:
 
 
 def _first_line(text: Shown) -> str:
-    """Return the first line that says something."""
     return next((line.strip() for line in text.text.split("\n") if line.strip()), "")
 
 
-def _beginning(trace: Trace) -> Sequence[Message]:
-    """Return what the model was told before its first reply."""
-    return trace.iterations[0].messages if trace.iterations else ()
-
-
 def _highlighted(text: Shown) -> "Markup":
-    """Return a program with its keywords, texts and comments marked."""
     from markupsafe import Markup
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
@@ -223,24 +209,20 @@ def _highlighted(text: Shown) -> "Markup":
     return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
 
 
-def shown_trace(trace: Trace, limits: RunLimits) -> ShownTrace:
-    """Put together what a view tells of a trace."""
+def _shown_trace(trace: Trace, limits: ViewLimits) -> ShownTrace:
     again = {one.number for one in trace.superseded}
-    turns = [_turn(one, limits, again=one.number in again) for one in trace.iterations[: limits.turns]]
-    done = len(trace.iterations)
-    turns += [_unfinished(one, limits) for one in trace.unfinished if one.number > done]
     return ShownTrace(
-        shown_text(trace_question(trace), limits.text),
+        shown_text(_question(trace), limits.text),
         trace.final_answer is not None,
         shown_text(trace.final_answer or "", limits.text),
         _facts(trace),
-        turns,
-        max(0, done - limits.turns),
+        [_turn(one, limits, again=one.number in again) for one in trace.iterations[: limits.turns]],
+        max(0, len(trace.iterations) - limits.turns),
     )
 
 
-def trace_question(trace: Trace) -> str:
-    """Return the question of a run: as this project wrote it down, else as rlms put it to the model."""
+def _question(trace: Trace) -> str:
+    """Return the question of a run; in rlms' own traces it stands in the prompt alone."""
     own = trace.run.get("question")
     if isinstance(own, str):
         return own
@@ -251,11 +233,11 @@ def trace_question(trace: Trace) -> str:
 
 
 def visible(text: str) -> str:
-    """Return text with every character that is not seen, line breaks and spaces apart, written as its code."""
+    """Escape every character that is not printed, except line breaks and spaces."""
     kept = text.replace("\r\n", "\n").expandtabs(4)
     if kept.isascii() and kept.replace("\n", "").isprintable():
         return kept
-    return "".join(one if _is_seen(one) else _code(one) for one in kept)
+    return "".join(one if _is_printed(one) else _escaped(one) for one in kept)
 
 
 def counted(n: int, one: str, many: str = "") -> str:
@@ -263,21 +245,21 @@ def counted(n: int, one: str, many: str = "") -> str:
     return f"{french_number(n)} {(many or f'{one}s') if n > 1 else one}"
 
 
-def _is_seen(character: str) -> bool:
+def _is_printed(character: str) -> bool:
     return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
 
 
-def _code(character: str) -> str:
+def _escaped(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def shown_text(text: str, most: int) -> Shown:
-    """Return the first `most` characters of a text, all of them to be seen, and how many are left out."""
+    """Cut a text to its first `most` characters, and escape those that are not printed."""
     return Shown(visible(text[:most]), max(0, len(text) - most))
 
 
-def _turn(iteration: Iteration, limits: RunLimits, *, again: bool) -> ShownTurn:
+def _turn(iteration: Iteration, limits: ViewLimits, *, again: bool) -> ShownTurn:
     calls = iteration.calls
     told = [_seconds(iteration.seconds), _tokens(iteration.usage), _asked(calls)]
     blocks = [_block(one, limits) for one in iteration.blocks]
@@ -293,22 +275,7 @@ def _turn(iteration: Iteration, limits: RunLimits, *, again: bool) -> ShownTurn:
     )
 
 
-def _unfinished(turn: Unfinished, limits: RunLimits) -> ShownTurn:
-    """Tell of the turn that a kill cut short: what its programs printed is lost."""
-    code = Block("\n\n".join(code_blocks(turn.response)), "", "", None, turn.calls, None)
-    return ShownTurn(
-        turn.number,
-        shown_text(prose_of(turn.response), limits.text),
-        [_block(code, limits)] if code.code or turn.calls else [],
-        _joined([_tokens(turn.usage), _asked(turn.calls)]),
-        0.0,
-        failed=False,
-        final=False,
-        note="Ce tour a été interrompu : ce que son programme a affiché n’est pas connu.",
-    )
-
-
-def _block(block: Block, limits: RunLimits) -> ShownBlock:
+def _block(block: Block, limits: ViewLimits) -> ShownBlock:
     calls = [_call(number, call, limits) for number, call in enumerate(block.calls[: limits.calls], 1)]
     return ShownBlock(
         shown_text(block.code, limits.text),
@@ -321,7 +288,7 @@ def _block(block: Block, limits: RunLimits) -> ShownBlock:
     )
 
 
-def _call(number: int, call: SubCall, limits: RunLimits) -> ShownCall:
+def _call(number: int, call: SubCall, limits: ViewLimits) -> ShownCall:
     again = "" if call.usage.calls or call.error else "reprise sans appel"
     told = _joined([again or _seconds(call.seconds), _tokens(call.usage)])
     prompt, reply = shown_text(call.prompt, limits.call), shown_text(call.reply, limits.call)
@@ -329,15 +296,14 @@ def _call(number: int, call: SubCall, limits: RunLimits) -> ShownCall:
 
 
 def _sums(calls: Sequence[SubCall]) -> list[str]:
-    """Tell what calls came to: they go on side by side, so that their durations add up to more than passes."""
-    usage = _sum(call.usage for call in calls)
+    """Add calls up; they overlap, so that their durations add up to more than passes."""
+    usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
     return [f"{_seconds(sum(call.seconds for call in calls))} en durées cumulées", _tokens(usage)]
 
 
 def _facts(trace: Trace) -> list[tuple[str, str]]:
     usage, most = trace.usage, trace.metadata.get("max_iterations")
-    begun: tuple[Iteration | Unfinished, ...] = (*trace.iterations, *trace.unfinished)
-    calls = [call for one in begun for call in one.calls]
+    calls = [call for one in trace.iterations for call in one.calls]
     turns = len(trace.iterations)
     seconds = sum(one.seconds or 0.0 for one in (*trace.iterations, *trace.superseded))
     documents = trace.run.get("doc_ids")
@@ -355,14 +321,14 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
 
 
 def _asked(calls: Sequence[SubCall]) -> str:
-    """Tell how many calls there were: « 14 appels du sous-modèle, dont 3 repris sans frais »."""
+    """« 14 appels du sous-modèle, dont 3 repris sans frais »."""
     number, *rest = _number_of(calls).split(",", 1)
     named = f"{number} appel{'s' if len(calls) > 1 else ''} du sous-modèle"
     return ",".join([named, *rest]) if calls else ""
 
 
 def _number_of(calls: Sequence[SubCall]) -> str:
-    """Tell how many calls there were: « 14, dont 3 repris sans frais et 1 en échec »."""
+    """« 14, dont 3 repris sans frais et 1 en échec »."""
     again = sum(1 for call in calls if not call.usage.calls and not call.error)
     failed = sum(1 for call in calls if call.error)
     parts = [f"{french_number(again)} repris sans frais"] if again else []
@@ -371,19 +337,12 @@ def _number_of(calls: Sequence[SubCall]) -> str:
 
 
 def _moment(iso: str) -> str:
-    """Write a point in time as the French do; what is none is left out."""
+    """Write a point in time in French; what cannot be parsed is left out."""
     try:
         moment = datetime.fromisoformat(iso)
     except ValueError:
         return ""
     return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year} à {moment:%H:%M}"
-
-
-def _sum(usages: Iterable[Usage]) -> Usage:
-    total = Usage()
-    for usage in usages:
-        total = total.plus(usage)
-    return total
 
 
 def _seconds(seconds: float | None) -> str:

@@ -89,7 +89,7 @@ def map_reduce(
     workers: int = WORKERS,
     settings: MapReduceSettings = DEFAULT_SETTINGS,
     on_event: Callable[[Event], None] = lambda event: None,
-    meter: UsageTracker | None = None,
+    tracker: UsageTracker | None = None,
 ) -> MapReduceResult:
     """Have the sub-model read each document, verify its quotations, and have the root model write one answer.
 
@@ -103,14 +103,14 @@ def map_reduce(
         settings: How much one prompt shows.
         on_event: Called in this thread with each document read ('read') and each text that the root model wrote
             ('think'), in the order in which they are done.
-        meter: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
+        tracker: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
             and two calls, for the answer.
 
     Raises:
         ValueError: If the question is empty, or `workers` is below 1.
     """
     _check(question, workers)
-    events = _Events(on_event, meter)
+    events = _Events(on_event, tracker)
     mapped = map_documents(
         question.strip(),
         list(dict.fromkeys(doc_ids)),
@@ -293,8 +293,8 @@ def _counted(one: str, several: str, doc_ids: tuple[str, ...]) -> str:
 class _Events:
     """Emits events, each with the model calls since the one before."""
 
-    def __init__(self, on_event: Callable[[Event], None], meter: UsageTracker | None) -> None:
-        self._on_event, self._meter = on_event, meter
+    def __init__(self, on_event: Callable[[Event], None], tracker: UsageTracker | None) -> None:
+        self._on_event, self._tracker = on_event, tracker
         self._counted, self._at = self._usage(), time.perf_counter()
 
     def read(self, read: DocumentRead) -> None:
@@ -314,8 +314,8 @@ class _Events:
 
     def _emit(self, event: Event) -> None:
         usage = self._usage()
-        self._on_event(event._replace(usage=usage.minus(self._counted) if self._meter else None))
+        self._on_event(event._replace(usage=usage.minus(self._counted) if self._tracker else None))
         self._counted, self._at = usage, time.perf_counter()
 
     def _usage(self) -> Usage:
-        return self._meter.usage if self._meter else Usage()
+        return self._tracker.usage if self._tracker else Usage()

@@ -1,0 +1,667 @@
+"""The functions that programs may call: which documents there are, what they say, what they mean."""
+
+import copy
+import difflib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from cachetools import LRUCache
+from langextract.core.base_model import BaseLanguageModel
+from langextract.core.exceptions import InferenceRuntimeError
+from langextract.core.types import ScoredOutput
+
+from legal_rag.agent.budget import BudgetExceededError
+from legal_rag.agent.event_log import EventLog
+from legal_rag.agent.failures import search_errors
+from legal_rag.agent.prediction import EventType
+from legal_rag.agent.tool_arguments import (
+    NOTHING,
+    SHOWN_CHARS,
+    document_id,
+    document_ids,
+    filters_of,
+    items_of,
+    question_of,
+    shown,
+    text_of,
+    whole_number,
+)
+from legal_rag.agent.tools import entities_of
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus_index.index import DocumentMeta
+from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
+from legal_rag.deep_read.grep import MOST_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
+from legal_rag.deep_read.map_reduce.prompts import error_text
+from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
+from legal_rag.deep_read.models import SubCallError, SubModel
+from legal_rag.extraction.engine import schema_of_classes
+from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
+from legal_rag.extraction.langextract import extract_with_langextract
+from legal_rag.extraction.schemas import ExtractionSettings
+from legal_rag.extraction.terms import class_named
+from legal_rag.library.filters import Filters, naming_condition
+from legal_rag.retriever.retriever import Retriever, SearchHit
+
+if TYPE_CHECKING:
+    from legal_rag.corpus_index.index import CorpusIndex
+
+T = TypeVar("T")
+
+FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
+MOST_LISTED = 100_000  # ids or summaries returned by one call
+MOST_HITS = 1000  # returned by one search
+KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently used dropped
+MOST_EVENTS = 200  # logged in one run: a loop may call a function for each document
+MOST_READ = 1000  # documents logged as read in one run
+MOST_LOGGED_IDS = 50  # of one result
+MOST_SEEN = 20  # passages logged for one search, the best ones
+LARGEST = 2**53  # beyond it a program's numbers are not exact
+TRUE, FALSE = frozenset({"true", "vrai", "oui", "1", "yes"}), frozenset({"false", "faux", "non", "0", "no"})
+ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
+ANY_WORDS = frozenset({"any", "un", "une", "au moins un", "ou", "or", ""})
+NOT_FOUND = "recherche impossible dans ce corpus avec ces filtres"
+TOO_LONG = "recherche impossible : raccourcissez la question"
+NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce corpus"
+NO_SUCH_ENTITIES = (
+    f"aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : {', '.join(KNOWN_CLASSES)}"
+)
+NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
+
+
+class Searcher(Protocol):
+    """Searches passages by meaning; a `Retriever` is one."""
+
+    def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> list[SearchHit]:
+        """Rank the chunks that answer a question."""
+
+
+class Summaries(dict[str, str]):
+    """Summaries by document: the corpus has `total`, and `complete` says whether all are here."""
+
+    def __init__(self, found: Mapping[str, str], total: int) -> None:
+        super().__init__(found)
+        self.total, self.complete = total, len(found) == total
+
+
+class MultiDocREPL:
+    """The functions over one corpus, called one at a time; those that ask the model call it from several threads."""
+
+    def __init__(
+        self,
+        corpus_index: "CorpusIndex",
+        sub_llm: SubModel | None = None,
+        retriever: Searcher | None = None,
+        *,
+        log: EventLog | None = None,
+        workers: int = WORKERS,
+        grep_seconds: float | None = SECONDS,
+    ) -> None:
+        """Open the functions.
+
+        Args:
+            corpus_index: Of the Library that is read.
+            sub_llm: Answers questions about single texts; without one, the functions that ask it raise ValueError.
+            retriever: Searches passages by meaning; None searches by words.
+            log: Records searches, what they found, and documents read.
+            workers: Concurrent calls of the model.
+            grep_seconds: Time limit of a search for a pattern; None sets no limit.
+        """
+        self.sub_llm, self.retriever = sub_llm, retriever
+        self.log = log if log is not None else EventLog()
+        self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
+        self._outlines: LRUCache[str, Outline] = LRUCache(KEPT_OUTLINES)
+        self._workers, self._grep_seconds = workers, grep_seconds
+        self._open(corpus_index)
+
+    def reload(self) -> None:
+        """Reopen corpus and retriever at the Library's last commit."""
+        self._open(self.corpus.reload())
+        if self.retriever is not None and hasattr(self.retriever, "reload"):
+            self.retriever = self.retriever.reload()
+
+    def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
+        """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
+        most, first = _at_most("limit", limit), _number("offset", offset, 0)
+        left = max(0, self.corpus.total_docs - first)
+        if min(left, most or left) > MOST_LISTED:
+            raise ValueError(f"{left} documents : demandez-en {MOST_LISTED} au plus à la fois, par limit et offset")
+        return self.corpus.document_ids(most, first)
+
+    def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
+        """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
+        entities, doc_type, author, char_count, cluster.
+        """
+        return self.corpus.documents[self._id(doc_id)].to_json()
+
+    def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
+        doc_ids, de tous.
+        """
+        if doc_ids is None and (total := self.corpus.total_docs) > MOST_LISTED:
+            raise ValueError(f"{total} documents : nommez-en {MOST_LISTED} au plus à la fois dans doc_ids")
+        metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
+        return {one.doc_id: _without_entities(one) for one in metas}
+
+    def get_doc_summary(self, doc_id: str) -> str:
+        """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
+        return self.corpus.documents[self._id(doc_id)].summary
+
+    def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
+        """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset.
+        Le résultat a deux attributs : total (documents du corpus) et complete (vrai si tous y sont).
+        """
+        most, first = _at_most("limit", limit) or MOST_LISTED, _number("offset", offset, 0)
+        ids = self.corpus.document_ids(min(most, MOST_LISTED), first)
+        return Summaries(dict(self.corpus.summaries(ids)), self.corpus.total_docs)
+
+    def find_documents(
+        self,
+        juridiction: str = "",
+        formation: str = "",
+        solution: str = "",
+        date_from: str = "",
+        date_to: str = "",
+        number: str = "",
+        article: str = "",
+        entites: str = "",
+        doc_ids: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Identifiants de TOUS les documents qui remplissent les conditions données, dans l'ordre du corpus :
+        juridiction (« Cass. soc. »), formation, solution (« rejet »), date_from et date_to (« 1993 », « 1993-05-12 »),
+        number (numéro ou ECLI), article cité (« L. 1152-1 du code du travail »), entites (« partie=Société Lever »).
+        """
+        asked = _filter_arguments(locals())
+        filters = self._filters(asked, doc_ids)
+        with self._event("search", "find_documents", **asked) as ids:
+            with search_errors(self._why_not(filters)):
+                found = self._once(("filters", filters), lambda: self.corpus.find(filters))
+            ids += found
+        return found
+
+    def search_by_keyword(self, keyword: str) -> list[str]:
+        """Identifiants des documents dont un mot-clé est celui-ci (accents, pluriel et majuscules indifférents).
+        Les mots-clés sont les termes marquants d'un document ; pour un mot quelconque du texte : grep_corpus.
+        """
+        with self._event("search", "search_by_keyword", keyword=keyword) as ids:
+            found = self._having_keyword(question_of(keyword))
+            ids += found
+        return found
+
+    def search_by_keywords(self, keywords: list[str], mode: str = "any") -> list[str]:
+        """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
+        (mode "all").
+        """
+        wanted, how = _texts_of(keywords), fold_text(text_of(mode))
+        if how not in ALL_WORDS | ANY_WORDS:
+            raise ValueError('mode doit être "any" (l\'un des mots) ou "all" (tous)')
+        with self._event("search", "search_by_keywords", keywords=wanted, mode=mode) as ids:
+            counts: dict[str, int] = {}
+            for keyword in wanted:
+                for doc_id in self._having_keyword(keyword):
+                    counts[doc_id] = counts.get(doc_id, 0) + 1
+            least = len(wanted) if how in ALL_WORDS else 1
+            found = sorted((one for one, n in counts.items() if n >= least), key=lambda one: -counts[one])
+            ids += found
+        return found
+
+    def search_by_entity(self, entity: str) -> list[str]:
+        """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro :
+        « Société Lever », « 12 mai 1993 », « 1 000 francs ».
+        """
+        with self._event("search", "search_by_entity", entity=entity) as ids:
+            named = question_of(entity)
+            with search_errors("aucune entité n'a été extraite de ce corpus : cherchez par grep_corpus"):
+                found = self._once(("entity", named), lambda: self.corpus.entity(named))
+            ids += found
+        return found
+
+    def grep_corpus(
+        self,
+        pattern: str,
+        max_docs: int | None = 100,
+        doc_ids: Sequence[str] | None = None,
+        ignore_case: bool = True,
+        max_matches_per_doc: int | None = 50,
+        context: int = 0,
+        fold: bool = False,
+    ) -> Grepped:
+        """Expression régulière (syntaxe RE2, sans (?=…) ni \\1 ; ^ et $ par ligne) dans tous les textes ou doc_ids.
+        Donne {doc_id: [{"start", "end", "text"}]} avec des attributs : total, scanned (textes lus), complete (faux si
+        max_docs ou le temps ont arrêté la recherche), shortened (documents ayant plus d'occurrences). max_docs=None :
+        tous les documents ; context : caractères autour ; fold=True : accents, apostrophes, tirets indifférents.
+        """
+        asked = _pattern_of(pattern)
+        with self._event("search", "grep_corpus", pattern=asked) as ids:
+            query = GrepQuery(
+                asked,
+                max_docs=_at_most("max_docs", max_docs),
+                doc_ids=None if doc_ids is None else tuple(self._ids(doc_ids)),
+                ignore_case=_yes_or_no("ignore_case", ignore_case),
+                fold=_yes_or_no("fold", fold),
+                max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
+                context=_number("context", context, 0, 0, MOST_CONTEXT),
+            )
+            found = self._once(("grep", query), lambda: self._grep.search(query))
+            ids += found
+        return found
+
+    def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
+        """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
+        with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
+            hits = self._by_words(question_of(query), _number("top_k", top_k, 10, 1, MOST_HITS))
+            ids += [hit.doc_id for hit in hits]
+        self._saw(hits)
+        summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
+        return [(hit.doc_id, round(hit.score, 4), summaries[hit.doc_id]) for hit in hits]
+
+    def search_passages(
+        self,
+        query: str,
+        k: int = 10,
+        juridiction: str = "",
+        formation: str = "",
+        solution: str = "",
+        date_from: str = "",
+        date_to: str = "",
+        number: str = "",
+        article: str = "",
+        entites: str = "",
+        doc_ids: Sequence[str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Passages les plus proches d'une question, le meilleur d'abord, avec les filtres de find_documents : liste de
+        {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}.
+        """
+        asked = _filter_arguments(locals())
+        filters = self._filters(asked, doc_ids)
+        with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
+            hits = self._passages(question_of(query), _number("k", k, 10, 1, MOST_HITS), filters)
+            ids += [hit.chunk_id for hit in hits]
+        self._saw(hits)
+        return [_passage(hit) for hit in hits]
+
+    def get_topics(self) -> dict[str, int]:
+        """Thèmes du corpus, chacun avec le nombre de ses documents, les plus fréquents d'abord."""
+        sizes = {topic: len(ids) for topic, ids in self.corpus.topics.items()}
+        return dict(sorted(sizes.items(), key=lambda one: (-one[1], one[0])))
+
+    def documents_in_topic(self, topic: str) -> list[str]:
+        """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
+        name, topics = text_of(topic), list(self.corpus.topics)
+        meant = _same_name(name, topics)
+        if meant is None:
+            raise LookupError(f"aucun thème « {name} » ; les plus proches : {_near_names(name, topics)}")
+        return list(self.corpus.topics[meant])
+
+    def get_links(self, doc_id: str) -> dict[str, list[str]]:
+        """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
+        meant = self._id(doc_id)
+        return {"cites": list(self.corpus.links[meant]), "cited_by": self.corpus.cited_by(meant)}
+
+    def documents_citing(self, text: str) -> list[str]:
+        """Identifiants des documents qui citent un article ou une décision : « L. 1152-1 du code du travail »,
+        « 90-41.231 », « 93-1328 AN ».
+        """
+        with self._event("search", "documents_citing", text=text) as ids:
+            named = question_of(text)
+            refusal = f"« {shown(named[:SHOWN_CHARS])} » n'est ni un article ni une décision"
+            try:
+                naming_condition(named)
+            except ValueError as error:
+                raise ValueError(refusal) from error
+            with search_errors(refusal):
+                found = self._once(("citing", named), lambda: self.corpus.citing(named))
+            ids += found
+        return found
+
+    def read_document(self, doc_id: str) -> str:
+        """Texte entier d'un document."""
+        return self._document(doc_id).content
+
+    def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
+        """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
+        content = self._document(doc_id).content
+        first = _number("start", start, 0)
+        last = _number("end", end, max(first, len(content)))
+        if last < first:
+            raise ValueError(f"end ({last}) est avant start ({first})")
+        return content[first:last]
+
+    def grep_document(
+        self, doc_id: str, pattern: str, ignore_case: bool = True, context: int = 0, fold: bool = False
+    ) -> list[Match]:
+        """Toutes les occurrences d'une expression régulière dans un document : liste de {"start", "end", "text"}."""
+        return grep_text(
+            self._document(doc_id).content,
+            _pattern_of(pattern),
+            ignore_case=_yes_or_no("ignore_case", ignore_case),
+            fold=_yes_or_no("fold", fold),
+            context=_number("context", context, 0, 0, MOST_CONTEXT),
+        )
+
+    def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
+        """Éléments repérés dans un document (parties, avocats, dates, montants, articles cités, solution…) : liste de
+        {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. classes n'en garde que
+        certaines : ["partie", "montant"].
+        """
+        document = self._document(doc_id)
+        found = entities_of(document, self.library)
+        wanted = {class_named(one) for one in _texts_of(classes)} if classes else set()
+        present = {one["extraction_class"] for one in found}
+        if unknown := sorted(wanted.difference(present, KNOWN_CLASSES)):
+            raise ValueError(
+                f"aucune classe « {unknown[0]} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
+            )
+        return [one for one in found if not wanted or one["extraction_class"] in wanted]
+
+    def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
+        """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
+        return copy.deepcopy(self._outline_of(self._id(doc_id)).toc)
+
+    def get_doc_sections(self, doc_id: str) -> list[str]:
+        """Noms des sections d'un document, à donner à read_doc_section."""
+        return list(self._outline_of(self._id(doc_id)).section_map)
+
+    def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
+        """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
+        meant = self._id(doc_id)
+        if meant not in self.loaded_doc_indexes:
+            self.loaded_doc_indexes[meant] = self.corpus.document_index(meant)
+        index = self.loaded_doc_indexes[meant]
+        return {
+            name: {
+                "start": start,
+                "end": end,
+                "summary": index.section_summaries[name],
+                "keywords": list(index.keywords_by_section[name]),
+                "entities": list(index.entities_by_section[name]),
+            }
+            for name, (start, end) in index.section_map.items()
+        }
+
+    def read_doc_section(self, doc_id: str, section_name: str) -> str:
+        """Texte d'une section d'un document."""
+        document = self._document(doc_id)
+        sections = self._outline_of(document.id).section_map
+        name = text_of(section_name)
+        meant = _same_name(name, list(sections))
+        if meant is None:
+            raise LookupError(f"aucune section « {name} » ; les plus proches : {_near_names(name, sections)}")
+        start, end = sections[meant]
+        return document.content[start:end]
+
+    def llm_query(self, prompt: str, model: str | None = None) -> str:
+        """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
+        return self.llm_query_batched([prompt])[0]
+
+    def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
+        """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
+        sub = self._model
+        asked = [_prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)]
+        with ThreadPoolExecutor(self._workers) as pool:
+            return list(pool.map(lambda prompt: _reply(sub, prompt), asked))
+
+    def ask_about_document(self, question: str, doc_id: str) -> str:
+        """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
+        forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
+        """
+        sub, asked, named = self._model, question_of(question), self._id(doc_id)
+        with self._event("read", "ask_about_document", question=asked) as ids:
+            return self._ask(sub, asked, [named], ids)[named]
+
+    def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
+        """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
+        leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
+        """
+        sub, asked, names = self._model, question_of(question), self._ids(doc_ids, keep_unknown=True)
+        known = self.library.contents().known(names)
+        with self._event("read", "ask_across_documents", question=asked, documents=len(names)) as ids:
+            answers = self._ask(sub, asked, [name for name in names if name in known], ids)
+        return {name: answers[name] if name in known else self._why_unknown(name) for name in names}
+
+    def on_demand_extract(self, doc_id: str, extraction_classes: Sequence[str], description: str = "") -> list[Entity]:
+        """Éléments d'un document que get_entities ne connaît pas, repérés par le modèle, chacun à sa place : liste de
+        {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. extraction_classes les nomme,
+        description dit en français quoi chercher.
+        """
+
+        given = [extraction_classes] if isinstance(extraction_classes, str) else extraction_classes
+        classes = [name for one in given if (name := text_of(one))]
+        if not classes:
+            raise ValueError('aucune classe à extraire (par exemple : ["plafond d\'indemnité"])')
+        document = self._document(doc_id)
+        with self._event("read", "on_demand_extract", document=document.id, classes=classes) as ids:
+            ids.append(document.id)
+            wanted = text_of(description) or f"Repérez dans le texte : {', '.join(classes)}."
+            return _extracted(document.content, classes, wanted, self._model, self._workers)
+
+    def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
+        """Comme ask_across_documents, les documents d'abord."""
+        return self.ask_across_documents(question, doc_ids)
+
+    def _open(self, corpus_index: "CorpusIndex") -> None:
+        self.corpus, self.library = corpus_index, corpus_index.library
+        self._grep = CorpusGrep(self.library, self._grep_seconds)
+        self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
+        self.loaded_doc_indexes.clear()
+        self._outlines.clear()
+
+    def _once(self, key: Hashable, find: Callable[[], T]) -> T:
+        """Return what a search finds; `CachedCorpusREPL` makes the same search once."""
+        return find()
+
+    @property
+    def _model(self) -> SubModel:
+        if self.sub_llm is None:
+            raise ValueError(NO_MODEL)
+        return self.sub_llm
+
+    def _id(self, sent: object) -> str:
+        return document_id(sent, self.library, self.log.titles)
+
+    def _ids(self, sent: object, *, keep_unknown: bool = False) -> list[str]:
+        return document_ids(sent, self.library, self.log.titles, keep_unknown=keep_unknown)
+
+    def _having_keyword(self, keyword: str) -> list[str]:
+        return self._once(("keyword", fold_text(keyword).strip()), lambda: self.corpus.keyword(keyword))
+
+    def _by_words(self, query: str, k: int) -> list[SearchHit]:
+        with search_errors(NOT_FOUND):
+            return self._once(("ranked", query, k), lambda: self._words.search(query, k, mode="bm25", by_document=True))
+
+    def _passages(self, query: str, k: int, filters: Filters) -> list[SearchHit]:
+        encoder = getattr(self.retriever, "encoder", None)
+        try:
+            if encoder is not None:
+                encoder.check_query(query)
+        except ValueError as error:
+            raise ValueError(TOO_LONG) from error
+
+        def search() -> list[SearchHit]:
+            if self.retriever is None:
+                return self._words.search(query, k, mode="bm25", filters=filters or None)
+            return self.retriever.search(query, k, filters=filters or None)
+
+        with search_errors(self._why_not(filters)):
+            return self._once(("passages", query, k, filters), search)
+
+    def _filters(self, asked: Mapping[str, object], doc_ids: object) -> Filters:
+        """Read filters, among some documents or all.
+
+        Raises:
+            ValueError: If one of them is not understood; the French sentence names it.
+        """
+        read = filters_of({name: text for name, value in asked.items() if (text := text_of(value))})
+        return read if doc_ids is None else replace(read, doc_ids=tuple(self._ids(doc_ids)))
+
+    def _why_not(self, filters: Filters) -> str:
+        """Return why a search with these filters may be refused, in French."""
+        if not filters.entity:
+            return NOT_FOUND
+        return NO_ENTITIES if self.library.entities is None else NO_SUCH_ENTITIES
+
+    def _outline_of(self, doc_id: str) -> Outline:
+        if doc_id not in self._outlines:
+            self._outlines[doc_id] = outline_of(self._load(doc_id).content)
+        return self._outlines[doc_id]
+
+    def _load(self, doc_id: str) -> Document:
+        return self.library.document(doc_id)
+
+    def _document(self, sent: object) -> Document:
+        document = self._load(self._id(sent))
+        self._note_read(document)
+        return document
+
+    def _note_read(self, document: Document) -> None:
+        if len(self.log.documents) < MOST_READ:
+            self.log.read(document)
+
+    def _ask(self, sub: SubModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
+        """Ask known documents; those that were read are logged, and added to `ids`, also where the budget ends."""
+        done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
+        for doc_id in done.read[:MOST_READ]:
+            self._note_read(self._load(doc_id))
+        ids += done.read[:MOST_LOGGED_IDS]
+        if done.exhausted is not None:
+            raise done.exhausted
+        return done.answers
+
+    def _why_unknown(self, name: str) -> str:
+        try:
+            return error_text(f"Aucun document pour « {self._id(name)} »")
+        except LookupError as error:
+            return error_text(str(error.args[0]))
+
+    @contextmanager
+    def _event(self, kind: EventType, function: str, **arguments: Any) -> Iterator[list[str]]:
+        """Log one call, up to `MOST_EVENTS`, with the ids that the block puts in the list."""
+        if len(self.log.events) >= MOST_EVENTS:
+            yield []
+            return
+        given = {name: value for name, value in arguments.items() if value not in (None, "", [], ())}
+        with self.log.record(kind, function, **given) as ids:
+            yield ids
+            del ids[MOST_LOGGED_IDS:]
+
+    def _saw(self, hits: Sequence[SearchHit]) -> None:
+        for hit in hits[:MOST_SEEN]:
+            self.log.saw(hit)
+
+
+def _filter_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Pick the filters among a function's arguments."""
+    return {name: arguments[name] for name in FILTERS}
+
+
+def _number(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
+    return whole_number(name, sent, least, most, default)
+
+
+def _at_most(name: str, sent: object) -> int | None:
+    """Read a limit; None, 0, -1 and what models write for them mean no limit."""
+    if sent in (None, 0, -1, "0") or str(sent).strip().casefold() in NOTHING:
+        return None
+    return whole_number(name, sent, 1, LARGEST, LARGEST)
+
+
+def _yes_or_no(name: str, sent: object) -> bool:
+    written = str(sent).strip().casefold()
+    if written not in TRUE | FALSE:
+        raise ValueError(f"{name} doit être True ou False, reçu : « {shown(written[:20])} »")
+    return written in TRUE
+
+
+def _pattern_of(sent: object) -> str:
+    """Read a regular expression; a list matches any of its items."""
+    if isinstance(sent, list | tuple) and sent and all(isinstance(one, str) for one in sent):
+        return "|".join(f"(?:{one})" for one in sent)
+    if not isinstance(sent, str) or not sent:
+        raise ValueError("le motif doit être une expression régulière, écrite comme un texte")
+    return sent
+
+
+def _prompt_of(sent: object) -> str:
+    text = storable(sent) if isinstance(sent, str) else text_of(sent, "\n")
+    if not text.strip():
+        raise ValueError("la demande est vide")
+    return text
+
+
+def _texts_of(sent: object) -> list[str]:
+    return [text for one in items_of(sent) if (text := text_of(one))]
+
+
+def _same_name(name: str, known: Sequence[str]) -> str | None:
+    """Find a name whatever its case and accents."""
+    if name in known:
+        return name
+    folded = {fold_text(one).strip(): one for one in reversed(known)}
+    return folded.get(fold_text(name).strip())
+
+
+def _near_names(name: str, known: Iterable[str], most: int = 3) -> str:
+    """Quote the names most like one."""
+    near = difflib.get_close_matches(name, known, most, 0.0)
+    return ", ".join(f"« {shown(one[:SHOWN_CHARS])} »" for one in near)
+
+
+def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
+    # Not by `to_json`, which takes five times as long: thousands of these are asked for at once.
+    values = {name: value for name, value in vars(meta).items() if name != "entities"}
+    return {**values, "keywords": list(meta.keywords)}
+
+
+def _passage(hit: SearchHit) -> dict[str, Any]:
+    values = hit._asdict()
+    return {"date": values.pop("decision_date"), **{name: values[name] for name in values if name != "rank"}}
+
+
+def _reply(sub: SubModel, prompt: str) -> str:
+    try:
+        return sub.query(prompt)
+    except SubCallError as error:
+        return error_text(str(error))
+
+
+class _ExtractionModel(BaseLanguageModel):
+    """Adapts the sub-model to LangExtract."""
+
+    def __init__(self, sub: SubModel) -> None:
+        super().__init__()
+        self._sub = sub
+        self.stopped: BudgetExceededError | None = None  # which LangExtract may wrap in another error
+
+    @property
+    def requires_fence_output(self) -> bool:
+        """LangExtract need not strip fences."""
+        return False
+
+    def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
+        """Yield one reply for each prompt."""
+        for prompt in batch_prompts:
+            try:
+                reply = self._sub.query(prompt)
+            except BudgetExceededError as error:
+                self.stopped = error
+                raise
+            except SubCallError as error:
+                raise InferenceRuntimeError(str(error)) from error
+            yield [ScoredOutput(score=1.0, output=reply)]
+
+
+def _extracted(text: str, classes: Sequence[str], description: str, sub: SubModel, workers: int) -> list[Entity]:
+    """Find entities by the sub-model; windows without a usable reply bring none."""
+    model = _ExtractionModel(sub)
+    settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
+    try:
+        result = extract_with_langextract(text, "document", schema_of_classes(description, classes), model, settings)
+    except Exception:
+        if model.stopped is not None:  # whatever LangExtract says of it
+            raise model.stopped from None
+        raise
+    return [one for one in result.extractions if one["extraction_class"] in classes]

@@ -1,1 +1,0 @@
-"""The functions that programs of a deep read may call."""
