@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# A test file is one worker's, so that what its tests share is built once; each worker takes some 2 GB.
-WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile
+# A test file is one worker's, so that what its tests share is built once, and the files come in the order of
+# tests/conftest.py, the longest first; each worker takes some 2 GB.
+WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo test slow lint measure notebooks clean
 

@@ -29,7 +29,32 @@ os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the u
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])  # which judges the machine
 settings.load_profile("busy")
 
+LONGEST_FIRST = (  # files that take a worker long; the others follow in their order
+    "end_to_end/test_demo.py",
+    "indexer/test_ray.py",
+    "indexer/test_resume.py",
+    "retriever/test_ray.py",
+    "library/test_plaid.py",
+    "encoder/test_encoder.py",
+    "encoder/test_openvino.py",
+    "evaluation/test_questions.py",
+    "indexer/test_updates.py",
+)
 SAMPLE = Path(legal_rag.__file__).parent / "corpus" / "sample"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first, so that no worker begins one when the others are done."""
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_waiting_for_the_disk() -> Iterator[None]:
+    """Leave files to the system's cache: a kill does not undo what was written, only a power cut would."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session")

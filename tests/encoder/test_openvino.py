@@ -159,6 +159,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 @needs_no_gpu
 def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_encoder, tiny_model_folder):
     command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]

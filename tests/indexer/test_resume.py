@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.killable import Killable, build_and_log
+from support.killable import N_DOCUMENTS, Killable, build_and_log
 
 from legal_rag.corpus import read_documents
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, pipeline
@@ -24,12 +24,14 @@ WINDOW = 8
 QUERIES = ("trouble anormal de voisinage", "licenciement sans cause", "responsabilité du fait des choses")
 
 
+def config_of(source, folder):
+    return IndexConfig(source=source, limit=N_DOCUMENTS, shard_chunks=SHARD_CHUNKS, index_folder=str(folder), seed=3)
+
+
 @pytest.fixture
 def config(tmp_path, sample_file, monkeypatch):
     monkeypatch.setattr(pipeline, "BATCH_CHUNKS", WINDOW)
-    return IndexConfig(
-        source=sample_file, limit=20, shard_chunks=SHARD_CHUNKS, index_folder=str(tmp_path / "indexes"), seed=3
-    )
+    return config_of(sample_file, tmp_path / "indexes")
 
 
 def change(config, **values):
@@ -62,10 +64,13 @@ class CountingEncoder:
         return self._encoder.encode_documents(texts)
 
 
-@pytest.fixture
-def undisturbed(config, tiny_encoder, tmp_path):
-    build_index(change(config, index_folder=str(tmp_path / "undisturbed")), tiny_encoder)
-    library = Library.open(tmp_path / "undisturbed")
+@pytest.fixture(scope="module")
+def undisturbed(sample_file, tiny_encoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "BATCH_CHUNKS", WINDOW)
+        build_index(config_of(sample_file, folder), tiny_encoder)
+    library = Library.open(folder)
     assert len(library.manifest["shards"]) >= 3
     return library
 

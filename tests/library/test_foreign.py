@@ -102,10 +102,10 @@ def test_a_search_finds_the_document_of_a_passage(index, dataset, passages, rows
     assert (hit.title, hit.decision_date) == (rows[position % 12]["title"], rows[position % 12]["decision_date"])
 
 
-def test_without_a_mapping_positions_are_the_rows_of_the_dataset(rows, dataset, tiny_encoder, tmp_path):
-    _write_plaid(tmp_path, [row["content"][:PASSAGE_CHARS] for row in rows], tiny_encoder)
-    retriever = build_retriever(open_corpus(tmp_path, dataset, encoder=tiny_encoder), tiny_encoder)
-    assert retriever.search(_question(rows[5]["content"]))[0].chunk_id == f"{rows[5]['id']}-0"
+def test_without_a_mapping_positions_are_the_rows_of_the_dataset(index, rows, passages, tiny_encoder):
+    dataset = _dataset([{**rows[n % N_DOCUMENTS], "id": f"row{n}"} for n in range(len(passages))])
+    retriever = build_retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder)
+    assert retriever.search(_question(passages[17][1]))[0].chunk_id == "row17-0"
 
 
 def test_without_a_mapping_passages_and_rows_must_be_as_many(index, dataset, tiny_encoder):

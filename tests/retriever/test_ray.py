@@ -8,6 +8,7 @@ import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
 from legal_rag.library import Filters, Library, SearchSettings
+from legal_rag.library.ray_cluster import ray_cluster
 from legal_rag.retriever import RayRetriever, Retriever
 from legal_rag.retriever.ray import spread
 
@@ -21,6 +22,13 @@ QUESTIONS = [
 ]
 REMOVED = ["FICTIF0101", "FICTIF0103"]
 BY_CENTROIDS = SearchSettings(n_probe=4, n_estimates=10, n_full_scores=10, exact_below=0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Start one cluster for all tests: each retriever would otherwise start and end its own."""
+    with ray_cluster():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ IMPORTED = [
     "openvino",
     "pylate.models",
 ]
+N_DOCUMENTS = 15  # of a build that is cut off
 LONGEST_S = 240  # a process that stands still says where, and ends
 
 
@@ -55,7 +56,7 @@ class Killable:
 def build_and_log(
     ready: Callable[[], None], source: Path, model: Path, folder: Path, shard_chunks: int, window: int, log: Path
 ) -> None:
-    """Index twenty documents, and log a line for each chunk that is begun."""
+    """Index some documents, and log a line for each chunk that is begun."""
     from legal_rag.encoder import build_encoder
     from legal_rag.indexer import IndexConfig, build_index, pipeline
 
@@ -70,7 +71,7 @@ def build_and_log(
 
     encoder.encode_documents = encode_and_log  # type: ignore[method-assign]
     ready()
-    config = IndexConfig(source=source, shard_chunks=shard_chunks, index_folder=str(folder), seed=3, limit=20)
+    config = IndexConfig(source=source, shard_chunks=shard_chunks, index_folder=str(folder), seed=3, limit=N_DOCUMENTS)
     build_index(config, encoder)
 
 
