@@ -29,7 +29,7 @@ os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the u
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])  # which judges the machine
 settings.load_profile("busy")
 
-LONGEST_FIRST = (  # files that take a worker long; the others follow in their order
+LONGEST_FIRST = (  # the files that take a worker longest; the others follow in their order
     "end_to_end/test_demo.py",
     "indexer/test_ray.py",
     "indexer/test_resume.py",
