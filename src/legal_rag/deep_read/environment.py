@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What programs may call, and nothing else; models are told of the functions in this order.
+# What programs may call, and nothing else; prompts list them in this order.
 FUNCTION_NAMES = tuple(
     """
     list_documents get_doc_meta get_doc_metas get_doc_summary get_all_summaries find_documents search_by_keyword

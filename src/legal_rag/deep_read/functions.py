@@ -597,7 +597,7 @@ def _texts_of(sent: object) -> list[str]:
 
 
 def _same_name(name: str, known: Sequence[str]) -> str | None:
-    """Find a name whatever its case and accents."""
+    """Find a name regardless of case and accents."""
     if name in known:
         return name
     folded = {fold_text(one).strip(): one for one in reversed(known)}
@@ -661,7 +661,7 @@ def _extracted(text: str, classes: Sequence[str], description: str, sub: SubMode
     try:
         result = extract_with_langextract(text, "document", schema_of_classes(description, classes), model, settings)
     except Exception:
-        if model.stopped is not None:  # whatever LangExtract says of it
+        if model.stopped is not None:
             raise model.stopped from None
         raise
     return [one for one in result.extractions if one["extraction_class"] in classes]

@@ -144,7 +144,7 @@ class ChatModel:
 
 
 def request_key(model: str, sampling: dict[str, Any], messages: Sequence[Message]) -> str:
-    """Return a hash of a request: model, settings and conversation, whatever the number of turns it may have."""
+    """Return a hash of a request: model, settings and conversation, without the number of turns allowed."""
     said = [(one["role"], without_turn_limit(one["content"])) for one in messages]
     return hashlib.sha256(json.dumps([model, sampling, said], sort_keys=True).encode()).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What the root model is told, in French."""
+"""Prompts of the root model, in French."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING

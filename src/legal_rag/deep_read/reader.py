@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import dspy
 
 
-INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, beside it
+INDEX_SUFFIX = ".index"  # of the Library that is built of a folder of texts, next to it
 BANNER = """Les fonctions du corpus sont là : {functions}…
 demander("question") lit en profondeur. exit() termine."""
 
@@ -86,7 +86,7 @@ class MultiDocRLM:
         Args:
             parallel: On all cores.
             batch_size: Documents handed to a core at once.
-            save_path: The Library's folder, where the corpus is none yet; None puts it beside the texts.
+            save_path: The Library's folder, where the corpus is none yet; None puts it next to the texts.
             entities: Extract entities by rules, where nothing was extracted yet.
 
         Raises:
@@ -159,7 +159,7 @@ class MultiDocRLM:
         """Add a document: a file, or a row; one of the same id is replaced.
 
         Its entities are extracted where those of the others were, by rules; where a model extracted them, the command
-        `legal-rag extract` goes on with it.
+        `legal-rag extract` completes them.
         """
         by_rules = _extracted_by_rules(self.library)
         IncrementalIndexer(self.library).add_document(source)

@@ -98,7 +98,7 @@ def code_blocks(reply: str) -> list[str]:
 
 
 def prose_of(reply: str) -> str:
-    """Return what a reply says beside its code, without a final FINAL(…)."""
+    """Return the prose of a reply, without its code and a final FINAL(…)."""
     if not FENCE.search(reply) and _is_program(reply.strip()):
         return ""
     prose = FENCE.sub("\n", reply).rstrip()
@@ -145,7 +145,7 @@ class SandboxRefusedError(Exception):
 
 
 class RootModelError(Exception):
-    """The root model failed, in whatever way its provider's client has for that."""
+    """The root model failed."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))
@@ -172,10 +172,10 @@ class RunSetup:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a root model wrote in one turn, told before its programs run."""
+    """What a root model wrote in one turn; passed to `on_turn` before its programs run."""
 
     number: int  # from 1
-    thought: str  # what it wrote beside the code
+    thought: str  # the prose of the reply
     code: str
     usage: Usage
     seconds: float
@@ -198,7 +198,7 @@ class RlmOutcome:
 
 
 def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
-    """Answer a question by programs over a context; whatever the models do, it is told by the outcome.
+    """Answer a question by programs over a context; failures of the models are part of the outcome.
 
     Args:
         question: In French.
@@ -370,7 +370,7 @@ class SandboxedRLM(RLM):
 
 
 class _RunStopped(BaseException):
-    """Leaves a program, whatever it catches, because the run has come to a limit."""
+    """Leaves a program, past any `except Exception`, because the run has come to a limit."""
 
     def __init__(self, error: BudgetExceededError) -> None:
         super().__init__(str(error))
@@ -396,7 +396,7 @@ class SandboxEnvironment:
         Args:
             functions: Which the programs may call, by name; those that ask a model ask `sub`.
             values: Which they find, by name; plain ones.
-            sub: The sub-model, whose calls are told with each block.
+            sub: The sub-model, whose calls are returned with each block.
             tracker: Of the run, which ends a block when its seconds have passed.
             recurse: Answers a prompt by a deep read of its own; None asks the sub-model.
             limits: Of each block; None takes the sandbox's own.
@@ -422,7 +422,7 @@ class SandboxEnvironment:
         """Run a block of code.
 
         Raises:
-            BudgetExceededError: If the run came to a limit meanwhile; the calls made are told by `interrupted`.
+            BudgetExceededError: If the run came to a limit meanwhile; `interrupted` returns the calls made.
             SandboxRefusedError: If the system cannot contain programs.
         """
         started = time.perf_counter()
@@ -457,7 +457,7 @@ class SandboxEnvironment:
         if after.status in ("timeout", "killed"):  # the next block meets a new child
             self._begun, self._names = False, ()
             return result if after is result else result._replace(error=after.error)
-        return result._replace(error=result.error or after.error)  # an answer that cannot be taken is told, too
+        return result._replace(error=result.error or after.error)  # also why an answer was refused
 
     def interrupted(self, reason: str, seconds: float) -> REPLResult:
         """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""

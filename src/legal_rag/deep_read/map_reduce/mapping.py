@@ -101,7 +101,7 @@ LEAST_FINDINGS_CHARS = 8000  # room for a finding with its notice, and in a summ
 AHEAD = 2  # windows under way or waiting, for each worker
 SHORTEST_WINDOW = 1500  # characters: what a model finds too long is not halved below
 LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept
-SHOWN_INVENTED = 3  # quotations that a model is told of
+SHOWN_INVENTED = 3  # quotations shown to the model as invented
 UNKNOWN = "document absent du corpus"
 NO_QUOTE = 'elle ne donne aucune citation : recopiez mot pour mot, dans "citations", la phrase du texte qui le prouve'
 INVENTED = "aucune citation ne se trouve mot pour mot dans le texte : {}"
@@ -140,7 +140,7 @@ class MapReduceSettings:
     overlap_chars: int = 400  # shared by two windows at least: two or three sentences
     findings_chars: int = 24_000  # of findings in one prompt, when the answer is written
     answer_chars: int = ANSWER_CHARS  # kept of the answer to one window
-    answer_form: str = BRIEFLY  # what the model is told of the form of that answer, in French
+    answer_form: str = BRIEFLY  # form asked of that answer, in French
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -480,7 +480,7 @@ def _repaired(text: str) -> Any:
 
 
 def _objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a value that have one of our keys, at whatever depth."""
+    """Yield the objects in a value that have one of our keys, at most `DEEPEST` levels down."""
     if depth > DEEPEST:
         return
     if isinstance(value, dict):
