@@ -1,4 +1,4 @@
-"""Recognise headings and numbered paragraphs."""
+"""Recognise headings and numbered paragraphs; a court's headings are added to `RULES` (and `INLINE`)."""
 
 import re
 from collections import defaultdict
