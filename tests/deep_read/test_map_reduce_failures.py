@@ -428,9 +428,14 @@ TEN = Decisions(**{f"d{number}": campaign(f"N{number}...") for number in range(1
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_budget_that_ends_while_reading_leaves_an_answer_of_what_was_read(workers):
     result, prompts = served(replying(), TEN, Budget(model_calls=6), workers=workers)
-    assert (result.read, result.unread) == (tuple(TEN)[:4], tuple(TEN)[4:])
+    assert (len(result.read), sorted(result.read + result.unread)) == (4, sorted(TEN))
+    if workers == 1:  # several workers ask for the last calls at once: any of them may get one
+        assert result.read == tuple(TEN)[:4]
     assert (result.exhausted.limit, result.is_quoted, result.text.count(QUOTE)) == ("model_calls", False, 4)
-    assert result.notice.startswith("Budget épuisé : 6 appels au modèle. 6 décisions non lues jusqu'au bout (d4, d5,")
+    first, second = result.unread[:2]
+    assert result.notice.startswith(
+        f"Budget épuisé : 6 appels au modèle. 6 décisions non lues jusqu'au bout ({first}, {second},"
+    )
     assert "4 décisions (6 autres n'ont pas pu être lues en entier)" in prompts[-1]
 
 
