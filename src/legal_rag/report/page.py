@@ -7,11 +7,10 @@ from datetime import date
 from functools import cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from legal_rag.agent.budget import Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import LONGEST_MARKER, format_marker
@@ -38,57 +37,21 @@ Span = tuple[int, int]  # characters: start, end
 PACKAGE = "legal_rag.report"
 TITLE = "Réponse et sources"
 # Items shown of each list; a page that omits some says so.
-MOST_SHOWN: Mapping[str, int] = {
+MAX_SHOWN: Mapping[str, int] = {
     "citations": 500,
     "evidence": 100,
     "events": 1000,
     "documents": 500,
     "ungrounded_claims": 500,
 }
-MOST_VALUE = 400  # characters of one value in the table of steps
-MEANINGS: Final = {
-    "verified": "chaque citation, nombre, date et montant de la phrase figure à cet endroit de la décision",
-    "supported": "la phrase ne reprend rien mot pour mot ; au moins la moitié de ses mots figurent à cet endroit",
-    "relocated": "le texte cité figure dans la décision, mais pas à l’endroit indiqué ; sa place a été rectifiée",
-    "unverified": "cet endroit de la décision n’établit pas ce que dit la phrase",
-}
-MODES: Final = {
-    "evidence": "Passages cités mot pour mot, sans modèle de langage",
-    "agent": "Rédigée par un modèle de langage ; citations contrôlées dans le texte des décisions",
-    "fallback": "Passages cités mot pour mot, à la place du modèle de langage",
-    "deep_read": "Lecture approfondie par un modèle de langage ; citations contrôlées dans le texte des décisions",
-}
-STATES: Final = {
-    "answered": ("✓", "Réponse"),
-    "abstained": ("∅", "Abstention"),
-    "exhausted": ("⏳", "Budget épuisé"),
-    "model_failed": ("!", "Modèle en échec"),
-    "internal_error": ("!", "Erreur interne"),
-}
-STEPS: Final = {
-    "search": "Recherche",
-    "read": "Lecture",
-    "think": "Réflexion",
-    "cite": "Contrôle des citations",
-    "answer": "Réponse",
-}
-INPUT_NAMES: Final = {  # of an event's inputs; other names stay as they are
-    "query": "recherche",
-    "question": "question",
-    "k": "nombre",
-    "chunk_id": "passage",
-    "doc_id": "décision",
-    "removed": "retirées",
-    "error": "échec",
-    **{status: f"{words}s" for status, words in STATUS_WORDS.items()},
-}
+MAX_VALUE = 400  # characters of one value in the table of steps
 
 SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
 # Noncharacters of Unicode as internal marks: those in the answer itself are replaced.
-HELD, BREAK = "\ufdd0", "\ufdd1"
-REPLACED = str.maketrans({HELD: "\ufffd", BREAK: "\ufffd"})
-PLACE = re.compile(rf"\[{HELD}(\d+){HELD}\]")  # placeholder of a marker, in brackets as in Markdown
-MOST_ENDS = 20  # brackets that may close one marker: an id may hold some
+MARK, BREAK = "\ufdd0", "\ufdd1"
+REPLACED = str.maketrans({MARK: "\ufffd", BREAK: "\ufffd"})
+PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # placeholder of a marker, in brackets as in Markdown
+MAX_ENDS = 20  # brackets that may close one marker: an id may hold some
 BUTTON = Markup(
     '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
     ' aria-label="Source {number}, {words}" title="{title} — {words}">'
@@ -102,11 +65,11 @@ LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
 QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n(«.*)", re.DOTALL)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
-MOST_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
+MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
 
 CONTEXT = 200  # characters shown on either side of what is cited
-MOST_TEXT = 6000  # characters of one passage shown: an index that came from elsewhere may find whole decisions
-MOST_MATCHES = 300  # of one passage
+MAX_TEXT = 6000  # characters of one passage shown: an index that came from elsewhere may find whole decisions
+MAX_MATCHES = 300  # of one passage
 HEATS = 5  # steps of intensity
 
 
@@ -126,13 +89,6 @@ class CitedPassage(NamedTuple):
     before: str
     after: str
     in_context: bool  # the evidence shows its surroundings
-
-
-class PassageWindow(NamedTuple):
-    """A passage of the evidence with its surroundings."""
-
-    start: int  # characters of the document
-    text: str
 
 
 class TextPiece(NamedTuple):
@@ -155,29 +111,6 @@ class EvidenceRow(NamedTuple):
     cut: bool  # the text is longer than what is shown
 
 
-class ReportStep(NamedTuple):
-    """A row of the table of steps."""
-
-    label: str
-    tool: str
-    thought: str  # in the model's own words
-    inputs: str
-    found: list[str]  # ids
-    seconds: str
-    tokens: str
-    cost: str
-
-
-class Count(NamedTuple):
-    """The number of citations of one status, with its legend."""
-
-    status: str
-    sign: str
-    words: str
-    meaning: str
-    number: int
-
-
 def render_answer(prediction: Prediction) -> str:
     """Render an answer as a French HTML page that loads nothing from elsewhere.
 
@@ -187,11 +120,8 @@ def render_answer(prediction: Prediction) -> str:
     require_valid(prediction)
     script, style = own_script(PACKAGE, "report.js"), own_style(PACKAGE, "report.css")
     heading = f"{prediction.question[:100]} — {TITLE}"
-    return storable(
-        page_template(PACKAGE, "report.html.j2").render(
-            **frame_of_page(heading, script, style), **_answer_values(prediction), **_step_values(prediction)
-        )
-    )
+    frame = frame_of_page(heading, script, style)
+    return storable(page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction)))
 
 
 def show_answer(prediction: Prediction, height: int = 720) -> Any:
@@ -199,44 +129,27 @@ def show_answer(prediction: Prediction, height: int = 720) -> Any:
     return notebook_frame(render_answer(prediction), TITLE, height)
 
 
-def _answer_values(prediction: Prediction) -> dict[str, Any]:
+def _values(prediction: Prediction) -> dict[str, Any]:
     known: list[Passage | CitedDocument] = [*prediction.evidence, *prediction.documents]
-    titles = {one.doc_id: one.title for one in known}
-    dates = {one.doc_id: french_date(one.decision_date) for one in known}
-    citations = prediction.citations[: MOST_SHOWN["citations"]]
-    evidence = prediction.evidence[: MOST_SHOWN["evidence"]]
-    notes = notes_of(citations, titles)
-    answer = answer_html(prediction.answer, citations, notes, markdown=prediction.mode == "agent")
+    citations = prediction.citations[: MAX_SHOWN["citations"]]
+    evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
+    notes = notes_of(citations, {one.doc_id: one.title for one in known})
     cited = {one.doc_id for one in citations}
-    others = [one for one in prediction.documents[: MOST_SHOWN["documents"]] if one.doc_id not in cited]
-    counts = prediction.citation_counts
     return {
         "prediction": prediction,
-        "state": STATES[prediction.status],
-        "mode": MODES[prediction.mode],
-        "answer": answer,
-        "cited": cited_passages(notes, evidence, dates),
-        "counts": [Count(one, SIGNS[one], STATUS_WORDS[one], MEANINGS[one], counts.get(one, 0)) for one in SIGNS],
-        "rate": None if prediction.grounding_rate is None else round(100 * prediction.grounding_rate),
-        "claims": prediction.ungrounded_claims[: MOST_SHOWN["ungrounded_claims"]],
+        "answer": answer_html(prediction.answer, citations, notes, markdown=prediction.mode == "agent"),
+        "cited": cited_passages(notes, evidence, {one.doc_id: french_date(one.decision_date) for one in known}),
         "rows": evidence_rows(prediction.question, evidence, notes),
-        "others": others,
-        "left_out": {name: max(0, len(getattr(prediction, name)) - most) for name, most in MOST_SHOWN.items()},
+        "others": [one for one in prediction.documents[: MAX_SHOWN["documents"]] if one.doc_id not in cited],
+        "most": MAX_SHOWN,
+        "signs": SIGNS,
+        "words": STATUS_WORDS,
         "button": marker_button,
-        "sign": SIGNS.__getitem__,
-        "words": STATUS_WORDS.__getitem__,
-        "meaning": MEANINGS.__getitem__,
+        "value": _value,
+        "inputs_of": _inputs_of,
         "date": french_date,
         "number": french_number,
         "decimal": french_decimal,
-    }
-
-
-def _step_values(prediction: Prediction) -> dict[str, Any]:
-    return {
-        "steps": [_step(event) for event in prediction.events[: MOST_SHOWN["events"]]],
-        "total": _step(Event("answer", "", {}, [], prediction.seconds, prediction.usage)),
-        "calls": _calls(prediction.usage),
     }
 
 
@@ -263,16 +176,16 @@ def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note],
         notes: Of the citations that are shown.
         markdown: Whether the text is Markdown, as a model writes it.
     """
-    placed = with_places(text, citations, notes)
+    placed = with_placeholders(text, citations, notes)
     for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
         placed = placed.replace(quote, _on_one_line(quote))
     placed = _quotations_on_one_line(placed)
     writer = _Writer({note.number: note for note in notes})
-    blocks = writer.blocks(placed) if markdown and len(placed) <= MOST_MARKDOWN else writer.paragraphs(placed)
+    blocks = writer.blocks(placed) if markdown and len(placed) <= MAX_MARKDOWN else writer.paragraphs(placed)
     return Markup("").join(blocks)
 
 
-def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
+def with_placeholders(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
     """Replace the markers of citations by placeholders for buttons.
 
     Args:
@@ -293,14 +206,14 @@ def with_places(text: str, citations: Sequence[Citation], notes: Sequence[Note])
         of_marker = waiting[marker]
         number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
         if number:
-            pieces += [text[done:at].translate(REPLACED), f"[{HELD}{number}{HELD}]"]
+            pieces += [text[done:at].translate(REPLACED), f"[{MARK}{number}{MARK}]"]
             done = at + len(marker)
     return "".join([*pieces, text[done:].translate(REPLACED)])
 
 
 def _marker_at(text: str, start: int, markers: Mapping[str, Any]) -> str | None:
     end = start
-    for _ in range(MOST_ENDS):
+    for _ in range(MAX_ENDS):
         end = text.find("]", end, start + LONGEST_MARKER) + 1
         if not end:
             return None
@@ -373,7 +286,7 @@ class _Writer:
 
     def _text(self, text: str) -> Markup:
         written, done = [], 0
-        for match in PLACE.finditer(text):
+        for match in PLACEHOLDER.finditer(text):
             written += [_plain(text[done : match.start()]), marker_button(self._notes[int(match[1])])]
             done = match.end()
         return Markup("").join([*written, _plain(text[done:])])
@@ -418,18 +331,24 @@ def _parser() -> Any:
     return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
 
 
-def cited_passages(notes: Iterable[Note], evidence: Sequence[Passage], dates: Mapping[str, str]) -> list[CitedPassage]:
+def cited_passages(notes: Iterable[Note], evidence: Iterable[Passage], dates: Mapping[str, str]) -> list[CitedPassage]:
     """Add to each passage cited what surrounds it in the evidence; `dates` are the documents', by id."""
-    of_document: dict[str, list[PassageWindow]] = {}
+    of_document: dict[str, list[Passage]] = {}
     for one in evidence:
-        window = PassageWindow(one.char_start - len(one.before), one.before + one.text + one.after)
-        of_document.setdefault(one.doc_id, []).append(window)
-    return [_in_context(note, of_document.get(note.citation.doc_id, []), dates) for note in notes]
+        widened = one._replace(char_start=one.char_start - len(one.before), text=one.before + one.text + one.after)
+        of_document.setdefault(one.doc_id, []).append(widened)
+    shown = []
+    for note in notes:
+        doc_id = note.citation.doc_id
+        found = [around for one in of_document.get(doc_id, []) if (around := _around(note.citation, one))]
+        before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
+        shown.append(CitedPassage(note, dates.get(doc_id, ""), before, after, bool(found)))
+    return shown
 
 
 def evidence_rows(question: str, evidence: Sequence[Passage], notes: Sequence[Note]) -> list[EvidenceRow]:
     """Cut the question and each passage at the words that match."""
-    similarities = [match.similarity for passage in evidence for match in passage.matches[:MOST_MATCHES]]
+    similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
     low, high = min(similarities, default=0.0), max(similarities, default=0.0)
 
     def heat(similarity: float) -> int:  # from the page's lowest to its highest: encoders differ in both
@@ -438,16 +357,9 @@ def evidence_rows(question: str, evidence: Sequence[Passage], notes: Sequence[No
     return [_row(rank, question, passage, notes, heat) for rank, passage in enumerate(evidence, start=1)]
 
 
-def _in_context(note: Note, windows: Sequence[PassageWindow], dates: Mapping[str, str]) -> CitedPassage:
-    one = note.citation
-    found = [around for window in windows if (around := _around(one, window))]
-    before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
-    return CitedPassage(note, dates.get(one.doc_id, ""), before, after, bool(found))
-
-
-def _around(one: Citation, window: PassageWindow) -> tuple[str, str] | None:
-    """Return the text before and after a citation, if a window shows it."""
-    text, start = window.text, one.char_start - window.start
+def _around(one: Citation, passage: Passage) -> tuple[str, str] | None:
+    """Return the text before and after a citation, if a passage shows it."""
+    text, start = passage.text, one.char_start - passage.char_start
     end = start + len(one.quote)
     if not one.quote or start < 0 or text[start:end] != one.quote:
         return None
@@ -457,9 +369,9 @@ def _around(one: Citation, window: PassageWindow) -> tuple[str, str] | None:
 def _row(
     rank: int, question: str, passage: Passage, notes: Sequence[Note], heat: Callable[[float], int]
 ) -> EvidenceRow:
-    text, start = passage.text[:MOST_TEXT], passage.char_start
+    text, start = passage.text[:MAX_TEXT], passage.char_start
     marks: list[tuple[Span, Span, int, str]] = []  # in the question, in the text, heat, title
-    for one in passage.matches[:MOST_MATCHES]:
+    for one in passage.matches[:MAX_MATCHES]:
         asked, found = (one.query_start, one.query_end), (one.char_start - start, one.char_end - start)
         if 0 <= asked[0] < asked[1] <= len(question) and 0 <= found[0] < found[1] <= len(text):
             words = f"« {question[slice(*asked)][:80]} » → « {text[slice(*found)][:80]} »"
@@ -495,55 +407,17 @@ def french_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _step(event: Event) -> ReportStep:
-    usage = event.usage
-    asked = usage is not None and bool(usage.calls or usage.cached)
-    return ReportStep(
-        STEPS[event.type],
-        _cut(event.tool),
-        _cut(_text_of(event.input.get("thought", ""))),
-        _inputs(event.input),
-        event.output_ids,
-        f"{french_decimal(event.seconds)}\u00a0s",
-        french_number(usage.tokens) if usage and asked else "",
-        _cost(usage) if usage and asked else "",
-    )
+def _inputs_of(step: Event) -> list[tuple[str, Any]]:
+    """Return what a step was asked, by name; a tool's arguments count among it."""
+    chosen = step.input.get("arguments")
+    flat = {**step.input, **chosen} if isinstance(chosen, Mapping) else step.input
+    return [(str(name), one) for name, one in list(flat.items())[:20] if name != "thought" and one is not chosen]
 
 
-def _cost(usage: Usage) -> str:
-    if usage.cost is None:
-        return "prix inconnu"
-    return f"{french_decimal(usage.cost, 4)}\u00a0$"
-
-
-def _calls(usage: Usage) -> str:
-    if not usage.calls and not usage.cached:
-        return "Aucun appel à un modèle de langage."
-    cached = f" et {usage.cached} réponse(s) reprise(s) de la mémoire, sans frais" if usage.cached else ""
-    read, written = french_number(usage.prompt_tokens), french_number(usage.completion_tokens)
-    return f"{usage.calls} appel(s) au modèle{cached} ; {read} jetons lus, {written} écrits."
-
-
-def _inputs(values: Mapping[str, Any]) -> str:
-    """Join names and values in one line; a tool's arguments count among them."""
-    chosen = values.get("arguments")
-    flat = {**values, **chosen} if isinstance(chosen, Mapping) else values
-    shown = [
-        f"{_cut(INPUT_NAMES.get(name, str(name)))} : {_cut(_text_of(value))}"
-        for name, value in list(flat.items())[:20]
-        if name != "thought" and value is not chosen
-    ]
-    return " · ".join(shown)
-
-
-def _text_of(value: Any) -> str:
-    if isinstance(value, str):
-        return value
+def _value(value: Any) -> str:
+    """Write a value of the table of steps, cut."""
     try:
-        return plain_json(value)
+        text = value if isinstance(value, str) else plain_json(value)
     except (TypeError, ValueError, RecursionError):  # a live event may hold any value, a saved one any depth
-        return f"({type(value).__name__})"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_VALUE else f"{text[:MOST_VALUE]}…"
+        text = f"({type(value).__name__})"
+    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"
