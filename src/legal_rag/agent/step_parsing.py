@@ -5,8 +5,10 @@ import difflib
 import inspect
 import json
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
 from typing import Any, NamedTuple
 
 from legal_rag.agent.model_calls import MOST_BRACES, without_thoughts
@@ -22,41 +24,9 @@ CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
 
-# Names that models use for the fields of a step, by preference, as `_folded` writes them.
-FIELDS = {
-    "next_thought": "next_thought thought reasoning pensee raisonnement",
-    "next_tool_name": "next_tool_name tool_name tool action name function outil fonction recipient_name",
-    "next_tool_args": "next_tool_args tool_args args arguments action_input parameters input tool_input",
-    "answer": "answer final_answer reponse reponse_finale response result output text",
-}
-WRAPPERS = "tool_calls tool_uses steps actions function action tool".split()  # hold a step, or a list of them
-# Synonyms of the tools' names and of their parameters' that difflib does not match.
-TOOL_SYNONYMS = {
-    FINISH: "fini fin terminer termine terminate end done stop final final_answer answer give_answer repondre reponse "
-    "reponse_finale conclure conclusion complete completed submit submit_answer return",
-    "search_legal_docs": "search chercher cherche recherche rechercher retrieve query trouver find web_search",
-    "lookup_chunk": "chunk passage lire lire_passage read contexte context get_chunk read_chunk",
-    "lookup_legal_doc": "document doc decision arret lire_decision lire_document lookup ouvrir open fetch consulter",
-    "lookup_entities": "entities entites elements extraire extract extraction",
-}
-_IDS = "id doc_id document_id chunk_id passage_id decision_id doc document decision chunk passage identifiant"
-PARAMETER_SYNONYMS = {
-    "query": "question q text texte requete recherche search search_query keywords mots mots_cles input",
-    "k": "n top_k topk limit max_results num_results nombre size",
-    "chunk_id": _IDS,
-    "doc_id": _IDS,
-    "doc_id_or_chunk_id": _IDS,
-    "context_chunks": "context contexte voisins neighbours neighbors window",
-    "juridiction": "court tribunal cour",
-    "formation": "chamber chambre",
-    "date_from": "from start start_date since depuis apres after date_debut",
-    "date_to": "to end end_date until avant before date_fin",
-    "number": "numero ecli pourvoi",
-    "article": "law loi texte_cite",
-    "classes": "type types",
-}
+SYNONYMS: dict[str, Any] = tomllib.loads((files(__package__) / "synonyms.toml").read_text("utf-8"))
 
-_LABELS = "|".join([*" ".join(FIELDS.values()).split(), "completed", "observation"])
+_LABELS = "|".join([*" ".join(SYNONYMS["fields"].values()).split(), "completed", "observation"])
 _LABEL = re.compile(
     rf"^[ \t\[#*`>_-]{{0,12}}(?P<name>{_LABELS.replace('_', '[_ ]').replace('reponse', 'r[ée]ponse')}"
     r")(?:_\d{1,3})?[ \t\]#*`_]{0,12}(?::|\]|$)[ \t\]#*:]{0,12}",
@@ -140,7 +110,7 @@ def match_tool(name: str, tools: Iterable[str]) -> str:
     known = {_key(tool): tool for tool in (*tools, FINISH)}
     if key in known:
         return known[key]
-    for tool, words in TOOL_SYNONYMS.items():
+    for tool, words in SYNONYMS["tools"].items():
         if tool in known and key in words.split():
             return tool
     if close := difflib.get_close_matches(key, known, n=1, cutoff=CLOSE):
@@ -217,13 +187,13 @@ def _names(tools: Mapping[str, Tool]) -> str:
 def _fields_in(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return a step's fields under DSPy's names, unwrapped; of a list of steps, the first."""
     folded = {_folded(str(name)): value for name, value in values.items()}
-    for name in WRAPPERS:
+    for name in SYNONYMS["wrappers"].split():
         inner = folded.get(name)
         inner = inner[0] if isinstance(inner, list) and inner else inner
         if isinstance(inner, dict):
             return _fields_in({one: value for one, value in folded.items() if one != name} | inner)
     found: dict[str, Any] = {}
-    for field, synonyms in FIELDS.items():
+    for field, synonyms in SYNONYMS["fields"].items():
         given = (folded.get(name) for name in synonyms.split())
         if field == "next_tool_args":
             found[field] = next((one for one in given if one is not None), None)
@@ -283,7 +253,7 @@ def _parameter(name: str, free: list[str]) -> str | None:
         if key == _key(one):
             return one
     for one in free:
-        if key in PARAMETER_SYNONYMS.get(one, "").split():
+        if key in SYNONYMS["parameters"].get(one, "").split():
             return one
     return next(iter(difflib.get_close_matches(key[:100], free, n=1, cutoff=CLOSE)), None)
 
