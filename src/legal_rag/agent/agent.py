@@ -1,6 +1,5 @@
 """The answering agent: a ReAct loop, checked citations, and evidence mode as its fallback."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from legal_rag.agent.budget import Budget, BudgetExceededError
-from legal_rag.agent.event_log import AnswerStream, EventLog, Steps
+from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.evidence import EvidenceAgent, abstention
 from legal_rag.agent.failures import (
     EmptyAnswerError,
@@ -20,14 +19,13 @@ from legal_rag.agent.failures import (
     reason_in_french,
 )
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
-from legal_rag.agent.instructions import default_instructions, instructions_of
-from legal_rag.agent.llm import DEFAULT_MODEL, build_language_model, has_endpoint
+from legal_rag.agent.instructions import instructions_of
+from legal_rag.agent.llm import build_language_model, has_endpoint
 from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tools import build_tools
 from legal_rag.citations.enricher import CitationEnricher
-from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.language import is_french_answer
-from legal_rag.encoder.encoder import Encoder, build_encoder
+from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
 
@@ -39,21 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
 # Makes a tool for one answer from retriever, model, log and tracker (None: for its description); None if unavailable.
 ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, "UsageTracker | None"], Callable[..., str] | None]
-
-__all__ = [
-    "DEFAULT_MODEL",
-    "LegalReActAgent",
-    "ToolFactory",
-    "build_agent",
-    "build_encoder",
-    "build_language_model",
-    "default_instructions",
-    "instructions_of",
-    "parse_chunk_id",
-]
 
 DEFAULT_BUDGET = Budget()
 CUT_OFF = "La réponse du modèle a été coupée avant la fin"
@@ -106,7 +91,7 @@ def build_agent(
     )
 
 
-class LegalReActAgent:
+class LegalReActAgent(Agent):
     """A thread-safe ReAct agent that searches, reads and cites."""
 
     def __init__(
@@ -120,67 +105,23 @@ class LegalReActAgent:
         match_words: bool = True,
         extra_tools: Sequence[ToolFactory] = (),
     ) -> None:
-        """Configure an agent.
-
-        Args:
-            retriever: Over the corpus to answer from.
-            lm: The model; calls are made on copies.
-            instructions: For the model, in French.
-            evidence: The fallback.
-            budget: Limits of each answer.
-            match_words: Fill in the passages' `matches`.
-            extra_tools: Factories of further tools, called once per answer.
-        """
+        """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
         from legal_rag.agent.react import LegalReAct
 
-        self._retriever, self._lm, self._budget, self._match_words = retriever, lm, budget, match_words
+        super().__init__(retriever)
+        self.lm, self._budget, self._match_words = lm, budget, match_words
         self._extra_tools = tuple(extra_tools)
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # Only their descriptions are used: each answer brings its own tools, which write to its log.
         self.react = LegalReAct(instructions, self._tools(EventLog()), budget.steps)
 
-    @property
-    def lm(self) -> "dspy.BaseLM":
-        """The language model."""
-        return self._lm
-
-    def __call__(self, question: str) -> Prediction:
-        """Answer a question in French, with checked citations.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        return self.stream(question).prediction
-
-    def stream(self, question: str) -> AnswerStream:
-        """Answer a question, event by event; nothing happens before the first event is asked for.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        query = self._retriever.query(question)  # checked before the model is asked: the evidence agent may need it
-        log = EventLog()
-        return AnswerStream(self._steps(query, log), log)
-
-    async def acall(self, question: str) -> Prediction:
-        """Answer a question in a thread, as an asyncio task; cancelling it ends the work after the current call.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        stream = self.stream(question)
-        try:
-            return await asyncio.to_thread(lambda: stream.prediction)
-        except asyncio.CancelledError:
-            stream.stop()
-            raise
-
-    def _steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
+    def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
+        """Answer a question: by the model, or by the passages if it fails."""
         import dspy
 
         from legal_rag.agent.model_calls import ModelCalls
 
-        calls = ModelCalls(self._lm, self._budget)
+        calls = ModelCalls(self.lm, self._budget)
         tools = self._tools(log, calls.tracker)
         failure: Status
         try:
@@ -206,7 +147,7 @@ class LegalReActAgent:
 
     def _tools(self, log: EventLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
         """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
-        extra = (make(self._retriever, self._lm, log, tracker) for make in self._extra_tools)
+        extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":

@@ -1,6 +1,8 @@
-"""Event log of one answer, and the stream that shows its events as they come."""
+"""Event log of one answer, the stream that shows its events as they come, and what agents have in common."""
 
+import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -12,7 +14,7 @@ from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.library.corpus import Corpus
-from legal_rag.retriever.retriever import SearchHit
+from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
@@ -194,6 +196,39 @@ class AnswerStream(Iterator[Event]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Agent(ABC):
+    """Answers questions from a corpus: at once, event by event, or as an asyncio task. Thread-safe.
+
+    Each way raises ValueError for a question that is empty or longer than the encoder reads.
+    """
+
+    def __init__(self, retriever: Retriever) -> None:
+        self._retriever = retriever
+
+    @abstractmethod
+    def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
+        """Answer a question, recording events in the log."""
+
+    def __call__(self, question: str) -> Prediction:
+        """Answer a question in French."""
+        return self.stream(question).prediction
+
+    def stream(self, question: str) -> AnswerStream:
+        """Answer a question, event by event; nothing happens before the first event is asked for."""
+        query = self._retriever.query(question)  # checked before a model is asked
+        log = EventLog()
+        return AnswerStream(self.steps(query, log), log)
+
+    async def acall(self, question: str) -> Prediction:
+        """Answer a question in a thread, as an asyncio task; cancelling it ends the work after the current step."""
+        stream = self.stream(question)
+        try:
+            return await asyncio.to_thread(lambda: stream.prediction)
+        except asyncio.CancelledError:
+            stream.stop()
+            raise
 
 
 def _cited(answer: EnrichedResponse) -> list[str]:

@@ -1,6 +1,5 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
-import asyncio
 import re
 import time
 import unicodedata
@@ -10,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.agent.budget import Usage
-from legal_rag.agent.event_log import AnswerStream, EventLog, Steps
+from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.citations.checks import Citation
@@ -69,7 +68,7 @@ class Findings(NamedTuple):
     features: AbstentionFeatures
 
 
-class EvidenceAgent:
+class EvidenceAgent(Agent):
     """Answers with the best passages of a corpus, or abstains."""
 
     def __init__(
@@ -88,40 +87,15 @@ class EvidenceAgent:
         """
         if n_passages < 1:
             raise ValueError(f"n_passages must be at least 1, got {n_passages}")
-        self._retriever, self._filters = retriever, filters
-        self._n_passages, self._match_words = n_passages, match_words
-
-    def __call__(self, question: str) -> Prediction:
-        """Answer a question.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        return self.stream(question).prediction
-
-    def stream(self, question: str) -> AnswerStream:
-        """Answer a question, event by event.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        query, log = self._retriever.query(question), EventLog()
-        return AnswerStream(self.steps(query, log, mode="evidence"), log)
-
-    async def acall(self, question: str) -> Prediction:
-        """Answer a question in a thread, for asyncio callers.
-
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
-        """
-        return await asyncio.to_thread(self, question)
+        super().__init__(retriever)
+        self._filters, self._n_passages, self._match_words = filters, n_passages, match_words
 
     def steps(
         self,
         query: EncodedQuery,
         log: EventLog,
         *,
-        mode: Mode,
+        mode: Mode = "evidence",
         failure: Status = "model_failed",
         notice: str | None = None,
         usage: Usage | None = None,
