@@ -247,7 +247,7 @@ def test_calls_of_one_run_are_not_counted_in_another_one(retriever):
     predictor = dspy.Predict("question -> answer")
     assert first.ask(predictor, question="?").fields == {"answer": "un"}
     assert second.ask(predictor, question="?").text.startswith("[[ ## answer ## ]]")
-    assert (first.usage.calls, second.usage.calls) == (1, 1)
+    assert (first.tracker.usage.calls, second.tracker.usage.calls) == (1, 1)
 
 
 def test_a_quotation_is_what_a_sound_model_answers(ask):

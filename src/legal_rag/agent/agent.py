@@ -137,11 +137,11 @@ class LegalReActAgent(Agent):
         except Exception as error:
             logger.exception("the agent failed")
             failure, reason = "internal_error", bug_in_french(error)
-        log.failed(reason, calls.usage, calls.seconds)
+        log.failed(reason, calls.tracker.usage, calls.seconds)
         yield
         return (
             yield from self._evidence.steps(
-                query, log, mode="fallback", failure=failure, notice=f"{reason}.", usage=calls.usage
+                query, log, mode="fallback", failure=failure, notice=f"{reason}.", usage=calls.tracker.usage
             )
         )
 
@@ -194,7 +194,7 @@ class LegalReActAgent(Agent):
             mode="agent",
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,
-            usage=calls.usage,
+            usage=calls.tracker.usage,
         )
 
 

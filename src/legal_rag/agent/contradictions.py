@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from legal_rag.agent.model_calls import ModelCalls
     from legal_rag.agent.prediction import Prediction
 
-MOST_ARTICLES = 5  # of a decision that are looked up: those in the passages cited, else the rarest
-MOST_CITING = 5000  # documents citing an article whose outcome is looked at; of more, those indexed last
-MOST_READ = 20  # documents read for each decision cited
-MOST_MENTIONS = 3  # of one article in one decision that are compared
+MAX_ARTICLES = 5  # of a decision that are looked up: those in the passages cited, else the rarest
+MAX_CITING = 5000  # documents citing an article whose outcome is looked at; of more, those indexed last
+MAX_READ = 20  # documents read for each decision cited
+MAX_MENTIONS = 3  # of one article in one decision that are compared
 NEAR = 300  # characters on either side of a passage cited in which an article belongs to it
 CONTEXT = 800  # characters on either side of an article by which two decisions are about the same thing
 LEAST_SIMILARITY = 0.2  # of two such contexts: less is mostly another subject
@@ -98,7 +98,7 @@ def contradictions(
 ) -> Comparison:
     """Find decisions to compare with those that an answer cites, and ask a model, if there is one, about each pair.
 
-    For each decision cited, up to `MOST_READ` decisions that cite the same article with an opposite outcome are read:
+    For each decision cited, up to `MAX_READ` decisions that cite the same article with an opposite outcome are read:
     later ones first, then by rank of the court, then the latest. Of these, the ones whose text around the article is
     most similar are kept, in the same order.
 
@@ -197,7 +197,7 @@ class _Search:
 
     def _matches(self, cited: AnalysedDecision) -> Iterator[_Match]:
         articles = self._articles(cited)
-        for row in self._candidates(cited, articles)[:MOST_READ]:
+        for row in self._candidates(cited, articles)[:MAX_READ]:
             self._n_read += 1
             other = AnalysedDecision.of(self._corpus.document(row.doc_id), self._corpus)
             if cited.outcome.opposes(other.outcome) and not cited.is_of_same_case(other):
@@ -212,7 +212,7 @@ class _Search:
         n_of: dict[str, int] = dict.fromkeys(articles, 0)
         for there in reversed(other.decided_by):  # what the court says comes after what the parties say
             here = articles.get(there.term)
-            if here is None or n_of[there.term] == MOST_MENTIONS or here.is_of_other_part(there):
+            if here is None or n_of[there.term] == MAX_MENTIONS or here.is_of_other_part(there):
                 continue
             n_of[there.term] += 1
             near = self._similarity(cited.around(here, CONTEXT), other.around(there, CONTEXT))
@@ -224,16 +224,16 @@ class _Search:
         near = [one for one in cited.mentions if any(s - NEAR < one.end and one.start < e + NEAR for s, e in spans)]
         mentions = {one.term: one for one in near or cited.decided_by}  # the last place of each
         counts = {term: self._links.count_citing(term) for term in mentions}
-        rarest = sorted((term for term in mentions if counts[term] > 1), key=lambda term: counts[term])[:MOST_ARTICLES]
+        rarest = sorted((term for term in mentions if counts[term] > 1), key=lambda term: counts[term])[:MAX_ARTICLES]
         self._n_citing += sum(counts[term] - 1 for term in rarest)
-        self._n_looked_at += sum(min(counts[term], MOST_CITING) - 1 for term in rarest)
+        self._n_looked_at += sum(min(counts[term], MAX_CITING) - 1 for term in rarest)
         return {term: mentions[term] for term in rarest}
 
     def _candidates(self, cited: AnalysedDecision, terms: Iterable[str]) -> list[CitingDecision]:
         """Return the decisions that may be comparable, in reading order."""
         # "": where a source gives no outcome, the text may.
         solutions = ["", *opposites_of(cited.outcome.kinds, self._links.solutions())]
-        found = chain.from_iterable(self._links.citing(term, solutions, MOST_CITING) for term in terms)
+        found = chain.from_iterable(self._links.citing(term, solutions, MAX_CITING) for term in terms)
         courts = {row: court_of(row.juridiction, row.formation, row.title) for row in found}
         comparable = (
             row for row, court in courts.items() if row.doc_id != cited.document.id and cited.court.compares_with(court)
@@ -310,7 +310,7 @@ def _ask_model(
         except Exception as error:
             notice = f"{reason_in_french(error)} : les décisions restent à comparer."
             break
-    return replace(comparison, pairs=pairs, notice=notice, usage=calls.usage)
+    return replace(comparison, pairs=pairs, notice=notice, usage=calls.tracker.usage)
 
 
 def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls: "ModelCalls") -> Pair:

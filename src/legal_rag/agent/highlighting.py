@@ -18,7 +18,7 @@ from legal_rag.retriever.retriever import EncodedQuery
 
 SURROUNDINGS = 200  # characters shown on either side of a passage or citation
 WINDOW_CHARS = 1500  # about 400 tokens: read at once of a passage that is longer than the encoder reads
-MOST_WINDOWS = 4  # of one passage: in a bare index, one may be a whole decision
+MAX_WINDOWS = 4  # of one passage: in a bare index, one may be a whole decision
 THREADS = 2  # an encoder reads one text at a time, on one core
 
 
@@ -156,7 +156,7 @@ def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
     """Return the whole text, or its first windows, cut between words, each with its offset."""
     if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
         return [(0, text)]
-    windows = islice(cut_at_blanks(text, 0, len(text), WINDOW_CHARS), MOST_WINDOWS)
+    windows = islice(cut_at_blanks(text, 0, len(text), WINDOW_CHARS), MAX_WINDOWS)
     return [(start, text[start:end]) for start, end in windows]
 
 

@@ -28,7 +28,7 @@ PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM fin
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
 
 REPLIES = "replies.sqlite"
-MOST_REPLIES = 20_000  # kept on disk, of some kilobytes each; the least recently used go
+MAX_REPLIES = 20_000  # kept on disk, of some kilobytes each; the least recently used go
 FORGET_EVERY = 500  # replies written by one process between two checks of how many there are
 PATIENCE_SECONDS = 5.0  # that a write waits for another process's
 CACHE_SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, used REAL NOT NULL, reply TEXT NOT NULL)"
@@ -175,7 +175,7 @@ class ReplyCache:
     one warning.
     """
 
-    def __init__(self, file: Path, version: str, most: int = MOST_REPLIES) -> None:
+    def __init__(self, file: Path, version: str, most: int = MAX_REPLIES) -> None:
         """Name the SQLite file, which need not exist.
 
         Args:

@@ -23,8 +23,8 @@ SHORTEST_CALL = 0.05  # seconds
 GRID = 1.25  # timeouts are rounded up to powers of it: DSPy keeps a connection pool for each different one
 LONGEST_WAIT = 60.0  # seconds between two attempts, unless the server names a time
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
-MOST_CHARS = 200_000  # read of a reply; a runaway model may send millions
-MOST_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
+MAX_CHARS = 200_000  # read of a reply; a runaway model may send millions
+MAX_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
@@ -33,13 +33,9 @@ class UsageTracker:
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self._usage, self._under_way = Usage(), 0
+        self.usage = Usage()  # sum over all calls so far
+        self.calls_under_way = 0
         self._lock, self._started = threading.Lock(), time.monotonic()
-
-    @property
-    def usage(self) -> Usage:
-        """Sum over all calls so far."""
-        return self._usage
 
     @property
     def seconds(self) -> float:
@@ -54,7 +50,7 @@ class UsageTracker:
     def add(self, usage: Usage) -> None:
         """Count the usage of a call."""
         with self._lock:
-            self._usage = self._usage.plus(usage)
+            self.usage = self.usage.plus(usage)
 
     def check_seconds(self) -> None:
         """Raise BudgetExceededError if no time is left."""
@@ -71,25 +67,21 @@ class UsageTracker:
         Raises:
             BudgetExceededError: If there is no room; it names the full budget.
         """
-        pending = Usage(calls=self._under_way if others is None else others)
-        if limit := (within or self.budget).reached(self._usage.plus(pending), self.seconds):
-            raise BudgetExceededError(limit, self.budget, self._usage)
+        pending = Usage(calls=self.calls_under_way if others is None else others)
+        if limit := (within or self.budget).reached(self.usage.plus(pending), self.seconds):
+            raise BudgetExceededError(limit, self.budget, self.usage)
 
     @contextlib.contextmanager
     def call(self, within: Budget | None = None) -> Iterator[None]:
         """Reserve room for one call with all its attempts; raises as `check` does."""
         with self._lock:
             self.check(within)
-            self._under_way += 1
+            self.calls_under_way += 1
         try:
             yield
         finally:
             with self._lock:
-                self._under_way -= 1
-
-    def check_retry(self) -> None:
-        """Check that there is room for another attempt at a call under way; see `check`."""
-        self.check(others=self._under_way - 1)
+                self.calls_under_way -= 1
 
 
 class Completion(NamedTuple):
@@ -123,19 +115,27 @@ class BudgetedLM(dspy.BaseLM):
         self._delegate_to(lm.copy(num_retries=0))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the model; see `complete`."""
-        outputs, self.last = self._called(*args, **kwargs)
-        return outputs
-
-    def complete(self, *args: Any, **kwargs: Any) -> Completion:
-        """Call the model with a prompt or messages; thread-safe.
+        """Call the model with a prompt or messages; `last` is the reply as text.
 
         Raises:
             BudgetExceededError: If the budget has no room for a call.
             dspy.LMError: If all attempts fail.
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
-        return self._called(*args, **kwargs)[1]
+        listener, started = _Listener(self.tracker), time.perf_counter()
+        with self.tracker.call(self._within):
+            try:
+                outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
+            except dspy.LMError:
+                self.tracker.check_seconds()  # then the failure was the shortened timeout
+                raise
+        self.last = Completion(listener.text, listener.cut_off, listener.usage, time.perf_counter() - started)
+        return outputs
+
+    def complete(self, messages: list[dict[str, str]]) -> Completion:
+        """Return the reply to a conversation; raises as calling the model does."""
+        self(messages=messages)
+        return self.last
 
     def copy(self, **kwargs: Any) -> "BudgetedLM":
         """Return a copy with other request settings and the same tracker."""
@@ -154,17 +154,6 @@ class BudgetedLM(dspy.BaseLM):
     def _delegate_to(self, lm: "dspy.BaseLM") -> None:
         self._lm, self.kwargs = lm, lm.kwargs
 
-    def _called(self, *args: Any, **kwargs: Any) -> tuple[Any, Completion]:
-        listener, started = _Listener(self.tracker), time.perf_counter()
-        with self.tracker.call(self._within):
-            try:
-                outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
-            except dspy.LMError:
-                self.tracker.check_seconds()  # then the failure was the shortened timeout
-                raise
-        completion = Completion(listener.text, listener.cut_off, listener.usage, time.perf_counter() - started)
-        return outputs, completion
-
     def _retrying(self) -> Retrying:
         return Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, dspy.LMError) and is_retryable_lm_error(error)),
@@ -176,7 +165,7 @@ class BudgetedLM(dspy.BaseLM):
         )
 
     def _attempt(self, listener: "_Listener", *args: Any, **kwargs: Any) -> Any:
-        self.tracker.check_retry()
+        self.tracker.check(others=self.tracker.calls_under_way - 1)
         lm: Any = self._lm.copy()
         lm.update_history = listener.take_entry  # histories would hold every prompt in memory
         try:
@@ -220,19 +209,8 @@ class ModelCalls:
         # A trace per call is dropped with it: DSPy's would hold every prompt.
         self._settings: dict[str, Any] = {} if keeps_trace else {"trace": []}
 
-    @property
-    def usage(self) -> Usage:
-        """Sum over all calls so far."""
-        return self.tracker.usage
-
     def ask(self, predictor: "dspy.Module", **inputs: Any) -> Reply:
-        """Call a predictor.
-
-        Raises:
-            BudgetExceededError: If the budget has no room for a call.
-            dspy.LMError: If all attempts fail.
-            ModelFailureError: If the client fails with an error that is not DSPy's.
-        """
+        """Call a predictor; raises as `BudgetedLM` does."""
         started = time.perf_counter()
         fields: dict[str, str] | None = None
         try:
@@ -243,9 +221,9 @@ class ModelCalls:
             pass  # the caller reads the text
         finally:
             self.seconds += time.perf_counter() - started
-        (usage, seconds), self._replied = self._replied, (self.usage, self.seconds)
+        (usage, seconds), self._replied = self._replied, (self.tracker.usage, self.seconds)
         last = self._lm.last
-        return Reply(fields, last.text, last.cut_off, self.usage.minus(usage), self.seconds - seconds)
+        return Reply(fields, last.text, last.cut_off, self.tracker.usage.minus(usage), self.seconds - seconds)
 
 
 class LenientAdapter(dspy.ChatAdapter):
@@ -260,11 +238,11 @@ class LenientAdapter(dspy.ChatAdapter):
         Raises:
             AdapterParseError: If it has neither form.
         """
-        completion = without_thoughts(completion[:MOST_CHARS])
+        completion = without_thoughts(completion[:MAX_CHARS])
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:
-            if not 0 < completion.count("{") <= MOST_BRACES:
+            if not 0 < completion.count("{") <= MAX_BRACES:
                 raise
             try:
                 return dspy.JSONAdapter().parse(signature, completion)
@@ -351,7 +329,7 @@ class _Listener:
         self._add(Usage(calls=1, cost=entry.get("cost")) if self._was_sent else Usage(cached=1))
         first, *_ = entry.get("outputs") or [""]
         text = first.get("text") if isinstance(first, dict) else first
-        self.text, self.cut_off = storable(str(text or "")[:MOST_CHARS]), _is_cut_off(entry)
+        self.text, self.cut_off = storable(str(text or "")[:MAX_CHARS]), _is_cut_off(entry)
 
     def _add(self, usage: Usage) -> None:
         self.usage = self.usage.plus(usage)

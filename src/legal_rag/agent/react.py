@@ -20,9 +20,9 @@ from legal_rag.agent.tool_outputs import Trajectory, without_marks
 logger = logging.getLogger(__name__)
 
 
-MOST_UNUSABLE = 3  # consecutive steps without a valid tool call
-MOST_REPEATS = 3  # repeated calls in all
-MOST_SHORTENINGS = 5  # of the trajectory, for one call that overflows the context
+MAX_UNUSABLE = 3  # consecutive steps without a valid tool call
+MAX_REPEATS = 3  # repeated calls in all
+MAX_SHORTENINGS = 5  # of the trajectory, for one call that overflows the context
 SHOWN_THOUGHT_CHARS = 2000  # in an event
 
 STEPS = """Vous travaillez par étapes. À chaque étape, vous recevez la question (question) et le récit des étapes déjà
@@ -152,12 +152,12 @@ class LegalReAct(dspy.ReAct):
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
     ) -> Reply:
         """Call the model, shortening older observations while the context overflows."""
-        for attempt in range(MOST_SHORTENINGS + 1):
+        for attempt in range(MAX_SHORTENINGS + 1):
             shown = f"{trajectory}\n\n[[ ## consigne ## ]]\n{request}" if request else str(trajectory)
             try:
                 return calls.ask(predictor, question=without_marks(question), trajectory=shown)
             except ContextWindowExceededError:
-                if attempt == MOST_SHORTENINGS or not trajectory.shorten():
+                if attempt == MAX_SHORTENINGS or not trajectory.shorten():
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -173,7 +173,7 @@ class _Loop:
 
     @property
     def is_stuck(self) -> bool:
-        return self.unusable >= MOST_UNUSABLE or self._repeats >= MOST_REPEATS
+        return self.unusable >= MAX_UNUSABLE or self._repeats >= MAX_REPEATS
 
     def take(self, step: Step, reply: Reply) -> None:
         """Call the step's tool, and append the observation."""

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from legal_rag.agent.model_calls import MOST_BRACES, without_thoughts
+from legal_rag.agent.model_calls import MAX_BRACES, without_thoughts
 from legal_rag.corpus.cleaning import json_safe, storable
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
-MOST_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write millions
-MOST_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
-MOST_SHOWN_CHARS = 100  # of a model's text, quoted back to it
-MOST_BRACKETS = 200  # in repaired arguments: json_repair takes seconds over thousands left open
+MAX_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write millions
+MAX_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
+MAX_SHOWN_CHARS = 100  # of a model's text, quoted back to it
+MAX_BRACKETS = 200  # in repaired arguments: json_repair takes seconds over thousands left open
 CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
@@ -78,7 +78,7 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
         return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(found))
     if not tool:
         answer = _clear_answer(found) or clean_answer("" if fields else text, only_clear=True)
-        return Step(thought or text[:MOST_SHOWN_CHARS] * (not answer), "", arguments, answer, _no_tool(name, tools))
+        return Step(thought or text[:MAX_SHOWN_CHARS] * (not answer), "", arguments, answer, _no_tool(name, tools))
     return _fitted(thought, tool, arguments, tools[tool])
 
 
@@ -87,7 +87,7 @@ def clean_answer(text: str, *, only_clear: bool = False) -> str:
 
     With `only_clear`, a text that neither cites nor abstains is no answer: empty.
     """
-    text = _unfenced(storable(without_thoughts(text[:MOST_ANSWER_CHARS])).strip())
+    text = _unfenced(storable(without_thoughts(text[:MAX_ANSWER_CHARS])).strip())
     if text.startswith("{"):
         text = _fields_in(_json_object(text)).get("answer") or text
     text = _LEAD_IN.sub("", _FIELD_MARK.sub("", text)).strip()
@@ -133,7 +133,7 @@ def read_arguments(written: object) -> dict[str, Any]:
         return {UNNAMED: _joined(written)} if written else {}
     if not isinstance(written, str):
         return {} if written is None else {UNNAMED: written}
-    text = _unfenced(written[:MOST_ARGUMENT_CHARS]).strip()
+    text = _unfenced(written[:MAX_ARGUMENT_CHARS]).strip()
     if not text or text.casefold() in ("none", "null", "{}", "n/a", "aucun"):
         return {}
     found = _parsed(text)
@@ -169,7 +169,7 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
         example = json.dumps(dict.fromkeys(missing, "…"), ensure_ascii=False)
         problem = f"Appel incomplet : {tool} a besoin de {', '.join(missing)}. Forme attendue : {example}."
     if unknown:
-        shown = ", ".join(name[:MOST_SHOWN_CHARS] or "(sans nom)" for name in unknown[:5])
+        shown = ", ".join(name[:MAX_SHOWN_CHARS] or "(sans nom)" for name in unknown[:5])
         remark = f"(Paramètres inconnus de {tool}, ignorés : {shown}.)\n"
     return Step(thought, tool, values, problem=problem, remark=remark)
 
@@ -177,7 +177,7 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
 def _no_tool(name: str, tools: Mapping[str, Tool]) -> str:
     if not name:
         return expected_form(tools)
-    return f"Aucun outil ne s'appelle « {name[:MOST_SHOWN_CHARS]} ». Outils : {_names(tools)}."
+    return f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_names(tools)}."
 
 
 def _names(tools: Mapping[str, Tool]) -> str:
@@ -207,7 +207,7 @@ def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
     for found in (_fields_in(_json_object(text)), _fields_in(_labelled(text))):
         if "next_tool_name" in found or "answer" in found:
             return found
-    for match in _CALL.finditer(text[:MOST_ANSWER_CHARS]):
+    for match in _CALL.finditer(text[:MAX_ANSWER_CHARS]):
         if match[1] in (*tools, FINISH):
             thought = text[: match.start()].strip()
             return {"next_thought": thought, "next_tool_name": match[1], "next_tool_args": match[2]}
@@ -216,7 +216,7 @@ def _fields_of_text(text: str, tools: Mapping[str, Tool]) -> dict[str, Any]:
 
 def _labelled(text: str) -> dict[str, str]:
     """Split a text at lines that begin with a field's name; the first of each name counts."""
-    text = text[:MOST_ANSWER_CHARS]
+    text = text[:MAX_ANSWER_CHARS]
     labels = [match for match in _LABEL.finditer(text) if any(sign in match.group() for sign in "#*[]:")]
     ends = [*(match.start() for match in labels), len(text)][1:]
     found: dict[str, str] = {}
@@ -228,7 +228,7 @@ def _labelled(text: str) -> dict[str, str]:
 def _json_object(text: str) -> dict[str, Any]:
     """Parse the first JSON object of a text, repaired if need be; empty without one."""
     start = text.find("{")
-    if start < 0 or text.count("{") > MOST_BRACES:
+    if start < 0 or text.count("{") > MAX_BRACES:
         return {}
     value = read_arguments(text[start:])
     return {} if UNNAMED in value else value
@@ -287,7 +287,7 @@ def _python_arguments(text: str) -> Any:
 def _repaired(text: str) -> Any:
     import json_repair
 
-    if "{" not in text or text.count("{") + text.count("[") > MOST_BRACKETS:
+    if "{" not in text or text.count("{") + text.count("[") > MAX_BRACKETS:
         return None
     value = json_repair.loads(text[text.index("{") :])
     return value if isinstance(value, dict) and value else None

@@ -17,12 +17,12 @@ from legal_rag.library.library import Library
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
-MOST_SENT = 2000  # characters read of an id or number
-MOST_IDS = 1_000_000  # documents named in one call
-MOST_WORDS = 40  # searched for an id
+MAX_SENT = 2000  # characters read of an id or number
+MAX_IDS = 1_000_000  # documents named in one call
+MAX_WORDS = 40  # searched for an id
 SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
-MOST_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
-MOST_SHOWN = 5  # of the documents that share a number
+MAX_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
+MAX_SHOWN = 5  # of the documents that share a number
 NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write "no value"
 ID_KEYS = ("doc_id", "id")  # in rows that the functions of deep reading return
 LIST_SIGNS = (";", "\n", ",")
@@ -91,7 +91,7 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
     text = text_of(sent)
     if not text or _exact(text, corpus):
         return text
-    short = text[:MOST_SENT]
+    short = text[:MAX_SENT]
     bare = short.strip(AROUND)
     plain = bare.translate(PLAIN_DASHES)
     exact = (one for one in (bare, plain, plain.upper()) if _exact(one, corpus))
@@ -129,7 +129,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
 
     Raises:
         LookupError: If one resolves to no document and is not kept.
-        ValueError: If there are more than `MOST_IDS`.
+        ValueError: If there are more than `MAX_IDS`.
     """
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]
@@ -150,7 +150,7 @@ def items_of(sent: object) -> list[Any]:
     """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item.
 
     Raises:
-        ValueError: If there are more than `MOST_IDS`.
+        ValueError: If there are more than `MAX_IDS`.
     """
     if isinstance(sent, str):
         return _items_in(sent.strip())
@@ -159,8 +159,8 @@ def items_of(sent: object) -> list[Any]:
     if _is_row(sent) or not isinstance(sent, Iterable):
         return [sent]
     items = list(sent)
-    if len(items) > MOST_IDS:
-        raise ValueError(f"{len(items)} documents en une fois, {MOST_IDS} au plus")
+    if len(items) > MAX_IDS:
+        raise ValueError(f"{len(items)} documents en une fois, {MAX_IDS} au plus")
     return items
 
 
@@ -280,7 +280,7 @@ def _chunk_at(reference: Reference, corpus: Corpus) -> str:
 
 def _among_words(text: str, corpus: Corpus) -> str | None:
     """Return the only id in a text such as 'la décision JURITEXT000007022836-0'."""
-    words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MOST_WORDS])
+    words = dict.fromkeys(word.strip(AROUND) for word in re.split(r"[\s=]+", text.translate(PLAIN_DASHES))[:MAX_WORDS])
     found = {named.doc_id: word for word in words if len(word) >= SHORTEST_WORD and (named := _exact(word, corpus))}
     return next(iter(found.values())) if len(found) == 1 else None
 
@@ -296,8 +296,8 @@ def _numbered(text: str, corpus: Corpus) -> str | None:
     without_index = text.strip(AROUND).rpartition("-")[0] if text.rstrip(AROUND).endswith("-0") else text
     found = _documents_numbered(without_index, corpus)
     if len(found) > 1:
-        ids = ", ".join(f"« {one} »" for one in found[:MOST_SHOWN])
-        more = "" if len(found) <= MOST_SHOWN else ", etc."
+        ids = ", ".join(f"« {one} »" for one in found[:MAX_SHOWN])
+        more = "" if len(found) <= MAX_SHOWN else ", etc."
         raise LookupError(f"Plusieurs documents répondent à « {shown(text[:SHOWN_CHARS])} » : {ids}{more}.")
     return found[0] if found else None
 
@@ -309,7 +309,7 @@ def _documents_numbered(text: str, corpus: Corpus) -> list[str]:
             places = corpus.positions(Filters(number=text))
         except ValueError:  # a corpus that is not indexed by numbers
             return []
-    if sum(map(len, places)) > MOST_PLACES:
+    if sum(map(len, places)) > MAX_PLACES:
         return []
     wanted = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
     return list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(wanted)))
@@ -348,7 +348,7 @@ def _is_encodable(text: str) -> bool:
 
 def _number(value: object) -> int | None:
     if isinstance(value, str):
-        return _number_in(value[:MOST_SENT])
+        return _number_in(value[:MAX_SENT])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

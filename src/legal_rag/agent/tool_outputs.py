@@ -18,11 +18,11 @@ from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
 TITLE_CHARS = 250  # shown of a title in a list of results
-MOST_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
+MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
-MOST_THOUGHT_CHARS = 3000  # kept of a thought
-MOST_ARGUMENT_CHARS = 1000
+MAX_THOUGHT_CHARS = 3000  # kept of a thought
+MAX_ARGUMENT_CHARS = 1000
 LINE_CHARS = 160  # of a shortened observation
 # Structure of prompts: DSPy's field marks, and the marks of chat templates.
 _STRUCTURE = re.compile(r"\[(?=\s*\[\s*#)|<(?=\|)|\[(?=/?INST\])", re.IGNORECASE)
@@ -54,8 +54,8 @@ class Trajectory:
     def add(self, thought: str, tool: str, arguments: dict[str, Any], observation: str) -> None:
         """Append a step."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
-        shown = arguments if len(text) <= MOST_ARGUMENT_CHARS else {"…": text[:MOST_ARGUMENT_CHARS]}
-        self.turns.append(ToolTurn(thought[:MOST_THOUGHT_CHARS], tool, shown, observation))
+        shown = arguments if len(text) <= MAX_ARGUMENT_CHARS else {"…": text[:MAX_ARGUMENT_CHARS]}
+        self.turns.append(ToolTurn(thought[:MAX_THOUGHT_CHARS], tool, shown, observation))
 
     def shorten(self) -> bool:
         """Shorten the older half of the observations that are still whole; return whether there was one."""
@@ -134,7 +134,7 @@ def entities_text(document: Document, entities: Sequence[Entity], classes: Seque
     if not kept:
         known = ", ".join(sorted({one["extraction_class"] for one in entities})) or "aucune"
         return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
-    lines = [_entity_line(document.id, one) for one in kept[:MOST_ENTITIES]]
+    lines = [_entity_line(document.id, one) for one in kept[:MAX_ENTITIES]]
     rest = len(kept) - len(lines)
     more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
     return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])

@@ -23,7 +23,7 @@ from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
-MOST_HITS, MOST_NEIGHBOURS = 50, 5  # of one call
+MAX_HITS, MAX_NEIGHBOURS = 50, 5  # of one call
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
@@ -89,7 +89,7 @@ def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str
     """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
     try:
         text, filters = question_of(query), filters_of(asked)
-        wanted = whole_number("k", k, 1, MOST_HITS, 5)
+        wanted = whole_number("k", k, 1, MAX_HITS, 5)
     except ValueError as error:
         raise ValueError(f"Recherche impossible : {error}") from error
     try:
@@ -134,7 +134,7 @@ def _chunk_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
         """
         with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
-                around = whole_number("context_chunks", context_chunks, 0, MOST_NEIGHBOURS, 1)
+                around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
                 chunks = find_chunks(resolve_id(chunk_id, corpus, log.titles), around, corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))

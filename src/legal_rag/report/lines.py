@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from legal_rag.agent.prediction import Event
 
-MOST_CHARS = 160  # of a thought or a question in a line
+MAX_CHARS = 160  # of a thought or a question in a line
 STATUS_WORDS: Mapping[str, str] = {
     "verified": "vérifiée",
     "supported": "étayée",
@@ -39,7 +39,7 @@ def printable(text: str) -> str:
     return "".join(one for one in text if one.isprintable() or one == "\n" or unicodedata.category(one) == "Zs")
 
 
-def in_one_line(text: str, most_chars: int = MOST_CHARS) -> str:
+def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
     """Return text in one line of at most `most_chars` characters."""
     line = " ".join(printable(" ".join(text.split())).split())
     return line if len(line) <= most_chars else line[: most_chars - 1].rstrip() + "…"

@@ -38,7 +38,7 @@ MODEL_NAME: Final = "aucun (sommaires et titres)"  # in place of a model's, wher
 ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")
 ENTITY_CHARS: Final = 400  # either side of the answer, in which names and dates are looked for
 MARGIN_CHARS: Final = 60  # beyond that, so that what begins or ends there is read whole
-MOST_ENTITIES: Final = 10
+MAX_ENTITIES: Final = 10
 
 CARD: Final = "README.md"
 
@@ -178,7 +178,7 @@ def key_entities(content: str, span: tuple[int, int]) -> list[str]:
     found = [(one.start, one.end) for one in find_identifiers(text)]
     found += [(one.start, one.end) for one in find_dates(text)]
     around = sorted(place for place in found if start - first <= place[0] and place[1] <= end - first)
-    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MOST_ENTITIES]
+    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MAX_ENTITIES]
 
 
 class SeenQuestions:

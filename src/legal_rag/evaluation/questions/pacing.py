@@ -26,7 +26,7 @@ ATTEMPTS = 4  # of one request, while others succeed; twice as many where the se
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
 PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
 GRACE = 20.0  # seconds that one which gives nobody a good answer is, and as many attempts at least
-MOST_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
+MAX_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
 
 HOPELESS = (LMAuthError, LMBillingError, LMUnsupportedModelError, LMConfigurationError)  # for every document alike
 BUSY = {502, 503, 504}  # HTTP: the server behind the address is away, not at odds with what it was asked
@@ -94,10 +94,10 @@ class Pace:
         self._last_success = time.monotonic()
 
     def count(self, failure: Exception | None) -> None:
-        """Count how a document ended; stop the run after `MOST_FAILURES` in a row."""
+        """Count how a document ended; stop the run after `MAX_FAILURES` in a row."""
         with self._lock:
             self._failures = self._failures + 1 if failure is not None else 0
-            too_many = self._failures >= MOST_FAILURES
+            too_many = self._failures >= MAX_FAILURES
         if too_many:
             self.stop(failure)
 
