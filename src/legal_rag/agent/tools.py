@@ -16,9 +16,7 @@ from legal_rag.agent.tool_arguments import (
 )
 from legal_rag.agent.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
-from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
-from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
@@ -29,17 +27,18 @@ TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 def build_tools(corpus: Corpus, retriever: Retriever, log: EventLog | None = None) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any."""
-    log = log if log is not None else EventLog()
-    return [
-        _search_tool(retriever, log),
-        _document_tool(corpus, log),
-        _chunk_tool(corpus, log),
-        _entity_tool(corpus, log),
-    ]
+    tools = _Tools(corpus, retriever, log if log is not None else EventLog())
+    return [tools.search_legal_docs, tools.lookup_legal_doc, tools.lookup_chunk, tools.lookup_entities]
 
 
-def _search_tool(retriever: Retriever, log: EventLog) -> Callable[..., str]:
+class _Tools:
+    """The tools for one answer."""
+
+    def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog) -> None:
+        self._corpus, self._retriever, self._log = corpus, retriever, log
+
     def search_legal_docs(
+        self,
         query: str,
         k: int = 5,
         juridiction: str = "",
@@ -71,37 +70,18 @@ def _search_tool(retriever: Retriever, log: EventLog) -> Callable[..., str]:
             "entites": entites,
         }
         asked = {name: text for name, value in filters.items() if (text := text_of(value))}
-        with log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
+        with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
-                hits = _search(retriever, query, k, asked)
+                hits = self._search(query, k, asked)
             except ValueError as error:
                 return f"{error}."
             ids += [hit.chunk_id for hit in hits]
         for hit in hits:
-            log.saw(hit)
+            self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
         return _blocks(map(hit_text, hits)) or nothing
 
-    return search_legal_docs
-
-
-def _search(retriever: Retriever, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
-    """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
-    try:
-        text, filters = question_of(query), filters_of(asked)
-        wanted = whole_number("k", k, 1, MAX_HITS, 5)
-    except ValueError as error:
-        raise ValueError(f"Recherche impossible : {error}") from error
-    try:
-        parsed = retriever.query(text)
-    except ValueError as error:  # the encoder's message is not for the model
-        raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
-    with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
-        return retriever.search(parsed, wanted, filters=filters)
-
-
-def _document_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
-    def lookup_legal_doc(chunk_id: str, start: int = 0) -> str:
+    def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
         """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.
 
         chunk_id est l'identifiant d'un passage ou d'une décision, par exemple JURITEXT000007022836-0. La réponse dit où
@@ -109,9 +89,9 @@ def _document_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
         cite [Source: JURITEXT000007022836, chars 800-1420].
         """
         asked = {"start": start} if start else {}
-        with log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
+        with self._log.record("read", "lookup_legal_doc", chunk_id=chunk_id, **asked) as ids:
             try:
-                document = find_document(resolve_id(chunk_id, corpus, log.titles), corpus)
+                document = find_document(resolve_id(chunk_id, self._corpus, self._log.titles), self._corpus)
                 first = whole_number("start", start, 0, len(document.content), 0)
             except LookupError as error:
                 return as_data(str(error.args[0]))
@@ -120,62 +100,61 @@ def _document_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
             if first >= len(document.content):
                 return f"Rien à lire : la décision {document.id} a {len(document.content)} caractères."
             ids.append(document.id)
-        log.read(document)
+        self._log.read(document)
         return window_text(document, window_at(document.content, first))
 
-    return lookup_legal_doc
-
-
-def _chunk_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
-    def lookup_chunk(chunk_id: str, context_chunks: int = 1) -> str:
+    def lookup_chunk(self, chunk_id: str, context_chunks: int = 1) -> str:
         """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
 
         chunk_id est l'identifiant d'un passage ; context_chunks, le nombre de voisins de chaque côté (0 à 5).
         """
-        with log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
+        with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
-                chunks = find_chunks(resolve_id(chunk_id, corpus, log.titles), around, corpus)
+                chunks = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
             ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
-        document = corpus.document(chunks[0].doc_id)
-        log.read(document)
+        document = self._corpus.document(chunks[0].doc_id)
+        self._log.read(document)
         if len(chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
             return window_text(document, window_at(document.content))
         return _blocks(map(chunk_text, chunks))
 
-    return lookup_chunk
-
-
-def _entity_tool(corpus: Corpus, log: EventLog) -> Callable[..., str]:
-    def lookup_entities(doc_id_or_chunk_id: str, classes: str = "") -> str:
+    def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
         """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
 
         Parties, avocats, juridiction, dates, numéros, montants, délais, articles cités, solution, etc.
         doc_id_or_chunk_id est l'identifiant d'une décision ou d'un passage ; classes, facultatif, n'en garde que
         certaines, séparées par des virgules : « partie, montant ».
         """
-        with log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
+        with self._log.record("read", "lookup_entities", doc_id_or_chunk_id=doc_id_or_chunk_id, classes=classes) as ids:
             try:
-                document = find_document(resolve_id(doc_id_or_chunk_id, corpus, log.titles), corpus)
+                document = find_document(resolve_id(doc_id_or_chunk_id, self._corpus, self._log.titles), self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
-        log.read(document)
-        wanted = parts_of(text_of(classes, ","), ",")
-        return entities_text(document, entities_of(document, corpus), wanted)
+        self._log.read(document)
+        stored = self._corpus.entities_of(document.id)
+        entities = find_entities(document.content) if stored is None else stored
+        return entities_text(document, entities, parts_of(text_of(classes, ","), ","))
 
-    return lookup_entities
+    def _search(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
+        """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
+        try:
+            text, filters = question_of(query), filters_of(asked)
+            wanted = whole_number("k", k, 1, MAX_HITS, 5)
+        except ValueError as error:
+            raise ValueError(f"Recherche impossible : {error}") from error
+        try:
+            parsed = self._retriever.query(text)
+        except ValueError as error:  # the encoder's message is not for the model
+            raise ValueError(f"Recherche impossible : {TOO_LONG}") from error
+        with search_errors("Recherche impossible dans ce corpus avec ces filtres"):
+            return self._retriever.search(parsed, wanted, filters=filters)
 
 
 def _blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
-
-
-def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
-    """Return the entities extracted from a document, or else those that the rules find now."""
-    stored = corpus.entities_of(document.id)
-    return find_entities(document.content) if stored is None else stored
