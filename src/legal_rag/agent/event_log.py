@@ -61,13 +61,7 @@ class EventLog:
         self.add(Event("answer", tool, {"question": question}, _cited(answer), seconds, usage))
 
     def failed(self, error: str, usage: Usage, seconds: float) -> None:
-        """Record the model calls that no event accounts for, if there are any.
-
-        Args:
-            error: What went wrong, in French.
-            usage: Of all model calls.
-            seconds: Of all model calls.
-        """
+        """Record the model calls that no event accounts for, if any; `usage` and `seconds` are of all calls."""
         for event in self.events:
             if event.usage is not None:
                 usage, seconds = usage.minus(event.usage), seconds - event.seconds
@@ -145,12 +139,7 @@ class AnswerStream(Iterator[Event]):
     """Events of an answer as they come; `prediction` works to the end. Closing it, or its block, stops the work."""
 
     def __init__(self, steps: Steps[Prediction], log: EventLog) -> None:
-        """Begin nothing yet.
-
-        Args:
-            steps: The work, which records its events in the log.
-            log: Of this answer.
-        """
+        """Begin nothing yet; `steps` is the work, which records its events in the log."""
         self._steps, self._log = steps, log
         self._prediction: Prediction | None = None
         self._stopped = False

@@ -78,12 +78,9 @@ class EvidenceAgent(Agent):
 
         Args:
             retriever: Over the corpus to answer from.
-            n_passages: Quoted at most, each from another document.
+            n_passages: Quoted at most, each from another document; at least 1, else ValueError.
             match_words: Fill in the passages' `matches`.
             filters: Restrict the search.
-
-        Raises:
-            ValueError: If `n_passages` is below 1.
         """
         if n_passages < 1:
             raise ValueError(f"n_passages must be at least 1, got {n_passages}")
@@ -100,15 +97,9 @@ class EvidenceAgent(Agent):
         notice: str | None = None,
         usage: Usage | None = None,
     ) -> Steps[Prediction]:
-        """Answer a question; what the log holds already stays part of the answer.
+        """Answer a question; what the log has already recorded stays part of the answer.
 
-        Args:
-            query: From `Retriever.query`.
-            log: Of the answer.
-            mode: 'evidence', or 'fallback' where a model should have answered.
-            failure: Status of the answer after that model failed.
-            notice: For the reader.
-            usage: Of that model's calls.
+        With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
         encoded = EncodingCache(self._retriever.encoder, query=query)
         with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
@@ -136,11 +127,7 @@ class EvidenceAgent(Agent):
         return log.prediction(query.text, answer, evidence, mode=mode, status=status, notice=notice, usage=usage)
 
     def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
-        """Search for a question, one passage per document, and align the passages found.
-
-        Args:
-            question: The question.
-            encoded: Keeps the token vectors for later use.
+        """Search for a question, one passage per document, and align the passages; `encoded` keeps their vectors.
 
         Raises:
             ValueError: If the question is empty or longer than the encoder reads.
@@ -188,13 +175,10 @@ def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibrati
 
 
 def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
-    """Compute the features of a question and the passages found for it.
+    """Compute the features of a question and the texts of the passages found for it, best first.
 
-    Args:
-        question: The question.
-        passages: Their texts, best first; without any, both features are minimal.
-        best_similarities: Shape (n_query_tokens,): the best cosine of each token in the best passage. Without special
-            tokens and prefixes, which match everything.
+    Without passages both are minimal. `best_similarities` has shape (n_query_tokens,): each token's best cosine in the
+    best passage, without special tokens and prefixes, which match everything.
     """
     if not passages or not len(best_similarities):
         return AbstentionFeatures(-1.0, 0.0)

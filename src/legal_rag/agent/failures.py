@@ -77,13 +77,9 @@ def bug_in_french(error: Exception) -> str:
 
 @contextmanager
 def search_errors(refusal: str) -> Iterator[None]:
-    """Turn the errors of a search into French sentences for a model; failures of the index are logged.
+    """Turn the errors of a search into a ValueError in French, for a model; failures of the index are logged.
 
-    Args:
-        refusal: Message if the corpus is not indexed for the filters.
-
-    Raises:
-        ValueError: With `refusal`, or `INDEX_FAILED` if the index could not be read.
+    Its message is `refusal` if the corpus is not indexed for the filters, `INDEX_FAILED` if the index cannot be read.
     """
     try:
         yield
@@ -95,11 +91,7 @@ def search_errors(refusal: str) -> Iterator[None]:
 
 
 def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
-    """Join reasons (French, without full stops; empty ones are skipped) and the counts of citations that failed.
-
-    Returns:
-        The notice, or None if it is empty.
-    """
+    """Join reasons (French, without full stops; empty ones are skipped) and the counts of citations that failed."""
     counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
     cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]
     return ". ".join(filter(None, [*reasons, *cited])) or None

@@ -176,13 +176,7 @@ class ReplyCache:
     """
 
     def __init__(self, file: Path, version: str, most: int = MAX_REPLIES) -> None:
-        """Name the SQLite file, which need not exist.
-
-        Args:
-            file: The file.
-            version: Of DSPy; replies that another version wrote are not read.
-            most: Replies kept.
-        """
+        """Name the SQLite file, which need not exist; replies that another version of DSPy wrote are not read."""
         self._file, self._version, self._most = file, version, most
         self._written, self._has_warned = 0, False
 
@@ -273,11 +267,9 @@ class ReplyJournal:
 
     def keep(self, key: str, reply: dict[str, Any]) -> None:
         """Store a new reply; it is on the disk when this returns, or a warning is logged."""
-        add = (
-            "INSERT INTO replies SELECT ?, coalesce(max(number) + 1, 0), ? FROM replies WHERE key = ? RETURNING number"
-        )
+        add = "INSERT INTO replies SELECT ?, coalesce(max(number) + 1, 0), ? FROM replies WHERE key = ?"
         with self._lock:
-            for (number,) in self._try(add, key, json.dumps(reply), key):
+            for (number,) in self._try(f"{add} RETURNING number", key, json.dumps(reply), key):
                 self._next[key] = number + 1
 
     def _try(self, statement: str, *values: Any) -> list[Any]:

@@ -58,14 +58,9 @@ class UsageTracker:
             raise BudgetExceededError("seconds", self.budget)
 
     def check(self, within: Budget | None = None, others: int | None = None) -> None:
-        """Check that the budget has room for another call.
+        """Raise BudgetExceededError unless the budget, or a tighter one (`within`), has room for another call.
 
-        Args:
-            within: A tighter budget to check against.
-            others: Other calls under way; None counts all, so that threads do not spend the last one twice.
-
-        Raises:
-            BudgetExceededError: If there is no room; it names the full budget.
+        `others` are other calls under way; None counts all, so that threads do not spend the last one twice.
         """
         pending = Usage(calls=self.calls_under_way if others is None else others)
         if limit := (within or self.budget).reached(self.usage.plus(pending), self.seconds):
@@ -101,13 +96,7 @@ class BudgetedLM(dspy.BaseLM):
     """
 
     def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker, within: Budget | None = None) -> None:
-        """Wrap a language model.
-
-        Args:
-            lm: The delegate; its `num_retries` apply here.
-            tracker: Counts the calls.
-            within: A tighter budget than the tracker's.
-        """
+        """Wrap a language model, whose `num_retries` apply here; `within` is a tighter budget than the tracker's."""
         settings = {"model_type": getattr(lm, "model_type", "chat"), "cache": getattr(lm, "cache", True)}
         super().__init__(str(getattr(lm, "model", "model")), num_retries=0, **settings)
         self.tracker, self.last = tracker, Completion()  # of this instance's last call
@@ -177,7 +166,6 @@ class BudgetedLM(dspy.BaseLM):
             raise ModelFailureError(str(error)) from error
 
     def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
-        """Make one request."""
         return lm(*args, **kwargs)
 
     def _timeout(self) -> dict[str, Any]:
@@ -233,11 +221,7 @@ class LenientAdapter(dspy.ChatAdapter):
         super().__init__(use_json_adapter_fallback=False)  # it would call the model again, for JSON
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Return the fields of a reply.
-
-        Raises:
-            AdapterParseError: If it has neither form.
-        """
+        """Return the fields of a reply; AdapterParseError if it has neither form."""
         completion = without_thoughts(completion[:MAX_CHARS])
         try:
             return super().parse(signature, completion)

@@ -60,13 +60,7 @@ class LegalReAct(dspy.ReAct):
     """Think, call a tool, observe, repeat; then write the answer. Thread-safe."""
 
     def __init__(self, instructions: str, tools: Sequence[Tool], max_iters: int = 10) -> None:
-        """Build the predictors of steps and answer.
-
-        Args:
-            instructions: In French, for both.
-            tools: Functions with French docstrings that return text.
-            max_iters: Steps of `forward`.
-        """
+        """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`."""
         signature = dspy.Signature("question: str -> answer: str", instructions)
         super().__init__(signature, list(tools), max_iters)
         self.functions = {tool.__name__: tool for tool in tools}
@@ -106,11 +100,7 @@ class LegalReAct(dspy.ReAct):
     ) -> Steps[Work]:
         """Take steps until the model finishes, answers, is stuck, or has used up the budget's steps.
 
-        Args:
-            question: In French.
-            calls: The model, and its budget.
-            log: Of the answer.
-            tools: Replace the loop's own, under the same names.
+        `tools` replace the loop's own, under the same names.
 
         Raises:
             BudgetExceededError: If a limit other than that of steps is reached.
@@ -138,12 +128,7 @@ class LegalReAct(dspy.ReAct):
         return Work(loop.trajectory)
 
     def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Draft:
-        """Have the model write its answer; `request`, in French, asks to correct the last one.
-
-        Raises:
-            BudgetExceededError: If the budget has no room for it.
-            dspy.LMError: If the model fails.
-        """
+        """Have the model write its answer; `request`, in French, asks to correct the last one. Raises as `steps`."""
         reply = self._ask(self.extract, calls, question, trajectory, request)
         written = clean_answer(reply.fields["answer"] if reply.fields else reply.text)
         return Draft(written, reply.cut_off, reply.usage, reply.seconds)

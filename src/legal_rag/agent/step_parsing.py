@@ -59,13 +59,7 @@ class FittedArguments(NamedTuple):
 
 
 def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, Tool]) -> Step:
-    """Parse a step.
-
-    Args:
-        fields: Of DSPy's signature; None if the reply could not be parsed.
-        text: The raw reply.
-        tools: By name.
-    """
+    """Parse a step from the fields of DSPy's signature or, if these could not be parsed (None), from the raw reply."""
     found = _fields_in(fields) if fields else _fields_of_text(without_thoughts(text), tools)
     thought, name = found.get("next_thought", ""), found.get("next_tool_name", "")
     tool, arguments = match_tool(name, tools), read_arguments(found.get("next_tool_args"))
