@@ -16,7 +16,9 @@ from legal_rag.agent.tool_arguments import (
 )
 from legal_rag.agent.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
+from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
+from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
@@ -137,9 +139,7 @@ class _Tools:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
         self._log.read(document)
-        stored = self._corpus.entities_of(document.id)
-        entities = find_entities(document.content) if stored is None else stored
-        return entities_text(document, entities, parts_of(text_of(classes, ","), ","))
+        return entities_text(document, entities_of(document, self._corpus), parts_of(text_of(classes, ","), ","))
 
     def _search(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
@@ -158,3 +158,9 @@ class _Tools:
 
 def _blocks(texts: Iterable[str]) -> str:
     return "\n".join(map(block, texts))
+
+
+def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
+    """Return the entities extracted from a document, or else those that the rules find now."""
+    stored = corpus.entities_of(document.id)
+    return find_entities(document.content) if stored is None else stored
