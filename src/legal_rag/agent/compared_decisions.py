@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from legal_rag.citations.claims import content_words
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns import Identifier, find_identifiers
 from legal_rag.corpus.patterns.courts import CourtRank, court_of
 from legal_rag.corpus.references import canonical_key, own_keys
@@ -17,9 +18,7 @@ from legal_rag.extraction.outcomes import CASSATION, Outcome, outcome_of
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.corpus import Corpus
 
-Span = tuple[int, int]  # characters: start, end
-
-AROUND = 1200  # characters of a decision shown to a model on either side of a place
+AROUND = 1200  # characters of a decision shown to a model on either side of a span
 DISPOSED = 600  # of its operative part
 CUT = "\n[…]\n"
 
@@ -34,7 +33,6 @@ _OF_EVERY_CASE = {
     "code de procédure pénale": r"375|475-1|48[56]|5(?:67|90|91|92|93)(?:-\d)*|60[0-9](?:-1)?|618-1|800-[12]",
     "code de justice administrative": r"L(?:2|7|9|7[0-9]\d|911)(?:-\d.*)?|[LR](?:6|7)\d\d-\d.*",
 }
-_ORDINARY = {code: re.compile(pattern) for code, pattern in _OF_EVERY_CASE.items()}
 _PART_OF_ARTICLE = re.compile(r"(?:alin[ée]as?|al\.?|§|paragraphes?)\s?$", re.IGNORECASE)  # before a number
 _NUMBERED_PART = re.compile(r"\s?,?\s(?:alin[ée]as?|al\.?|§)\s?(\d+|premier)", re.IGNORECASE)
 # Grounds of appeal: from their heading to the court's reply, in the older and the present style; and paragraphs that
@@ -65,7 +63,7 @@ class ComparedDecision(NamedTuple):
 
 
 class ArticleMention(NamedTuple):
-    """An article of a code, and a place where a text cites it."""
+    """One mention of an article of a code in a text."""
 
     term: str  # the store's: see `legal_rag.corpus.references`
     name: str  # as it is written: "L. 1152-1 du code du travail"
@@ -125,16 +123,8 @@ class AnalysedDecision:
     def shown_at(self, mention: ArticleMention) -> ComparedDecision:
         """Return what a reader is shown, with one of its mentions."""
         one, span = self.document, (mention.start, mention.end)
-        return ComparedDecision(
-            one.id,
-            one.title,
-            one.decision_date,
-            one.juridiction,
-            one.formation,
-            self.outcome.words,
-            *span,
-            one.content[slice(*span)],
-        )
+        said_of = (one.id, one.title, one.decision_date, one.juridiction, one.formation, self.outcome.words)
+        return ComparedDecision(*said_of, *span, one.content[slice(*span)])
 
     def around(self, mention: ArticleMention, context: int) -> str:
         """Return a mention with `context` characters on either side."""
@@ -147,10 +137,10 @@ class AnalysedDecision:
             return False
         return not any(first < end and start < last for first, last in find_grounds(self.document.content))
 
-    def excerpt(self, places: list[Span]) -> str:
-        """Return the text around some places, and the beginning of its operative part."""
+    def excerpt(self, cited: list[Span]) -> str:
+        """Return the text around some spans, and the beginning of its operative part."""
         text = self.document.content
-        spans = [(max(start - AROUND, 0), min(end, start + AROUND) + AROUND) for start, end in places]
+        spans = [(max(start - AROUND, 0), min(end, start + AROUND) + AROUND) for start, end in cited]
         if self.part is not None:
             spans.append((self.part.start, min(self.part.end, self.part.start + DISPOSED)))
         return CUT.join(text[start:end].strip() for start, end in _joined(sorted(spans)))
@@ -177,7 +167,7 @@ def find_mentions(text: str, part: Operative | None = None) -> list[ArticleMenti
         for one in find_identifiers(body)
         if one.kind == "article"
         and one.code
-        and not _is_of_every_case(one.value, one.code)
+        and not re.fullmatch(_OF_EVERY_CASE.get(one.code, "$^"), one.value)
         and not _PART_OF_ARTICLE.search(body[max(one.start - 12, 0) : one.start])
         and not any(start <= one.start < end for start, end in grounds)
     ]
@@ -228,11 +218,6 @@ def _mention(text: str, one: Identifier) -> ArticleMention:
     part = numbered[1].casefold().replace("premier", "1") if numbered else ""
     in_visa = _VISA.match(text, text.rfind("\n", 0, one.start) + 1, one.start) is not None
     return ArticleMention(canonical_key(one), article_name(one.value, one.code), one.start, one.end, part, in_visa)
-
-
-def _is_of_every_case(value: str, code: str) -> bool:
-    pattern = _ORDINARY.get(code)
-    return pattern is not None and pattern.fullmatch(value) is not None
 
 
 def _joined(spans: list[Span]) -> list[Span]:

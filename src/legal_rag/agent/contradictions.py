@@ -3,9 +3,10 @@
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
+from heapq import nlargest
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,8 +24,10 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, content_words
 from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
+from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.outcomes import opposites_of
+from legal_rag.html import french_number
 from legal_rag.library.citation_graph import CitationLinks, CitingDecision
 from legal_rag.library.corpus import Corpus
 
@@ -70,9 +73,7 @@ class Pair(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        quotations = [one._asdict() for one in self.quotations] if self.quotations else None
-        decisions = {"cited": self.cited._asdict(), "other": self.other._asdict()}
-        return {"label": self.label, **self._asdict(), **decisions, "quotations": quotations}
+        return {"label": self.label, **json_safe(self)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +90,7 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return values | {"pairs": [pair.to_json() for pair in self.pairs], "usage": self.usage._asdict()}
+        return json_safe(self) | {"pairs": [pair.to_json() for pair in self.pairs]}
 
 
 def contradictions(
@@ -180,19 +180,11 @@ class _Search:
 
     def _pairs(self, cited: AnalysedDecision, most: int) -> list[Pair]:
         """Return the most similar matches, in reading order."""
-
-        def order(match: _Match) -> tuple[bool, int, int]:
-            return _reading_order(cited, match.other.document.decision_date, match.other.court.rank)
-
-        found = sorted(self._matches(cited), key=lambda one: -one.similarity)[:most]
+        found = list(self._matches(cited))
+        closest = nlargest(most, found, key=lambda one: one.similarity)
         return [
-            Pair(
-                cited.shown_at(here),
-                other.shown_at(there),
-                there.name,
-                _reason(cited, other, there.name),
-            )
-            for other, here, there, _ in sorted(found, key=order)
+            Pair(cited.shown_at(here), other.shown_at(there), there.name, _reason(cited, other, there.name))
+            for other, here, there, _ in (one for one in found if one in closest)
         ]
 
     def _matches(self, cited: AnalysedDecision) -> Iterator[_Match]:
@@ -340,9 +332,7 @@ def _verified_quotations(
         return None
     one = _quotation(fields.get("citation_premiere", ""), first)
     other = _quotation(fields.get("citation_seconde", ""), second)
-    if one is None or other is None:
-        return None
-    if _spans(one.quote, second) or _spans(other.quote, first):
+    if one is None or other is None or _spans(one.quote, second) or _spans(other.quote, first):
         return None
     return one, other
 
@@ -352,11 +342,10 @@ def _quotation(written: str, decision: AnalysedDecision) -> Citation | None:
     quotation = written.strip(MARKS + QUOTED_BLANKS)
     if len(content_words(quotation)) < QUOTED_WORDS or len(quotation) > LONGEST_QUOTATION:
         return None
-    spans = [span for span in _spans(quotation, decision) if decision.says(span)]
-    if not spans:
-        return None
-    start, end = spans[0]
-    return Citation(document.id, start, end, document.content[start:end], "verified")
+    for start, end in _spans(quotation, decision):
+        if decision.says((start, end)):
+            return Citation(document.id, start, end, document.content[start:end], "verified")
+    return None
 
 
 def _spans(quotation: str, decision: AnalysedDecision) -> list[tuple[int, int]]:
@@ -364,7 +353,7 @@ def _spans(quotation: str, decision: AnalysedDecision) -> list[tuple[int, int]]:
 
 
 def _scope(comparison: Comparison) -> str:
-    looked_at, citing = (f"{n:,}".replace(",", "\u202f") for n in (comparison.n_looked_at, comparison.n_citing))
+    looked_at, citing = french_number(comparison.n_looked_at), french_number(comparison.n_citing)
     return (
         f"Solutions examinées : {looked_at} sur {citing} citations des mêmes articles ; décisions lues : "
         f"{comparison.n_read}. Une solution opposée n'est pas une contradiction."

@@ -15,6 +15,7 @@ from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import LONGEST_MARKER, format_marker
 from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.corpus.sentences import split_sentences
 from legal_rag.html import (
@@ -31,8 +32,6 @@ from legal_rag.report.lines import STATUS_WORDS
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
-
-Span = tuple[int, int]  # characters: start, end
 
 PACKAGE = "legal_rag.report"
 TITLE = "Réponse et sources"
