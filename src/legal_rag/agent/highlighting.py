@@ -63,14 +63,14 @@ def complete_evidence(
     *,
     most: int = 3,
 ) -> list[Passage]:
-    """Add the passages' surroundings, the passages that were only cited, and word matches.
+    """Add the surroundings of the passages found, the passages that were only cited, and word matches.
 
     Encoding a passage takes half a second on one core, so only the passages that readers look at are matched.
 
     Args:
         question: Not empty.
         passages: Found by the searches.
-        citations: Of the answer, held or not.
+        citations: Of the answer, verified or not.
         corpus: Of the documents.
         encoded: Of the answer's texts; None matches no words.
         most: Passages whose words are matched, the best first; those that are cited always are.
@@ -101,13 +101,16 @@ def match_words(question: str, texts: Sequence[str], corpus: Corpus, encoded: En
     """
     if not texts:
         return []
-    asked = _words(question, *encoded.question(question), _counts(corpus))
+    lexical = corpus.lexical_index()
+    asked = _words(question, *encoded.question(question), lambda word: lexical is None or lexical.rarity(word) > 0)
     parts = [(number, *part) for number, text in enumerate(texts) for part in _parts(text, encoded.encoder)]
     read = encoded.passages([text for _, _, text in parts])
     found: list[list[list[TokenMatch]]] = [[] for _ in texts]
     for (number, start, text), tokens in zip(parts, read, strict=True):
         found[number].append([_moved(one, start) for one in _nearest(asked, _words(text, *tokens))])
-    return [_best_of_parts(of_parts) for of_parts in found]
+    # The best match of each word of the question over the parts of a text.
+    of_words = [zip(*filter(None, of_parts), strict=True) for of_parts in found]
+    return [[max(matches, key=lambda one: one.similarity) for matches in of_text] for of_text in of_words]
 
 
 def _surrounded(passage: Passage, corpus: Corpus) -> Passage:
@@ -146,12 +149,6 @@ def _around(content: str, start: int, end: int) -> tuple[str, str]:
     return content[max(0, start - SURROUNDINGS) : start], content[end : end + SURROUNDINGS]
 
 
-def _counts(corpus: Corpus) -> Callable[[str], bool]:
-    """Return the test that the lexical index knows a word; every word passes without an index."""
-    lexical = corpus.lexical_index()
-    return (lambda word: lexical.rarity(word) > 0) if lexical else (lambda word: True)
-
-
 def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
     """Return the whole text, or its first windows, cut between words, each with its offset."""
     if len(text) <= WINDOW_CHARS or encoder.count_tokens([text])[0] <= encoder.identity.document_length:
@@ -163,13 +160,9 @@ def _parts(text: str, encoder: Encoder) -> list[tuple[int, str]]:
 def _words(
     text: str, vectors: np.ndarray, offsets: np.ndarray, counts: Callable[[str], bool] = lambda word: True
 ) -> WordVectors:
-    """Group a text's token vectors by words, without those outside words (signs, special tokens, expansion).
+    """Group a text's token vectors (n_tokens, dim) by words, with the tokens' character offsets (n_tokens, 2).
 
-    Args:
-        text: The text.
-        vectors: Shape (n_tokens, dim).
-        offsets: Shape (n_tokens, 2): the characters that each row stands for.
-        counts: Tells whether a word is kept.
+    Tokens outside words are left out: signs, special tokens, expansion. `counts` tells whether a word is kept.
     """
     spans = [match.span() for match in WORD.finditer(text) if counts(match.group())]
     bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
@@ -198,11 +191,6 @@ def _nearest(asked: WordVectors, read: WordVectors) -> list[TokenMatch]:
         TokenMatch(query_start, query_end, start, end, similarity)
         for (query_start, query_end), (start, end), similarity in zip(asked.spans, found, best.tolist(), strict=True)
     ]
-
-
-def _best_of_parts(parts: Sequence[Sequence[TokenMatch]]) -> list[TokenMatch]:
-    """Return the best match of each word of the question over the parts of a text."""
-    return [max(of_word, key=lambda one: one.similarity) for of_word in zip(*filter(None, parts), strict=True)]
 
 
 def _moved(match: TokenMatch, by: int) -> TokenMatch:

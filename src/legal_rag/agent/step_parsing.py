@@ -116,8 +116,7 @@ def match_tool(name: str, tools: Iterable[str]) -> str:
 def read_arguments(written: object) -> dict[str, Any]:
     """Parse arguments from an object, JSON (repaired if need be), a Python literal or call, or plain text.
 
-    Returns:
-        Values by name; one without a name under `UNNAMED`.
+    They are returned by name; one without a name under `UNNAMED`.
     """
     if isinstance(written, dict):
         return {str(name): value for name, value in written.items()}

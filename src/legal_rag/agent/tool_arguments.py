@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from legal_rag.citations.markers import Reference, take_out_markers
+from legal_rag.citations.markers import take_out_markers
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
+from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
@@ -48,11 +49,7 @@ class NamedChunk(NamedTuple):
 
 
 def find_document(identifier: str, dataset: Any) -> Document:
-    """Return the document that a chunk id (first) or a document id names exactly.
-
-    Args:
-        identifier: The id.
-        dataset: Of documents: see `legal_rag.corpus.documents.document_of`.
+    """Return the document of a dataset (see `document_of`) that a chunk id, or else a document id, names exactly.
 
     Raises:
         LookupError: If there is none; the French message gives the nearest id.
@@ -119,13 +116,9 @@ def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:
 
 
 def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown: bool = False) -> list[str]:
-    """Resolve a list of documents to ids, each once; exact ids are looked up together.
+    """Resolve documents to ids, each once; exact ids are looked up together.
 
-    Args:
-        sent: A list, a dictionary by id, several ids in one text, or one.
-        library: Of the documents.
-        titles: Of the documents seen.
-        keep_unknown: Keep items that resolve to no document.
+    They are a list, a dictionary by id, several ids in one text, or one. `keep_unknown` keeps those of no document.
 
     Raises:
         LookupError: If one resolves to no document and is not kept.
@@ -134,7 +127,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]
     names = [_unwrapped(one) for one in items_of(sent)]
-    exact = library.contents().known([one for one in names if isinstance(one, str) and _is_encodable(one)])
+    exact = library.contents().known([one for one in names if isinstance(one, str) and storable(one) == one])
     found: dict[str, None] = {}
     for one in names:
         try:
@@ -265,17 +258,11 @@ def _in_marker(text: str, corpus: Corpus) -> str | None:
 
     marked = take_out_markers(text if "[" in text else f"[Source: {text}]", doc_id_of)
     found = [one for marker in marked.markers for one in marker.references]
-    return _chunk_at(found[0], corpus) if len({one.doc_id for one in found}) == 1 else None
-
-
-def _chunk_at(reference: Reference, corpus: Corpus) -> str:
-    """Return the id of the chunk at a marker's offsets, or of its document."""
-    if reference.place is None:
-        return reference.doc_id
-    start, _ = reference.place
-    chunks = (one.chunk_index for one in corpus.chunks_of(reference.doc_id) if one.char_end > start)
-    index = next(chunks, None)
-    return reference.doc_id if index is None else chunk_id(reference.doc_id, index)
+    if len({one.doc_id for one in found}) != 1:
+        return None
+    doc_id, offsets = found[0].doc_id, found[0].place
+    chunks = corpus.chunks_of(doc_id) if offsets else []
+    return next((chunk_id(doc_id, one.chunk_index) for one in chunks if offsets and one.char_end > offsets[0]), doc_id)
 
 
 def _among_words(text: str, corpus: Corpus) -> str | None:
@@ -336,14 +323,6 @@ def _items_in(text: str) -> list[str]:
             pass  # another form of list, or an id in brackets
     sign = next((sign for sign in LIST_SIGNS if sign in text), None)
     return parts_of(text, sign) if sign else [text]
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which no store takes
-        return False
-    return True
 
 
 def _number(value: object) -> int | None:
