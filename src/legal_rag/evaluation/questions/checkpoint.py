@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from legal_rag.agent.budget import Usage
 from legal_rag.files import sync
 
 
@@ -26,6 +27,11 @@ class CheckpointRecord:
     cost: float | None = 0.0  # in dollars; None where the price is not known
     seconds: float = 0.0
 
+    @property
+    def usage(self) -> Usage:
+        """Of the model, as the agent counts it."""
+        return Usage(self.replies, 0, self.prompt_tokens, self.completion_tokens, self.cost)
+
 
 RecordMaker = Callable[[str], CheckpointRecord]  # of a document's id
 
@@ -34,11 +40,7 @@ class Checkpoint:
     """A JSONL file of records, open for appending; memory holds only ids, hashes and file offsets. Thread-safe."""
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
-        """Open or create a file.
-
-        Args:
-            path: In a folder that exists.
-            settings: What decides the records; an existing file must have the same.
+        """Open or create a file in a folder that exists; `settings` are what decides the records.
 
         Raises:
             ValueError: If the file has other settings, or is not a checkpoint.
@@ -58,11 +60,7 @@ class Checkpoint:
         return self._last.get(doc_id, (0, ""))[1] == content_hash
 
     def record(self, doc_id: str) -> CheckpointRecord:
-        """Return a document's record.
-
-        Raises:
-            KeyError: If it has none.
-        """
+        """Return a document's record; KeyError if it has none."""
         with self._lock:
             return self._record(doc_id)
 
@@ -70,12 +68,12 @@ class Checkpoint:
         """Append a record and sync it to disk; the cost of an earlier failure is added to its own."""
         with self._lock:
             if record.doc_id in self._last:
-                record = _with_spent(record, self._record(record.doc_id))
-            line = _line(asdict(record))
-            self._file.seek(0, os.SEEK_END)
-            place = self._file.tell()
-            self._write(line)
-            self._remember(record.doc_id, record.status, record.content_hash, place)
+                before = self._record(record.doc_id)
+                spent, seconds = record.usage.plus(before.usage), record.seconds + before.seconds
+                record = replace(record, **usage_columns(spent), seconds=seconds)
+            offset = self._file.seek(0, os.SEEK_END)
+            self._write(_line(asdict(record)))
+            self._remember(record.doc_id, record.status, record.content_hash, offset)
 
     def close(self) -> None:
         """Close the file."""
@@ -91,13 +89,13 @@ class Checkpoint:
             sync(self._path.parent)
             return
         self._check_settings(first)
-        place = self._file.tell()
+        offset = self._file.tell()
         for line in iter(self._file.readline, b""):
             if not line.endswith(b"\n"):
-                self._file.truncate(place)
+                self._file.truncate(offset)
                 break
-            self._remember(*self._ending(line), place)
-            place += len(line)
+            self._remember(*self._ending(line), offset)
+            offset += len(line)
 
     def _check_settings(self, first: bytes) -> None:
         try:
@@ -126,19 +124,18 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
 
-    def _remember(self, doc_id: str, status: str, content_hash: str, place: int) -> None:
-        self._last[doc_id] = (place, "" if status == "failed" else content_hash)
+    def _remember(self, doc_id: str, status: str, content_hash: str, offset: int) -> None:
+        self._last[doc_id] = (offset, "" if status == "failed" else content_hash)
 
 
-def _with_spent(record: CheckpointRecord, before: CheckpointRecord) -> CheckpointRecord:
-    return replace(
-        record,
-        replies=record.replies + before.replies,
-        prompt_tokens=record.prompt_tokens + before.prompt_tokens,
-        completion_tokens=record.completion_tokens + before.completion_tokens,
-        cost=None if record.cost is None or before.cost is None else record.cost + before.cost,
-        seconds=record.seconds + before.seconds,
-    )
+def usage_columns(usage: Usage) -> dict[str, Any]:
+    """Write usage under the names that records and reports give it."""
+    return {
+        "replies": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+    }
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

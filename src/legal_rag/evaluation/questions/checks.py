@@ -122,11 +122,8 @@ class Verdict(NamedTuple):
 def find_span(context: str, answer: str) -> tuple[int, int] | None:
     """Find an answer in a text: exactly, else up to typographic normalisation (`legal_rag.corpus.folding`).
 
-    The first occurrence that neither begins nor ends within a word wins, else the first of all.
-
-    Args:
-        context: The text.
-        answer: Blanks and quotation marks around it are ignored where the text has none.
+    The first occurrence that neither begins nor ends within a word wins, else the first of all. Blanks and quotation
+    marks around the answer are ignored where the text has none.
 
     Returns:
         Start and end, end exclusive, or None: `context[start:end]` is the answer as the text writes it.
@@ -142,10 +139,7 @@ def find_span(context: str, answer: str) -> tuple[int, int] | None:
 def span_grounding_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
     """Score an answer's grounding: 1 if verbatim in its text, 0.8 up to typographic normalisation, else 0.
 
-    Args:
-        args: `context`, the text.
-        pred: `answer`.
-        trace: Not used; DSPy's optimizers pass one.
+    A metric of DSPy: `args` has `context`, the text; `pred` has `answer`; `trace` is not used.
     """
     answer = (getattr(pred, "answer", None) or "").strip()
     if answer and answer in args["context"]:
@@ -159,10 +153,8 @@ def qa_reward(args: Mapping[str, Any], pred: Any, trace: Any = None) -> float:
     1 takes: a verbatim answer, French, lengths within limits, a question mark, an answer that the question does not
     give away, and a question that avoids "the text" and "this decision" and names a matter of the text.
 
-    Args:
-        args: `context`, the text.
-        pred: `question`, `answer`, and perhaps `summary` and `main_topic`.
-        trace: Not used; DSPy's optimizers pass one.
+    A metric of DSPy: `args` has `context`, the text; `pred` has `question`, `answer`, and perhaps `summary` and
+    `main_topic`; `trace` is not used.
     """
     return judge(args["context"], pred).score
 

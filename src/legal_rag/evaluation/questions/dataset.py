@@ -98,13 +98,9 @@ def schema(*, hard_negatives: bool = False) -> Any:
 def write_dataset(
     folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
 ) -> Written:
-    """Write the rows of accepted records, replacing the dataset before; `load_from_disk` never sees half of it.
+    """Write the rows of accepted records in order, replacing the dataset before; other files in the folder stay.
 
-    Args:
-        folder: Where; other files in it stay.
-        records: In the order that rows will have.
-        seed: Of the split: a document's part does not depend on what other documents there are.
-        hard_negatives: Whether rows have that column.
+    `load_from_disk` never sees half of it. `seed` draws a document's split, which other documents do not change.
     """
     import pyarrow.parquet as pq
 
@@ -143,13 +139,9 @@ def split_of(doc_id: str, seed: int) -> str:
 
 
 def make_row(document: Document, question: str, span: tuple[int, int], **columns: Any) -> dict[str, Any]:
-    """Make a row; its answer is the document's own text.
+    """Make a row, whose answer is a span of the document's text.
 
-    Args:
-        document: The document.
-        question: The question.
-        span: Of the answer, in the document's text.
-        columns: `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
+    `columns` are `main_topic`, `summary`, `score`, `model`, `prompt_hash`, and perhaps `hard_negatives`.
     """
     start, end = span
     return {
@@ -177,8 +169,8 @@ def key_entities(content: str, span: tuple[int, int]) -> list[str]:
     text = content[first : end + MARGIN_CHARS]
     found = [(one.start, one.end) for one in find_identifiers(text)]
     found += [(one.start, one.end) for one in find_dates(text)]
-    around = sorted(place for place in found if start - first <= place[0] and place[1] <= end - first)
-    return list(dict.fromkeys(text[slice(*place)] for place in around))[:MAX_ENTITIES]
+    around = sorted(name for name in found if start - first <= name[0] and name[1] <= end - first)
+    return list(dict.fromkeys(text[slice(*name)] for name in around))[:MAX_ENTITIES]
 
 
 class SeenQuestions:

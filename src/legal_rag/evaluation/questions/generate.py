@@ -15,11 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from legal_rag.agent.budget import Usage
 from legal_rag.agent.llm import use_local_prices
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import draw_window
 from legal_rag.evaluation.questions import summaries
-from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker
+from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
 from legal_rag.evaluation.questions.dataset import (
     CARD,
@@ -121,11 +122,7 @@ def generate_questions(
 
 
 def check_limit(limit: int | None) -> None:
-    """Check a number of documents; None stands for all.
-
-    Raises:
-        ValueError: If it is below 1.
-    """
+    """Raise ValueError if a number of documents is below 1; None stands for all."""
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit}")
 
@@ -172,15 +169,7 @@ def estimate(
     settings: QuestionSettings | None = None,
     price: Price | None = None,
 ) -> Estimate:
-    """Estimate a run; see `Estimate`.
-
-    Args:
-        library: Whose documents would be asked about.
-        lm: The model that would be asked.
-        limit: How many documents.
-        settings: Those of the run.
-        price: The model's, where LiteLLM does not know it.
-    """
+    """Estimate a run over `limit` documents; `price` is the model's, where LiteLLM does not know it."""
     from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
 
     settings = settings or QuestionSettings()
@@ -220,29 +209,24 @@ class _Totals:
     def __init__(self) -> None:
         self.statuses: Counter[str] = Counter()
         self.reasons: dict[str, Counter[str]] = {"rejected": Counter(), "failed": Counter()}
-        self.replies = self.prompt_tokens = self.completion_tokens = 0
+        self.usage = Usage()
         self.seconds = self.scores = 0.0
-        self.cost: float | None = 0.0
 
     def add(self, record: CheckpointRecord) -> None:
-        """Add a document's record."""
         self.statuses[record.status] += 1
         if record.status != "accepted":
             self.reasons[record.status][record.reason] += 1
-        self.replies += record.replies
-        self.prompt_tokens += record.prompt_tokens
-        self.completion_tokens += record.completion_tokens
+        self.usage = self.usage.plus(record.usage)
         self.seconds += record.seconds
         self.scores += record.row["score"] if record.row else 0.0
-        self.cost = None if self.cost is None or record.cost is None else self.cost + record.cost
 
     def shown(self) -> dict[str, Any]:
         """Return what a progress bar shows."""
         shown: dict[str, Any] = {name: self.statuses[name] for name in ("accepted", "rejected")}
         if self.statuses["failed"]:
             shown["failed"] = self.statuses["failed"]
-        shown["tokens"] = self.prompt_tokens + self.completion_tokens
-        return {**shown, "cost": "unknown" if self.cost is None else f"${self.cost:.2f}"}
+        cost = "unknown" if self.usage.cost is None else f"${self.usage.cost:.2f}"
+        return {**shown, "tokens": self.usage.tokens, "cost": cost}
 
 
 def _require_own(folder: Path) -> None:
@@ -316,8 +300,6 @@ def _quiet(*names: str) -> Iterator[None]:
 
 
 class _LogOut(io.TextIOBase):
-    """Redirects text to the log."""
-
     def write(self, text: str) -> int:
         logger.debug("%s", text)
         return len(text)
@@ -395,10 +377,7 @@ def _finish(
         rejected=dict(totals.reasons["rejected"].most_common()),
         failed=dict(totals.reasons["failed"].most_common()),
         splits=written.rows,
-        replies=totals.replies,
-        prompt_tokens=totals.prompt_tokens,
-        completion_tokens=totals.completion_tokens,
-        cost=totals.cost,
+        **usage_columns(totals.usage),
         mean_score=round(totals.scores / passed, 4) if passed else None,
         seconds=round(totals.seconds, 1),
     )

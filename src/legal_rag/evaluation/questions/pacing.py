@@ -66,11 +66,7 @@ class Pace:
         self._stop.set()
 
     def wait_for_turn(self) -> None:
-        """Wait for the rate limit.
-
-        Raises:
-            LMTransportError: If the run was stopped.
-        """
+        """Wait for the rate limit; LMTransportError if the run was stopped."""
         if self._interval:
             with self._lock:
                 turn = max(self._next_turn, time.monotonic())
@@ -125,23 +121,12 @@ class PacedLM(BudgetedLM):
     """Language model for one document that keeps a pace; DSPy's own cache is off."""
 
     def __init__(self, lm: "dspy.BaseLM", pace: Pace, seed: int | None = None) -> None:
-        """Wrap a language model.
-
-        Args:
-            lm: The delegate.
-            pace: Shared with the other documents.
-            seed: Of the model's sampling: sent along, one higher for each reply.
-        """
+        """Wrap a language model; `seed` is of its sampling: sent along, one higher for each reply."""
         super().__init__(lm.copy(cache=False), UsageTracker(UNLIMITED))
         self.pace, self.seed, self.document = pace, seed, DocumentCalls()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the model.
-
-        Raises:
-            CutOffError: If the reply ended at the model's token limit.
-            Exception: The document's first failure.
-        """
+        """Call the model; raises the document's first failure, or CutOffError for a reply that is incomplete."""
         if self.document.failure is not None:
             raise self.document.failure
         try:

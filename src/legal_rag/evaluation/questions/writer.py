@@ -10,7 +10,7 @@ import dspy
 
 from legal_rag.agent.model_calls import LenientAdapter
 from legal_rag.corpus.windows import draw_window
-from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
+from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, usage_columns
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
 from legal_rag.evaluation.questions.dataset import make_row
 from legal_rag.evaluation.questions.pacing import Pace, PacedLM
@@ -50,11 +50,7 @@ class GroundedPredict(dspy.Module):
         self.tries = tries
 
     def forward(self, context: str) -> dspy.Prediction:
-        """Ask until an answer stands in the text.
-
-        Raises:
-            ValueError: If no reply could be read.
-        """
+        """Ask until an answer is found in the text; ValueError if no reply could be read."""
         best = dspy.BestOfN(self.predict, self.tries, span_grounding_reward, GROUNDED, fail_count=2 * self.tries)
         with dspy.context(trace=[]):
             reply = best(context=context)
@@ -131,17 +127,13 @@ class ModelQuestions:
         lm = PacedLM(self._lm, self._pace, self._sampling_seed(doc_id))
         reply = self._writer(context, lm)
         self._pace.count(lm.document.failure)
-        usage = lm.tracker.usage
         verdict = judge(context, reply)
         record = CheckpointRecord(
             doc_id=doc_id,
             content_hash=document.content_hash,
             status="rejected",
             reason=next(iter(verdict.problems), ""),
-            replies=lm.document.replies,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cost=usage.cost,
+            **usage_columns(lm.tracker.usage._replace(calls=lm.document.replies)),
             seconds=round(time.perf_counter() - started, 3),
         )
         if reply is None or verdict.span is None or verdict.score < self._settings.threshold:
@@ -162,5 +154,5 @@ class ModelQuestions:
 
     def _sampling_seed(self, doc_id: str) -> int | None:
         if not str(self._lm.model).startswith("openai/"):
-            return None  # whoever else may not know what it is
+            return None  # other servers may refuse one
         return int.from_bytes(sha256(f"{self._settings.seed}:{doc_id}".encode()).digest()[:3], "big")
