@@ -32,8 +32,8 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriev
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.model_calls import ModelCalls, UsageTracker
-    from legal_rag.agent.react import Draft, Work
+    from legal_rag.agent.model_calls import Completion, ModelCalls, UsageTracker
+    from legal_rag.agent.react import Work
 
 logger = logging.getLogger(__name__)
 
@@ -150,11 +150,11 @@ class LegalReActAgent(Agent):
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
 
-    def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Draft":
+    def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Completion":
         """Have the answer written, and rewritten once for each kind of problem."""
-        from legal_rag.agent.react import Draft
+        from legal_rag.agent.model_calls import Completion
 
-        draft = Draft(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
+        draft = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
         requests: list[str] = []
         while (request := _request_for(draft.text)) and request not in requests:
             requests.append(request)
@@ -167,7 +167,7 @@ class LegalReActAgent(Agent):
         return draft
 
     def _checked(
-        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Draft"
+        self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Completion"
     ) -> Steps[Prediction]:
         """Check the draft's citations; it stands if one of them holds, or if it abstains before the steps ran out."""
         started = time.perf_counter()

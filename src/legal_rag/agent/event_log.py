@@ -4,9 +4,8 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
@@ -135,7 +134,7 @@ class EventLog:
         )
 
 
-class AnswerStream(Iterator[Event]):
+class AnswerStream(Iterator[Event], AbstractContextManager["AnswerStream"]):
     """Events of an answer as they come; `prediction` works to the end. Closing it, or its block, stops the work."""
 
     def __init__(self, steps: Steps[Prediction], log: EventLog) -> None:
@@ -178,12 +177,7 @@ class AnswerStream(Iterator[Event]):
         """Stop after the event under way, from any thread."""
         self._stopped = True
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

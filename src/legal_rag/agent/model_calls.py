@@ -80,7 +80,7 @@ class UsageTracker:
 
 
 class Completion(NamedTuple):
-    """Reply to one call, as text."""
+    """A model's text: the reply to one call, or an answer."""
 
     text: str = ""
     cut_off: bool = False  # it ended at the model's token limit

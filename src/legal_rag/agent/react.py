@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import dspy
 from dspy.utils.exceptions import ContextWindowExceededError
 
-from legal_rag.agent.budget import Budget, Usage
+from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog, Steps
 from legal_rag.agent.failures import EmptyAnswerError, UnreadableReplyError
-from legal_rag.agent.model_calls import ModelCalls, Reply
+from legal_rag.agent.model_calls import Completion, ModelCalls, Reply
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
@@ -45,15 +45,6 @@ class Work(NamedTuple):
     answer: str = ""  # if the model gave it in a step
     out_of_steps: bool = False
     last_thought: str = ""  # of the final step, if it reads like an answer
-
-
-class Draft(NamedTuple):
-    """An answer as the model wrote it."""
-
-    text: str
-    cut_off: bool = False
-    usage: Usage = Usage()
-    seconds: float = 0.0
 
 
 class LegalReAct(dspy.ReAct):
@@ -113,7 +104,8 @@ class LegalReAct(dspy.ReAct):
         for _ in range(calls.tracker.budget.steps):
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
-            log.add(_thinking(step, reply))
+            shown = {"thought": step.thought[:SHOWN_THOUGHT_CHARS], "arguments": step.arguments}
+            log.add(Event("think", step.tool, shown, [], reply.seconds, reply.usage))
             yield
             if step.answer or step.tool == FINISH:
                 return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
@@ -127,11 +119,11 @@ class LegalReAct(dspy.ReAct):
             raise UnreadableReplyError if reply.text.strip() else EmptyAnswerError
         return Work(loop.trajectory)
 
-    def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Draft:
+    def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Completion:
         """Have the model write its answer; `request`, in French, asks to correct the last one. Raises as `steps`."""
         reply = self._ask(self.extract, calls, question, trajectory, request)
         written = clean_answer(reply.fields["answer"] if reply.fields else reply.text)
-        return Draft(written, reply.cut_off, reply.usage, reply.seconds)
+        return Completion(written, reply.cut_off, reply.usage, reply.seconds)
 
     def _ask(
         self, predictor: "dspy.Module", calls: ModelCalls, question: str, trajectory: Trajectory, request: str = ""
@@ -185,8 +177,3 @@ class _Loop:
         except Exception as error:
             logger.exception("the tool %s failed", step.tool)
             return f"L'outil {step.tool} n'a pas pu répondre ({type(error).__name__}). Essayez autrement."
-
-
-def _thinking(step: Step, reply: Reply) -> Event:
-    shown = {"thought": step.thought[:SHOWN_THOUGHT_CHARS], "arguments": step.arguments}
-    return Event("think", step.tool, shown, [], reply.seconds, reply.usage)

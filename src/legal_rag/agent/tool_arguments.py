@@ -326,20 +326,17 @@ def _items_in(text: str) -> list[str]:
 
 
 def _number(value: object) -> int | None:
+    """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
     if isinstance(value, str):
-        return _number_in(value[:MAX_SENT])
+        text = value[:MAX_SENT]
+        if figures := _FIGURES.search(text):
+            return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
+        words = _WORDS.search(text)
+        counted = words_value(words.group()) if words else None
+        return None if counted is None else int(counted)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         return int(value)
     except (ValueError, OverflowError):  # NaN, or infinite
         return None
-
-
-def _number_in(text: str) -> int | None:
-    """Return the first number of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
-    if figures := _FIGURES.search(text):
-        return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
-    words = _WORDS.search(text)
-    value = words_value(words.group()) if words else None
-    return None if value is None else int(value)

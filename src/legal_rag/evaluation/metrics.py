@@ -1,6 +1,6 @@
 """Evaluate rankings: batch queries, recall, nDCG, MRR, MAP with confidence intervals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,8 +96,9 @@ def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = No
     if not qrels:
         raise ValueError("no judgements: nothing to measure")
     wanted = measures() if wanted is None else wanted
+    as_read = {qid: dict(falling(ranked)) for qid, ranked in run.items()}  # by trec_eval
     by_query: dict[str, dict[str, float]] = {qid: {str(one): 0.0 for one in wanted} for qid in qrels}
-    for value in ir_measures.iter_calc(wanted, qrels, _as_trec_eval_reads(run)):
+    for value in ir_measures.iter_calc(wanted, qrels, as_read):
         by_query[value.query_id][str(value.measure)] = value.value
     figures = [_figure(str(one), [values[str(one)] for values in by_query.values()]) for one in wanted]
     return Evaluation(figures, by_query)
@@ -152,7 +153,3 @@ def _figure(name: str, values: Sequence[float]) -> Figure:
         rng=SEED,
     ).confidence_interval
     return Figure(name, mean, float(interval.low), float(interval.high))
-
-
-def _as_trec_eval_reads(run: Run) -> Mapping[str, Mapping[str, float]]:
-    return {qid: dict(falling(ranked)) for qid, ranked in run.items()}

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.citations.checks import Citation
-from legal_rag.citations.markers import LONGEST_MARKER, format_marker
+from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.dates import MONTHS
@@ -50,7 +50,6 @@ SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": 
 MARK, BREAK = "\ufdd0", "\ufdd1"
 REPLACED = str.maketrans({MARK: "\ufffd", BREAK: "\ufffd"})
 PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # placeholder of a marker, in brackets as in Markdown
-MAX_ENDS = 20  # brackets that may close one marker: an id may hold some
 BUTTON = Markup(
     '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
     ' aria-label="Source {number}, {words}" title="{title} — {words}">'
@@ -185,40 +184,21 @@ def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note],
 
 
 def with_placeholders(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
-    """Replace the markers of citations by placeholders for buttons.
-
-    Args:
-        text: The answer.
-        citations: In the order of their markers.
-        notes: Of the citations that are shown.
-    """
+    """Replace the markers of citations, in their order, by placeholders for the buttons of the notes shown."""
     numbers = {note.citation: note.number for note in notes}
     waiting: dict[str, list[int]] = {}
     for one in citations:
         written = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
-        waiting.setdefault(written, []).append(numbers.get(one, 0))
-    pieces, done = [], 0
-    for at in (match.start() for match in re.finditer(r"\[Source", text)):
-        marker = _marker_at(text, at, waiting) if at >= done else None
-        if marker is None:
-            continue
-        of_marker = waiting[marker]
+        waiting.setdefault(written.translate(REPLACED), []).append(numbers.get(one, 0))
+
+    def placeholder(marker: re.Match[str]) -> str:
+        of_marker = waiting[marker.group()]
         number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
-        if number:
-            pieces += [text[done:at].translate(REPLACED), f"[{MARK}{number}{MARK}]"]
-            done = at + len(marker)
-    return "".join([*pieces, text[done:].translate(REPLACED)])
+        return f"[{MARK}{number}{MARK}]" if number else marker.group()
 
-
-def _marker_at(text: str, start: int, markers: Mapping[str, Any]) -> str | None:
-    end = start
-    for _ in range(MAX_ENDS):
-        end = text.find("]", end, start + LONGEST_MARKER) + 1
-        if not end:
-            return None
-        if text[start:end] in markers:
-            return text[start:end]
-    return None
+    text = text.translate(REPLACED)
+    markers = "|".join(map(re.escape, sorted(waiting, key=len)))  # an id may hold brackets: the shortest one first
+    return re.sub(markers, placeholder, text) if waiting else text
 
 
 def _quotations_on_one_line(text: str) -> str:
