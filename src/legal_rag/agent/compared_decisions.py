@@ -79,10 +79,11 @@ class ArticleMention(NamedTuple):
 
 @dataclass(frozen=True)
 class AnalysedDecision:
-    """A decision with what comparing it takes: outcome, operative part, articles."""
+    """A decision with what comparing it takes: outcome, court, operative part, articles."""
 
     document: Document
     outcome: Outcome
+    court: CourtRank
     part: Operative | None
 
     @classmethod
@@ -91,7 +92,7 @@ class AnalysedDecision:
         court = court_of(document.juridiction, document.formation, document.title)
         entities = None if document.solution.strip() else corpus.entities_of(document.id)
         outcome = outcome_of(document.solution, court, document.content, entities)
-        return cls(document, outcome, operative_part(document.content))
+        return cls(document, outcome, court, operative_part(document.content))
 
     @cached_property
     def mentions(self) -> list[ArticleMention]:
@@ -103,11 +104,6 @@ class AnalysedDecision:
         """The articles that it probably decided by: those in its visa for a cassation, else all mentioned."""
         in_visa = [one for one in self.mentions if one.in_visa] if CASSATION in self.outcome.kinds else []
         return in_visa or self.mentions
-
-    @property
-    def court(self) -> CourtRank:
-        """The court that decided."""
-        return court_of(self.document.juridiction, self.document.formation, self.document.title)
 
     @property
     def day(self) -> date | None:

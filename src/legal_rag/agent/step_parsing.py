@@ -72,7 +72,9 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
         return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(found))
     if not tool:
         answer = _clear_answer(found) or clean_answer("" if fields else text, only_clear=True)
-        return Step(thought or text[:MAX_SHOWN_CHARS] * (not answer), "", arguments, answer, _no_tool(name, tools))
+        problem = f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_names(tools)}."
+        shown = thought or ("" if answer else text[:MAX_SHOWN_CHARS])
+        return Step(shown, "", arguments, answer, problem if name else expected_form(tools))
     return _fitted(thought, tool, arguments, tools[tool])
 
 
@@ -165,12 +167,6 @@ def _fitted(thought: str, tool: str, arguments: Mapping[str, Any], function: Too
         shown = ", ".join(name[:MAX_SHOWN_CHARS] or "(sans nom)" for name in unknown[:5])
         remark = f"(Paramètres inconnus de {tool}, ignorés : {shown}.)\n"
     return Step(thought, tool, values, problem=problem, remark=remark)
-
-
-def _no_tool(name: str, tools: Mapping[str, Tool]) -> str:
-    if not name:
-        return expected_form(tools)
-    return f"Aucun outil ne s'appelle « {name[:MAX_SHOWN_CHARS]} ». Outils : {_names(tools)}."
 
 
 def _names(tools: Mapping[str, Tool]) -> str:

@@ -6,7 +6,7 @@ import re
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -107,7 +107,7 @@ def write_dataset(
     scratch = folder / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / PARQUET_FOLDER).mkdir(parents=True)
-    features, seen = schema(hard_negatives=hard_negatives), SeenQuestions()
+    features, seen, n_repeated = schema(hard_negatives=hard_negatives), SeenQuestions(), 0
     counts = Counter(dict.fromkeys(SPLITS, 0))
     files = {split: scratch / PARQUET_FOLDER / f"{split}.parquet" for split in SPLITS}
     with ExitStack() as stack:
@@ -115,7 +115,10 @@ def write_dataset(
             split: stack.enter_context(pq.ParquetWriter(path, features.arrow_schema)) for split, path in files.items()
         }
         batches: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
-        for row in seen.unseen(record.row for record in records if record.row is not None):
+        for row in (record.row for record in records if record.row is not None):
+            if not seen.is_new(row["question"]):
+                n_repeated += 1
+                continue
             split = split_of(row["doc_id"], seed)
             counts[split] += 1
             batches[split].append(row)
@@ -124,8 +127,8 @@ def write_dataset(
         for split, batch in batches.items():
             _write_batch(writers[split], batch)
     _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
-    _put_in_place(scratch, folder)
-    return Written(dict(counts), seen.n_repeated)
+    _replace_dataset(scratch, folder)
+    return Written(dict(counts), n_repeated)
 
 
 def split_of(doc_id: str, seed: int) -> str:
@@ -184,17 +187,8 @@ class SeenQuestions:
     def __init__(self) -> None:
         from datasketch import MinHash, MinHashLSH
 
-        self.n_repeated = 0
         self._empty = MinHash(num_perm=N_PERMUTATIONS, seed=1)
         self._index = MinHashLSH(num_perm=N_PERMUTATIONS, params=(BANDS, N_PERMUTATIONS // BANDS))
-
-    def unseen(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield the rows whose question repeats none before it."""
-        for row in rows:
-            if self.is_new(row["question"]):
-                yield row
-            else:
-                self.n_repeated += 1
 
     def is_new(self, question: str) -> bool:
         """Tell whether no question so far is nearly this one, and remember it if so."""
@@ -246,7 +240,7 @@ def _save(files: dict[str, Path | None], scratch: Path, features: Any) -> None:
             datasets.enable_progress_bars()
 
 
-def _put_in_place(scratch: Path, folder: Path) -> None:
+def _replace_dataset(scratch: Path, folder: Path) -> None:
     """Replace the dataset in a folder: without its file of splits, which comes last, it is none."""
     (folder / DATASET_FILE).unlink(missing_ok=True)
     for name in (*SPLITS, PARQUET_FOLDER):

@@ -51,7 +51,7 @@ class Pace:
         self._interval = 60 / requests_per_minute if requests_per_minute else 0.0
         self._attempts, self._patience = attempts, patience
         self._lock = threading.Lock()
-        self._next_turn = self._last_success = time.monotonic()
+        self._next_turn = self.last_success = time.monotonic()
         self._failures = 0  # documents in a row
 
     @property
@@ -85,10 +85,6 @@ class Pace:
             reraise=True,
         )
 
-    def succeeded(self) -> None:
-        """Record that the server replied."""
-        self._last_success = time.monotonic()
-
     def count(self, failure: Exception | None) -> None:
         """Count how a document ended; stop the run after `MAX_FAILURES` in a row."""
         with self._lock:
@@ -98,13 +94,14 @@ class Pace:
             self.stop(failure)
 
     def _gives_up(self, state: RetryCallState) -> bool:
-        error = state.outcome.exception() if state.outcome else None
-        waited = state.seconds_since_start or 0.0
         if self.stopped:
             return True
-        away = _is_away(error)
+        error = state.outcome.exception() if state.outcome else None
+        waited = state.seconds_since_start or 0.0
+        # Out of reach, or asking to wait, independently of the request.
+        away = isinstance(error, LMTransportError | LMRateLimitError) or getattr(error, "status", None) in BUSY
         enough = state.attempt_number >= (2 * self._attempts if away else self._attempts)
-        if self._last_success >= state.start_time:  # others succeed: it is this request's own fault
+        if self.last_success >= state.start_time:  # others succeed: it is this request's own fault
             return enough
         return enough and waited >= (self._patience if away else min(GRACE, self._patience))
 
@@ -137,7 +134,7 @@ class PacedLM(BudgetedLM):
                 self.pace.stop(error)
             raise
         self.document.replies += 1
-        self.pace.succeeded()
+        self.pace.last_success = time.monotonic()
         if self.last.cut_off:
             raise CutOffError
         return outputs
@@ -161,11 +158,6 @@ class PacedLM(BudgetedLM):
 def _may_pass(error: BaseException) -> bool:
     """Tell whether the same request may succeed later: what was wrong with the request itself stays wrong."""
     return isinstance(error, dspy.LMError) and not isinstance(error, (*HOPELESS, LMInvalidRequestError))
-
-
-def _is_away(error: BaseException | None) -> bool:
-    """Tell whether a server is out of reach or asks to wait, independently of the request."""
-    return isinstance(error, LMTransportError | LMRateLimitError) or getattr(error, "status", None) in BUSY
 
 
 _exponential = wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)
