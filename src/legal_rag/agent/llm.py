@@ -129,8 +129,7 @@ def _address_of(model: str, api_base: str | None) -> str:
 def _rollout_id(address: str, seed: int | None) -> int | None:
     """Return a cache key that tells requests to other addresses or with other seeds apart.
 
-    DSPy's cache leaves the address out of its keys: two servers with one model name would give each other's replies.
-    `rollout_id` is in the keys, and is not sent.
+    DSPy's cache leaves the address out of its keys; `rollout_id` is in them, and is not sent.
     """
     if not address and seed is None:
         return None
@@ -209,7 +208,9 @@ class ReplyCache:
     def _write(self, connection: sqlite3.Connection, key: str, reply: Any) -> None:
         connection.execute(CACHE_SCHEMA)
         with transaction(connection):
-            row = (self._row_key(key), time.time(), _dumped(reply))
+            # DSPy's replies are plain values, LiteLLM's are pydantic models.
+            plain = {LITELLM: reply.model_dump(mode="json")} if hasattr(reply, "model_dump") else reply
+            row = (self._row_key(key), time.time(), json.dumps(plain, ensure_ascii=False))
             connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", row)
             if self._written % FORGET_EVERY == 0:
                 old = "SELECT key FROM replies ORDER BY used DESC LIMIT -1 OFFSET ?"
@@ -293,12 +294,6 @@ def _object(text: Any) -> dict[str, Any] | None:
         return None
     whole = isinstance(reply, dict) and isinstance(reply.get("text"), str) and isinstance(reply.get("cut_off"), bool)
     return reply if whole else None
-
-
-def _dumped(reply: Any) -> str:
-    """Serialise a reply: DSPy's are plain values, LiteLLM's are pydantic models."""
-    plain = {LITELLM: reply.model_dump(mode="json")} if hasattr(reply, "model_dump") else reply
-    return json.dumps(plain, ensure_ascii=False)
 
 
 def _loaded(text: str) -> Any:

@@ -51,18 +51,13 @@ class NamedChunk(NamedTuple):
 def find_document(identifier: str, dataset: Any) -> Document:
     """Return the document of a dataset (see `document_of`) that a chunk id, or else a document id, names exactly.
 
-    Raises:
-        LookupError: If there is none; the French message gives the nearest id.
+    LookupError if there is none; its French message gives the nearest id.
     """
     return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
 
 
 def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
-    """Return the chunk that an id names (a document's first) between its neighbours on either side, in order.
-
-    Raises:
-        LookupError: If there is none, with a French message.
-    """
+    """Return the chunk that an id names (a document's first) and its neighbours, in order; LookupError in French."""
     doc_id, index = _named_chunk(identifier, corpus)
     index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
     around = min(max(context_chunks, 0), 2**31)
@@ -142,8 +137,7 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
 def items_of(sent: object) -> list[Any]:
     """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item.
 
-    Raises:
-        ValueError: If there are more than `MAX_IDS`.
+    ValueError if there are more than `MAX_IDS`.
     """
     if isinstance(sent, str):
         return _items_in(sent.strip())
@@ -158,11 +152,7 @@ def items_of(sent: object) -> list[Any]:
 
 
 def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
-    """Parse a number, clipped to `most`; no value gives the default.
-
-    Raises:
-        ValueError: If it is not a number, or below `least`.
-    """
+    """Parse a number, clipped to `most`; no value gives the default; ValueError if it is none, or below `least`."""
     value = only_one(value)
     if value is None or (isinstance(value, str) and value.strip().casefold() in NOTHING):
         return default

@@ -42,7 +42,8 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
         names = (row.get(name) for name in ("qid", "id"))
         qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
         if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
-            raise ValueError(f"{source}, row {number}: no qid without blanks, or no question: {_shown(row)}")
+            shown = json.dumps(dict(row), ensure_ascii=False, default=str)[:80]
+            raise ValueError(f"{source}, row {number}: no qid without blanks, or no question: {shown}")
         if qid in queries:
             raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
         queries[qid] = text
@@ -108,8 +109,7 @@ def _single(ranked: tuple[str, float]) -> float:
 def write_run(path: str | Path, run: Run, run_name: str = "legal_rag") -> None:
     """Write `qid Q0 doc_id rank score run_name`, one line a document, ranks from 1, scores falling.
 
-    Raises:
-        ValueError: If a name or id holds a blank, which would shift the columns.
+    ValueError if a name or id contains a blank, which would shift the columns.
     """
     lines = []
     for qid, ranked in run.items():
@@ -119,11 +119,7 @@ def write_run(path: str | Path, run: Run, run_name: str = "legal_rag") -> None:
 
 
 def write_qrels(path: str | Path, qrels: Qrels) -> None:
-    """Write `qid 0 doc_id relevance`, one line a judgement.
-
-    Raises:
-        ValueError: If an id holds a blank.
-    """
+    """Write `qid 0 doc_id relevance`, one line a judgement; ValueError if an id contains a blank."""
     lines = [
         f"{_column(qid)} 0 {_column(doc_id)} {relevance}\n"
         for qid, judged in qrels.items()
@@ -167,7 +163,3 @@ def _column(value: str) -> str:
     if not value or any(letter.isspace() for letter in value):
         raise ValueError(f"not a column of a TREC file: {value!r} (expected no blank in it)")
     return value
-
-
-def _shown(row: Mapping[str, Any]) -> str:
-    return json.dumps(dict(row), ensure_ascii=False, default=str)[:80]

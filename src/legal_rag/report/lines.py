@@ -46,14 +46,11 @@ def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
 
 
 def _search_line(event: Event) -> str:
-    query, rest = in_one_line(str(event.input.get("query", ""))), _filters(event)
+    query = in_one_line(str(event.input.get("query", "")))
+    filters = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
+    rest = [in_one_line(f"{name} : {value}") for name, value in filters.items()]
     asked = f"{query} [{', '.join(rest)}]" if query and rest else query or ", ".join(rest)
     return f"cherche : {asked} → {_counted(len(event.output_ids), 'passage')}"
-
-
-def _filters(event: Event) -> list[str]:
-    asked = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
-    return [in_one_line(f"{name} : {value}") for name, value in asked.items()]
 
 
 def _read_line(event: Event) -> str:

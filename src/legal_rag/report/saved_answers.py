@@ -6,7 +6,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,11 +65,8 @@ class SavedAnswers:
         Raises:
             OSError: If the folder cannot be created or written.
         """
-        try:
-            with self._writing(), tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as error:
-            raise self._not_saved(error) from error
+        with self._writing(), tempfile.TemporaryFile(dir=self.folder):
+            pass
 
     def save(self, prediction: Prediction) -> str:
         """Save an answer atomically and return its id; ids sort by time.
@@ -82,11 +79,8 @@ class SavedAnswers:
         digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
         answer_id = f"{now:%Y%m%d-%H%M%S-%f}-{digest[:8]}"
         value = {"format_version": FORMAT_VERSION, "saved_at": now.isoformat(), "prediction": record}
-        try:
-            with self._writing():
-                write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
-        except OSError as error:
-            raise self._not_saved(error) from error
+        with self._writing():
+            write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
         return answer_id
 
     def load(self, answer_id: str) -> Prediction:
@@ -108,13 +102,15 @@ class SavedAnswers:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        if self._library is None:  # unique names, atomic writes: nothing to lock
-            self.folder.mkdir(parents=True, exist_ok=True)
-            yield
-            return
-        with locked_answers(self._library):
-            self.folder.mkdir(exist_ok=True)
-            yield
+        # Names are unique and writes atomic: only an index that may be replaced has to be locked.
+        lock = locked_answers(self._library) if self._library else nullcontext()
+        try:
+            with lock:
+                self.folder.mkdir(parents=self._library is None, exist_ok=True)
+                yield
+        except OSError as error:
+            reason = error.strerror or error
+            raise OSError(f"no answer can be saved in {self.folder}: {reason} (name another folder)") from error
 
     def _files(self) -> Iterator[Path]:
         files = sorted(self.folder.glob("*.json"), reverse=True)
@@ -127,9 +123,6 @@ class SavedAnswers:
         if not file.is_file():
             raise LookupError(f"no saved answer {answer_id} in {self.folder} ('legal-rag answers' lists them)")
         return file
-
-    def _not_saved(self, error: OSError) -> OSError:
-        return OSError(f"no answer can be saved in {self.folder}: {error.strerror or error} (name another folder)")
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:

@@ -9,11 +9,7 @@ __all__ = ["default_instructions", "instruction_names", "instructions_of"]
 
 
 def default_instructions(name: str = "jurisprudence") -> str:
-    """Return one of the package's instructions; `instruction_names` lists them.
-
-    Raises:
-        LookupError: If there are none of that name.
-    """
+    """Return one of the package's instructions, which `instruction_names` lists; LookupError for another name."""
     if name not in (names := instruction_names()):
         raise LookupError(f"no instructions named {name!r} (there are: {', '.join(names)})")
     return (files(__name__) / f"{name}.md").read_text(encoding="utf-8").strip()

@@ -73,7 +73,7 @@ class Checkpoint:
                 record = replace(record, **usage_columns(spent), seconds=seconds)
             offset = self._file.seek(0, os.SEEK_END)
             self._write(_line(asdict(record)))
-            self._remember(record.doc_id, record.status, record.content_hash, offset)
+            self._remember(record, offset)
 
     def close(self) -> None:
         """Close the file."""
@@ -94,7 +94,7 @@ class Checkpoint:
             if not line.endswith(b"\n"):
                 self._file.truncate(offset)
                 break
-            self._remember(*self._ending(line), offset)
+            self._remember(self._parsed(line), offset)
             offset += len(line)
 
     def _check_settings(self, first: bytes) -> None:
@@ -110,22 +110,21 @@ class Checkpoint:
 
     def _record(self, doc_id: str) -> CheckpointRecord:
         self._file.seek(self._last[doc_id][0])
-        return CheckpointRecord(**json.loads(self._file.readline()))
+        return self._parsed(self._file.readline())
 
     def _write(self, line: bytes) -> None:
         self._file.write(line)
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _ending(self, line: bytes) -> tuple[str, str, str]:
+    def _parsed(self, line: bytes) -> CheckpointRecord:
         try:
-            record = json.loads(line)
-            return str(record["doc_id"]), str(record["status"]), str(record["content_hash"])
-        except (ValueError, KeyError, TypeError) as error:
+            return CheckpointRecord(**json.loads(line))
+        except (ValueError, TypeError) as error:
             raise ValueError(f"damaged line in {self._path}: {line[:60]!r}") from error
 
-    def _remember(self, doc_id: str, status: str, content_hash: str, offset: int) -> None:
-        self._last[doc_id] = (offset, "" if status == "failed" else content_hash)
+    def _remember(self, record: CheckpointRecord, offset: int) -> None:
+        self._last[record.doc_id] = (offset, "" if record.status == "failed" else record.content_hash)
 
 
 def usage_columns(usage: Usage) -> dict[str, Any]:

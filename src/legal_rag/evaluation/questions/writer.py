@@ -61,16 +61,14 @@ class GroundedPredict(dspy.Module):
 
 
 class Writer:
-    """A strategy of asking, shared by threads: each call works on copies."""
+    """A strategy of asking, shared by threads: each call works on copies.
+
+    'refine' tells the model after each try what to do better (`dspy.Refine`), which takes another request; 'best-of-n'
+    only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best of several tries by grounding.
+    """
 
     def __init__(self, settings: QuestionSettings) -> None:
-        """Choose a strategy.
-
-        Args:
-            settings: `strategy`: 'refine' tells the model after each try what to do better (`dspy.Refine`), which takes
-                another request; 'best-of-n' only tries again (`dspy.BestOfN`); 'refine+best-of-n' refines the best
-                of several tries by grounding. `tries` of each of the two, `threshold` of `qa_reward`.
-        """
+        """Take from the settings `strategy`, `tries` of each of the two, and `threshold` of `qa_reward`."""
         tries = settings.tries
         nested = settings.strategy == "refine+best-of-n"
         module: dspy.Module = GroundedPredict(tries) if nested else dspy.Predict(FullQAExtraction)
