@@ -129,8 +129,7 @@ class EvidenceAgent(Agent):
     def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
         """Search for a question, one passage per document, and align the passages; `encoded` keeps their vectors.
 
-        Raises:
-            ValueError: If the question is empty or longer than the encoder reads.
+        ValueError if the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
         encoded = encoded or EncodingCache(self._retriever.encoder)

@@ -66,14 +66,7 @@ def complete_evidence(
     """Add the surroundings of the passages found, the passages that were only cited, and word matches.
 
     Encoding a passage takes half a second on one core, so only the passages that readers look at are matched.
-
-    Args:
-        question: Not empty.
-        passages: Found by the searches.
-        citations: Of the answer, verified or not.
-        corpus: Of the documents.
-        encoded: Of the answer's texts; None matches no words.
-        most: Passages whose words are matched, the best first; those that are cited always are.
+    They are the `most` best ones and those that are cited; without `encoded`, none is.
 
     Returns:
         By score, then the passages that were cited but not found. A passage of a document that is gone or has changed

@@ -143,15 +143,11 @@ def use_local_prices() -> None:
 
 
 def use_reply_cache(folder: str | Path | None = None) -> Path:
-    """Have DSPy keep the replies of all models in this process here, in place of its own cache.
+    """Have DSPy keep the replies of all models in a folder, in place of its own cache, and return their file.
 
-    The command line does so; in a notebook, where DSPy's settings are the user's, it is for the user to call.
-
-    Args:
-        folder: Of the replies; None is DSPy's own setting DSPY_CACHEDIR, or `replies` in the cache folder.
-
-    Returns:
-        Their file. Where it cannot be read or written, replies are remembered until the process ends.
+    The command line does so; in a notebook, where DSPy's settings are the user's, it is for the user to call. None is
+    DSPy's own setting DSPY_CACHEDIR, or `replies` in the cache folder. Where the file cannot be read or written,
+    replies are remembered until the process ends.
     """
     import dspy
 

@@ -69,12 +69,7 @@ def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Failure
 
 
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
-    """Return the relevant documents that a corpus does not hold, each with the likely reason.
-
-    Args:
-        qrels: The judgements.
-        corpus: Anything that says whether it holds an id, and the id nearest to one (`nearest_id`).
-    """
+    """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
     wanted = {doc_id for judged in qrels.values() for doc_id, relevance in judged.items() if relevance > 0}
     return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(wanted) if doc_id not in corpus]
 

@@ -166,14 +166,7 @@ def marker_button(note: Note) -> Markup:
 
 
 def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:
-    """Write an answer as HTML.
-
-    Args:
-        text: The answer, with its markers.
-        citations: In the order of their markers.
-        notes: Of the citations that are shown.
-        markdown: Whether the text is Markdown, as a model writes it.
-    """
+    """Write an answer as HTML, a button for each marker of `citations` (in their order) that `notes` show."""
     placed = with_placeholders(text, citations, notes)
     for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
         placed = placed.replace(quote, _on_one_line(quote))

@@ -60,11 +60,7 @@ class SavedAnswers:
         return store
 
     def check_writable(self) -> None:
-        """Check that answers can be saved, before one is paid for.
-
-        Raises:
-            OSError: If the folder cannot be created or written.
-        """
+        """Raise OSError unless the folder can be created and written, before an answer is paid for."""
         with self._writing(), tempfile.TemporaryFile(dir=self.folder):
             pass
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import fold_text
@@ -65,13 +65,6 @@ class QuestionReport:
     seconds: float  # that documents took, added up: less than that has passed where several were under way
 
 
-class Written(NamedTuple):
-    """What became a dataset."""
-
-    rows: dict[str, int]  # by split
-    duplicates: int  # rows left out because their question nearly repeats one before
-
-
 def schema(*, hard_negatives: bool = False) -> Any:
     """Return the columns, as `datasets.Features`."""
     from datasets import Features, Sequence, Value
@@ -97,10 +90,11 @@ def schema(*, hard_negatives: bool = False) -> Any:
 
 def write_dataset(
     folder: Path, records: Iterable[CheckpointRecord], seed: int, *, hard_negatives: bool = False
-) -> Written:
+) -> tuple[dict[str, int], int]:
     """Write the rows of accepted records in order, replacing the dataset before; other files in the folder stay.
 
-    `load_from_disk` never sees half of it. `seed` draws a document's split, which other documents do not change.
+    Return the rows by split, and how many were left out because their question nearly repeats one before.
+    `load_from_disk` never sees half of it. `seed` draws the split of a document, whatever other documents there are.
     """
     import pyarrow.parquet as pq
 
@@ -128,7 +122,7 @@ def write_dataset(
             _write_batch(writers[split], batch)
     _save({split: path if counts[split] else None for split, path in files.items()}, scratch, features)
     _replace_dataset(scratch, folder)
-    return Written(dict(counts), n_repeated)
+    return dict(counts), n_repeated
 
 
 def split_of(doc_id: str, seed: int) -> str:

@@ -364,7 +364,7 @@ def _finish(
             totals.add(record)
             yield record
 
-    written = write_dataset(folder, added(), settings.seed, hard_negatives=bool(settings.hard_negatives))
+    splits, duplicates = write_dataset(folder, added(), settings.seed, hard_negatives=bool(settings.hard_negatives))
     passed = totals.statuses["accepted"]
     report = QuestionReport(
         folder=folder,
@@ -372,11 +372,11 @@ def _finish(
         corpus=corpus,
         settings=settings,
         documents=totals.statuses.total(),
-        accepted=sum(written.rows.values()),
-        duplicates=written.duplicates,
+        accepted=sum(splits.values()),
+        duplicates=duplicates,
         rejected=dict(totals.reasons["rejected"].most_common()),
         failed=dict(totals.reasons["failed"].most_common()),
-        splits=written.rows,
+        splits=splits,
         **usage_columns(totals.usage),
         mean_score=round(totals.scores / passed, 4) if passed else None,
         seconds=round(totals.seconds, 1),
