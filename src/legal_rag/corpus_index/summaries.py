@@ -11,6 +11,7 @@ from legal_rag.corpus.language import is_french
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.corpus.structure.decision import Operative, operative_part, statements
 from legal_rag.corpus.windows import READ_CHARS
+from legal_rag.corpus.words import read_words
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 
@@ -44,30 +45,10 @@ trois phrases, sans rien ajouter. Répondez par le résumé seul."""
 
 Span = tuple[int, int]
 
-# Words of uninformative sentences: visas, headings, formulas of procedure, signatures.
-_EMPTY = frozenset(
-    """
-    vu ouï siégeaient siégeant greffier greffière secrétariat secrétaire avocat avocats avoué avoués représenté
-    représentée officiel notifiée dépens mémoire mémoires enregistrée enregistrées enregistré audience délibéré
-    conseiller conseillère huissier rcs capital demeurant domicilié domiciliée domiciliés née pièces siège composée
-    rapporteur référendaire débats plaidant assisté immatriculée sieurs
-    """.split()
+_LISTS = read_words("legal_rag.corpus_index")
+_UNINFORMATIVE, _CONCLUDING, _DECIDING, _FORMAL = (
+    frozenset(_LISTS[name]) for name in ("uninformative", "concluding", "deciding", "formal")
 )
-# Words of sentences that draw a conclusion, or state an obligation.
-_CONCLUDING = frozenset(
-    """
-    dès ensuit conséquent conséquence ressort statuant violé exactement déduit constant espèce n' saurait oblige
-    obligent engage engagent convenu conviennent
-    """.split()
-)
-_DECIDING = frozenset(
-    """
-    casse cassons cassation annule annulée annulées annulé annulés rejette rejetée rejetées rejeté rejetés confirme
-    confirmons infirme infirmons réforme reforme émende inéligible inéligibles inéligibilité irrecevable irrecevables
-    désistement relaxe rectifiée rectifié rectifie
-    """.split()
-)
-_FORMAL = frozenset("notifiée notifiés publiée dépens 700 reçoit transcrit".split())
 # The start of a line that quotes the law.
 _LAW = re.compile(
     r"\W{0,9}(?:\d{1,3}\W{1,9})?(?:(?:Considérant|Attendu)(?:\W{1,9}d['’]une? (?:autre )?part\W{1,9})?\s?qu['’])?\s?"
@@ -234,7 +215,7 @@ def _scored(span: Span, words: list[Word], weights: Mapping[str, float]) -> _Sen
     terms = weights.keys() & {word[0] for word in words}
     shown = {word[1] for word in words}
     score = _weight(terms, weights) / math.sqrt(len(words) + SOFT_WORDS)
-    if not shown.isdisjoint(_EMPTY):
+    if not shown.isdisjoint(_UNINFORMATIVE):
         score *= EMPTY
     if not shown.isdisjoint(_CONCLUDING):
         score *= CONCLUDES

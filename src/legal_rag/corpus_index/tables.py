@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -17,40 +18,6 @@ CACHE_KB = 4000  # of each file, for each thread: the postings of a frequent ter
 BUILD_COMMAND = "build one with 'legal-rag corpus-index'"
 COUNTED = "counted"  # in `meta`: the size of the sample that document frequencies count
 ASSIGNED_AT_ONCE = 1000  # documents
-SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID; -- JSON: format, lineage, frozen counts
-CREATE TABLE documents (
-    document_key INTEGER PRIMARY KEY, -- the store's
-    id TEXT NOT NULL, content_hash TEXT NOT NULL, added INTEGER NOT NULL, removed INTEGER,
-    char_count INTEGER NOT NULL, file_size INTEGER NOT NULL, doc_type TEXT NOT NULL,
-    cluster INTEGER, -- none where a document has no keyword of the full build
-    summary_source TEXT NOT NULL, summary TEXT NOT NULL
-);
-CREATE INDEX documents_by_id ON documents (id, added, removed, content_hash); -- all that a look-up by id asks for
-CREATE INDEX documents_by_cluster ON documents (cluster);
-CREATE INDEX documents_removed ON documents (removed) WHERE removed IS NOT NULL;
-CREATE TABLE keywords (
-    document_key INTEGER NOT NULL REFERENCES documents, place INTEGER NOT NULL, -- from 0, the weightiest first
-    term TEXT NOT NULL, shown TEXT NOT NULL, weight REAL NOT NULL,
-    PRIMARY KEY (document_key, place)
-) WITHOUT ROWID;
-CREATE INDEX keywords_by_shown ON keywords (shown);
-CREATE TABLE postings ( -- the terms that find a document: its keywords, and the words of those that are pairs
-    term TEXT NOT NULL, document_key INTEGER NOT NULL REFERENCES documents, weight REAL NOT NULL,
-    PRIMARY KEY (term, document_key)
-) WITHOUT ROWID;
-CREATE INDEX postings_by_document ON postings (document_key);
-CREATE TABLE terms (
-    term TEXT PRIMARY KEY, shown TEXT NOT NULL, frequency INTEGER NOT NULL -- documents that held it at the full build
-) WITHOUT ROWID;
--- A centre is numbers of four bytes, little-endian, one for each feature.
-CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL);
-CREATE TABLE features (place INTEGER PRIMARY KEY, term TEXT NOT NULL); -- what the centres' numbers stand for
-CREATE TABLE totals (at_commit INTEGER PRIMARY KEY, documents INTEGER NOT NULL, chars INTEGER NOT NULL);
-CREATE TABLE sections (
-    document_key INTEGER PRIMARY KEY REFERENCES documents, made_by TEXT NOT NULL, value TEXT NOT NULL
-);
-"""
 KEYED_TABLES = ("sections", "postings", "keywords", "documents")  # by document_key; referring tables first
 
 
@@ -86,7 +53,8 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     """Open an index for writing; its tables are created where there are none."""
     connection = sqlite.connect_to_write(path)
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
+        schema = (files("legal_rag.corpus_index") / "schema.sql").read_text("utf-8")
+        connection.executescript(f"BEGIN; {schema} COMMIT;")
     return connection
 
 

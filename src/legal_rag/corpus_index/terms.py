@@ -5,7 +5,7 @@ import unicodedata
 from typing import NamedTuple
 
 from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
-from legal_rag.corpus_index.stop_words import DETERMINERS, FUNCTION_WORDS, LINKS, PREFIXES, STOP_WORDS
+from legal_rag.corpus.words import read_words
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to lose
 LONGEST_TOKEN = 60  # characters: longer tokens are no words
@@ -22,6 +22,10 @@ MOST_LINKS = 2  # link words within a pair: "impôt sur le revenu"
 LONGEST_ACRONYM = 8  # letters
 CAPITALS_SHARE = 0.8  # of the letters of a text that is written in capitals
 
+_LISTS = read_words("legal_rag.corpus_index")
+LINKS, DETERMINERS, PREFIXES = (frozenset(_LISTS[name]) for name in ("links", "determiners", "prefixes"))
+FUNCTION_WORDS = frozenset(_LISTS["function"] + _LISTS["numbers"])  # dropped from hyphenated words, too
+STOP_WORDS = FUNCTION_WORDS.union(_LISTS["verbs"], _LISTS["procedure"], _LISTS["english"])
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _IRREGULAR = {
     "travaux": "travail", "baux": "bail", "vitraux": "vitrail", "aulx": "ail", "yeux": "oeil", "cieux": "ciel",

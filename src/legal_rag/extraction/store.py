@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,27 +19,6 @@ from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_all
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS recipes (
-    recipe_key TEXT PRIMARY KEY, schema_name TEXT NOT NULL, schema_version TEXT NOT NULL, model_id TEXT NOT NULL,
-    passes INTEGER NOT NULL, prompt_hash TEXT NOT NULL, max_char_buffer INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS results (
-    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (text_hash, recipe_key)
-);
-CREATE TABLE IF NOT EXISTS replies (
-    text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL, prompt_hash TEXT NOT NULL, pass INTEGER NOT NULL,
-    reply TEXT NOT NULL, PRIMARY KEY (text_hash, recipe_key, prompt_hash, pass)
-);
-CREATE TABLE IF NOT EXISTS held (
-    doc_id TEXT PRIMARY KEY, content_hash TEXT NOT NULL, text_hash TEXT NOT NULL, recipe_key TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS held_by_text ON held (text_hash, recipe_key);
-CREATE TABLE IF NOT EXISTS terms (
-    term TEXT NOT NULL, doc_id TEXT NOT NULL, class TEXT NOT NULL, PRIMARY KEY (term, doc_id, class)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS terms_by_document ON terms (doc_id);
-"""
 
 
 class Recipe(NamedTuple):
@@ -217,7 +197,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
     if version < FORMAT_VERSION:
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
+        schema = (files("legal_rag.extraction") / "schema.sql").read_text("utf-8")
+        connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
 
 
 def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:
