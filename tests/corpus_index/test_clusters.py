@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from legal_rag.corpus_index.clusters import MOST_CLUSTERS, Centres, fit_centres, n_clusters
+from legal_rag.corpus_index.clusters import MAX_CLUSTERS, Centres, fit_centres, n_clusters
 from legal_rag.corpus_index.keywords import TermCounter, keywords_of
 from legal_rag.corpus_index.terms import read_terms
 
@@ -19,7 +19,7 @@ def centres_of(*rows, terms=("bail", "conge", "urne", "vote")):
 
 
 @pytest.mark.parametrize(
-    ("documents", "clusters"), [(0, 1), (1, 1), (8, 2), (4097, 45), (80_000, 200), (10_000_000, MOST_CLUSTERS)]
+    ("documents", "clusters"), [(0, 1), (1, 1), (8, 2), (4097, 45), (80_000, 200), (10_000_000, MAX_CLUSTERS)]
 )
 def test_there_are_as_many_clusters_as_the_root_of_half_the_documents(documents, clusters):
     assert n_clusters(documents) == clusters

@@ -201,7 +201,7 @@ def test_counting_in_another_order_or_in_parts_comes_to_the_same():
 
 
 def test_of_too_many_terms_the_most_frequent_are_kept(monkeypatch):
-    monkeypatch.setattr(keywords_module, "MOST_TERMS", 2)
+    monkeypatch.setattr(keywords_module, "MAX_TERMS", 2)
     texts = ["le bail du preneur", "le bail du preneur", "le bail, un congé", "le dol, un congé", "le dol"]
     assert statistics_of(texts).frequencies == {"bail": 3, "conge": 2}  # of equally frequent ones the first by letters
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.corpus_index.keywords import TermCounter, keywords_of
-from legal_rag.corpus_index.summaries import CUT, MOST_CHARS, OMITTED, Summary, extractive_summary
+from legal_rag.corpus_index.summaries import CUT, MAX_CHARS, OMITTED, Summary, extractive_summary
 from legal_rag.corpus_index.terms import read_terms
 
 REASON = (
@@ -200,7 +200,7 @@ def test_the_corpus_decides_what_is_telling():
 def test_hostile_texts_have_summaries_of_bounded_length(text):
     summary = extractive_summary(text)
     assert_verbatim(summary, text)
-    assert 0 < len(summary.text) <= MOST_CHARS
+    assert 0 < len(summary.text) <= MAX_CHARS
 
 
 def test_no_summary_fits_in_a_few_characters():
@@ -221,7 +221,7 @@ def test_the_summaries_of_real_decisions_are_verbatim_and_say_what_was_decided(s
         summary = extractive_summary(document.content)
         assert_verbatim(summary, document.content)
         assert 1 <= len(summary.spans) <= 4
-        assert len(summary.text) <= MOST_CHARS
+        assert len(summary.text) <= MAX_CHARS
         assert "Journal officiel" not in summary.text
         assert "siégeaient" not in summary.text
         if document.solution == "Inéligibilité":

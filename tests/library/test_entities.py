@@ -7,7 +7,7 @@ import pytest
 from legal_rag.corpus import Document
 from legal_rag.extraction import ExtractionResult, ExtractionStore, lookup
 from legal_rag.extraction.lookup import (
-    MOST_NAMED,
+    MAX_SHARING,
     discriminative_documents,
     documents_with_entities,
     facts_in,
@@ -220,9 +220,9 @@ def test_what_leads_to_many_documents_is_no_name(tmp_path, monkeypatch):
     with closing(filled(tmp_path / "e.sqlite", facts, others=400)) as store:
         assert discriminative_documents("Que doit la société Lever ?", store) == []
         assert [len(fact.doc_ids) for fact in facts_in("Que doit la société Lever ?", store)] == [8]
-        monkeypatch.setattr(lookup, "MOST_NAMED", 8)
+        monkeypatch.setattr(lookup, "MAX_SHARING", 8)
         assert facts_in("Que doit la société Lever ?", store)
-        monkeypatch.setattr(lookup, "MOST_NAMED", 7)
+        monkeypatch.setattr(lookup, "MAX_SHARING", 7)
         assert facts_in("Que doit la société Lever ?", store) == []
 
 
@@ -234,7 +234,7 @@ def test_a_long_question_asks_for_few_terms(store, monkeypatch):
     )
     facts_in("Monsieur Untel De Quelque Part " * 40, store)
     assert len(asked) < 1000
-    assert all(args[1] == MOST_NAMED + 1 for args in asked)
+    assert all(args[1] == MAX_SHARING + 1 for args in asked)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # Languages that models fall into, and enough others; all hundred would classify a few French questions as Walloon.
 LANGUAGES = "fr en de es it pt nl ca ro la pl sv tr ru el ar zh".split()
 FEWEST_LETTERS = 15  # below, "Oui." or "60 jours :" could be any language
-MOST_CHARS = 5000  # of an answer that are classified
+MAX_CHARS = 5000  # of an answer that are classified
 
 _QUOTED = re.compile(r"«[^»]*»|“[^”]*”|\"[^\"]*\"|\[[^\[\]]*\]|`[^`]*`|\bhttps?://\S+|\b[A-Z]{4,}\d*\b")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -30,7 +30,7 @@ def is_french(text: str) -> bool:
 
 def is_french_answer(answer: str) -> bool:
     """Is an answer French, apart from its quotations and markers?"""
-    own = " ".join(_QUOTED.sub(" ", answer[:MOST_CHARS]).split())
+    own = " ".join(_QUOTED.sub(" ", answer[:MAX_CHARS]).split())
     return len(_LETTER.findall(own)) < FEWEST_LETTERS or is_french(own)
 
 

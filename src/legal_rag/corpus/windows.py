@@ -19,7 +19,7 @@ REASONS = re.compile(
     r"|\bpar ces motifs\b",
     re.IGNORECASE,
 )
-MOST_REASONS = 8  # counted in a window at most
+MAX_REASONS = 8  # counted in a window at most
 
 
 class Window(NamedTuple):
@@ -74,7 +74,7 @@ def cut_windows(content: str, most: int, overlap: int = 0, within: Span | None =
 def draw_window(content: str, seed: str, most: int) -> Span:
     """Draw a window of a non-blank text, pseudo-random by `seed`, favouring reasons over names and procedure."""
     windows = without_blanks(content, cut_windows(content, most))
-    weights = [1 + min(len(REASONS.findall(content, start, end)), MOST_REASONS) for start, end in windows]
+    weights = [1 + min(len(REASONS.findall(content, start, end)), MAX_REASONS) for start, end in windows]
     return random.Random(seed).choices(windows, weights)[0]  # noqa: S311
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 SEED = 20240229
-MOST_CLUSTERS = 200
-MOST_FEATURES = 4096  # key terms that centres are made of, those of most documents
+MAX_CLUSTERS = 200
+MAX_FEATURES = 4096  # key terms that centres are made of, those of most documents
 MIN_DOCUMENTS = 2  # a key term of one document relates it to no other
 BATCH = 1024  # documents a step of k-means
 LABEL_TERMS = 4  # of a topic
@@ -89,7 +89,7 @@ class Centres:
 
 def n_clusters(n_documents: int) -> int:
     """Return the number of clusters, 1 to 200: the root of half the documents (Mardia, 1979)."""
-    return max(1, min(MOST_CLUSTERS, round(math.sqrt(n_documents / 2))))
+    return max(1, min(MAX_CLUSTERS, round(math.sqrt(n_documents / 2))))
 
 
 def fit_centres(documents: Iterable[Mapping[str, float]], n: int | None = None) -> Centres:
@@ -118,7 +118,7 @@ def _unit_rows(vectors: Sequence[Mapping[str, float]]) -> tuple[tuple[str, ...],
     vectorizer = DictVectorizer()
     matrix = vectorizer.fit_transform(vectors)
     counts = matrix.getnnz(axis=0)
-    kept = np.argsort(-counts, kind="stable")[:MOST_FEATURES]  # equal counts in alphabetical order
+    kept = np.argsort(-counts, kind="stable")[:MAX_FEATURES]  # equal counts in alphabetical order
     kept = kept[counts[kept] >= MIN_DOCUMENTS]
     if not kept.size:
         return (), None

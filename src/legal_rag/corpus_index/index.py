@@ -22,7 +22,7 @@ from legal_rag.library.store import present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
 PAGE = 500  # rows or ids of a query
-MOST_WORDS = 50  # of a query: no document has as many keywords
+MAX_WORDS = 50  # of a query: no document has as many keywords
 # The columns of `meta_of`; `corpus` is the store.
 SELECT_ENTRIES = """
     SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
@@ -245,7 +245,7 @@ class CorpusIndex:
         Number, gender, case and accents are ignored: "Élections" finds "élection".
         """
         words = query_terms(text)
-        if not 0 < len(words) <= MOST_WORDS:
+        if not 0 < len(words) <= MAX_WORDS:
             return []
         of_word = "SELECT document_key FROM postings WHERE term IN (SELECT value FROM json_each(?))"
         query = f"""

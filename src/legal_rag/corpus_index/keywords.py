@@ -12,7 +12,7 @@ from legal_rag.corpus_index.terms import TextTerms, read_terms
 
 SAMPLE_SIZE = 20_000  # documents, about: enough to tell one in a hundred from one in a thousand
 MIN_DOCUMENTS = 2  # a term of fewer is dropped: most such are names and typing errors
-MOST_TERMS = 300_000  # kept, the most frequent ones: some 60 MB
+MAX_TERMS = 300_000  # kept, the most frequent ones: some 60 MB
 N_KEYWORDS = 12  # of a document
 COMMON_SHARE = 0.7  # of the documents: a term of more of them is no keyword
 FEW_DOCUMENTS = 20  # in a smaller corpus no term is common, nor unknown
@@ -72,7 +72,7 @@ class TermCounter:
             rank = (-n, len(shown), shown)
             best[term] = min(best.get(term, rank), rank)
         kept = [term for term, n in frequencies.items() if n >= MIN_DOCUMENTS]
-        kept = sorted(kept, key=lambda term: (-frequencies[term], term))[:MOST_TERMS]
+        kept = sorted(kept, key=lambda term: (-frequencies[term], term))[:MAX_TERMS]
         return TermStatistics(
             self.n_documents, {term: frequencies[term] for term in kept}, {term: best[term][2] for term in kept}
         )

@@ -21,9 +21,9 @@ from legal_rag.extraction.terms import (
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import Library
 
-MOST_COMPLETIONS = 1000  # keys, in a notebook
-MOST_NAMES = 20  # shown of a document
-MOST_WORDS = 50  # of a name: none is longer
+MAX_COMPLETIONS = 1000  # keys, in a notebook
+MAX_NAMES = 20  # shown of a document
+MAX_WORDS = 50  # of a name: none is longer
 NAMED_CLASSES = (*NAME_KINDS, classes.JURIDICTION)  # people, bodies, courts
 _KINDS = tuple(dict.fromkeys(NAME_KINDS.values()))
 FOLDED_CLASSES = tuple(name for name in classes.KNOWN_CLASSES if name not in NAME_KINDS and name not in DATE_CLASSES)
@@ -71,7 +71,7 @@ class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
 
     def _ipython_key_completions_(self) -> list[Key]:
         # IPython completes an opening bracket with these.
-        return list(islice(self, MOST_COMPLETIONS))
+        return list(islice(self, MAX_COMPLETIONS))
 
     def __repr__(self) -> str:
         return f"<{len(self)} by {self._name}>"
@@ -109,7 +109,7 @@ class EntityLookup:
         having = "SELECT doc_id FROM entities.terms WHERE term IN (SELECT value FROM json_each(?))"
         found = self._holding(having, json.dumps(list(dict.fromkeys(_terms(text)))))
         words = name_words(text)
-        if found or not 0 < len(words) <= MOST_WORDS:
+        if found or not 0 < len(words) <= MAX_WORDS:
             return found
         of_word = "SELECT doc_id FROM entities.terms WHERE term = ?"
         in_kind = f"SELECT * FROM ({' INTERSECT '.join([of_word] * len(words))})"  # noqa: S608
@@ -133,7 +133,7 @@ class EntityLookup:
             for one in entities
             if one["extraction_class"] == wanted
         ]
-        return tuple(dict.fromkeys(names))[:MOST_NAMES]
+        return tuple(dict.fromkeys(names))[:MAX_NAMES]
 
     def terms(self) -> Iterator[str]:
         """Stream the distinct terms of the documents' entities, in order."""

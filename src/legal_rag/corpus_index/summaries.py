@@ -17,7 +17,7 @@ from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word,
 
 logger = logging.getLogger(__name__)
 
-MOST_CHARS = 600  # of a summary
+MAX_CHARS = 600  # of a summary
 DECIDED_CHARS = 200  # of what a decision decides
 MIN_CHARS = 40  # of a sentence: a shorter one is likely a heading
 MIN_SUMMARY_CHARS = 100
@@ -87,7 +87,7 @@ def extractive_summary(
     *,
     terms: TextTerms | None = None,
     keywords: Sequence[Keyword] | None = None,
-    most_chars: int = MOST_CHARS,
+    most_chars: int = MAX_CHARS,
 ) -> Summary:
     """Summarise a text by its own sentences; deterministic.
 

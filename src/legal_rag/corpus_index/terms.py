@@ -18,7 +18,7 @@ LINK, DETERMINER = 4, 8  # may stand within an expression; may precede a noun
 CAPITAL = 16  # begins with a capital, which makes it a name and no term
 
 MIN_PAIR_COUNT = 2  # a pair that occurs once in a text is as likely chance as an expression
-MOST_LINKS = 2  # link words within a pair: "impôt sur le revenu"
+MAX_LINKS = 2  # link words within a pair: "impôt sur le revenu"
 LONGEST_ACRONYM = 8  # letters
 CAPITALS_SHARE = 0.8  # of the letters of a text that is written in capitals
 
@@ -274,7 +274,7 @@ class _PairCounter:
             elif flags:
                 after_determiner = flags & (DETERMINER | CLOSES) == DETERMINER
                 links += 1
-                if links > MOST_LINKS or flags & (LINK | CLOSES) != LINK:
+                if links > MAX_LINKS or flags & (LINK | CLOSES) != LINK:
                     before = ""
             else:
                 before, after_determiner = "", False

@@ -1,7 +1,9 @@
 """The `Entity` and `ExtractionResult` values, and the entity classes with their French labels."""
 
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
@@ -74,80 +76,16 @@ def in_order(entities: list[Entity]) -> list[Entity]:
     return list(kept.values())
 
 
-# The classes of each schema, with the labels of the pages.
-CLASS_LABELS: dict[str, dict[str, str]] = {
-    "contract": {
-        "party": "Partie au contrat",
-        "effective_date": "Date d’effet",
-        "termination_date": "Date de fin",
-        "governing_law": "Droit applicable",
-        "dispute_resolution": "Règlement des litiges",
-        "indemnity_cap": "Plafond d’indemnité",
-        "liability_limitation": "Limite de responsabilité",
-        "confidentiality_period": "Durée de confidentialité",
-        "notice_period": "Préavis",
-        "renewal_term": "Renouvellement",
-        "assignment_restriction": "Limite de cession",
-        "force_majeure": "Force majeure",
-    },
-    "correspondence": {
-        "sender": "Expéditeur",
-        "recipient": "Destinataire",
-        "date": "Date",
-        "subject": "Objet",
-        "commitment": "Engagement",
-        "deadline": "Échéance",
-        "action_item": "Action à mener",
-        "legal_reference": "Référence juridique",
-    },
-    "corporate": {
-        "entity_name": "Dénomination",
-        "resolution_date": "Date de résolution",
-        "resolution_subject": "Objet de la résolution",
-        "authorised_signatory": "Signataire autorisé",
-        "share_capital": "Capital social",
-        "registered_address": "Siège social",
-        "compliance_deadline": "Échéance réglementaire",
-    },
-    "general": {
-        "date": "Date",
-        "monetary_amount": "Somme",
-        "person": "Personne",
-        "organisation": "Organisation",
-        "legal_reference": "Référence juridique",
-        "obligation": "Obligation",
-        "condition": "Condition",
-        "deadline": "Échéance",
-    },
-    "jurisprudence": {
-        "juridiction": "Juridiction",
-        "formation": "Formation",
-        "date": "Date",
-        "numero": "Numéro",
-        "ecli": "ECLI",
-        "partie": "Partie",
-        "avocat": "Avocat",
-        "texte_vise": "Texte visé",
-        "article_cite": "Article cité",
-        "jurisprudence_citee": "Jurisprudence citée",
-        "moyen": "Moyen",
-        "solution": "Solution",
-        "montant": "Montant",
-        "delai": "Délai",
-        "dispositif": "Dispositif",
-    },
-    "regulation": {
-        "LeaveRule": "Règle de congé",
-        "WorkingTimeRule": "Règle de temps de travail",
-        "BenefitRule": "Règle d’avantage",
-    },
-}
+# The labels of the pages by class, for each schema.
+CLASS_LABELS: dict[str, dict[str, str]] = tomllib.loads(
+    (files("legal_rag.extraction") / "classes.toml").read_text("utf-8")
+)
 CLASSES = {name: tuple(labels) for name, labels in CLASS_LABELS.items()}
 JURISPRUDENCE = CLASSES["jurisprudence"]
 LABELS = {name: label for labels in CLASS_LABELS.values() for name, label in labels.items()}
 KNOWN_CLASSES = tuple(LABELS)
 
-# Classes that rules, terms and outcomes name; LEGAL_DATE, DEADLINE and LEGAL_REFERENCE belong to two schemas.
+# Classes that the rules find; the last five belong to other schemas.
 JURIDICTION = "juridiction"
 FORMATION = "formation"
 DATE = "date"
@@ -163,21 +101,8 @@ SOLUTION = "solution"
 MONTANT = "montant"
 DELAI = "delai"
 DISPOSITIF = "dispositif"
-PARTY = "party"
-EFFECTIVE_DATE = "effective_date"
-TERMINATION_DATE = "termination_date"
-INDEMNITY_CAP = "indemnity_cap"
-LIABILITY_LIMITATION = "liability_limitation"
-SENDER = "sender"
-RECIPIENT = "recipient"
-LEGAL_DATE = "date"
 DEADLINE = "deadline"
 LEGAL_REFERENCE = "legal_reference"
-ENTITY_NAME = "entity_name"
-RESOLUTION_DATE = "resolution_date"
-AUTHORISED_SIGNATORY = "authorised_signatory"
-SHARE_CAPITAL = "share_capital"
-COMPLIANCE_DEADLINE = "compliance_deadline"
 MONETARY_AMOUNT = "monetary_amount"
-PERSON = "person"
 ORGANISATION = "organisation"
+PERSON = "person"

@@ -40,12 +40,12 @@ _TYPES = {"letters": TokenType.WORD, "figures": TokenType.NUMBER, "sign": TokenT
 SHORT_CHARS = 300  # an entity: LangExtract tokenises each more than once, and the document too
 PATTERNS = (r"^rules$", r"^legal-rag-rules$")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds of back-off
-MOST_RETRY_AFTER = 900.0  # seconds that a server may ask to wait
+MAX_RETRY_AFTER = 900.0  # seconds that a server may ask to wait
 TRANSIENT = {408, 409, 425, 429, 500, 502, 503, 504, 529}  # HTTP: the same request may succeed later
 _OLLAMA_STATUS = re.compile(r"^Bad status code from Ollama: (?P<status>\d{3})$")  # the error has no other trace of it
 SMALLEST_PIECE = 200  # characters; a piece shorter than twice that is not halved
 ATTEMPTS = 8  # of a request, at transient errors
-MOST_FAILURES = 5  # pieces in a row without a reply, from a server that has replied before
+MAX_FAILURES = 5  # pieces in a row without a reply, from a server that has replied before
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
 REQUEST_SECONDS = 120.0
 DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
@@ -120,7 +120,7 @@ class RequestLimiter:
             ConnectionError: If the server is down.
         """
         self.failures += 1
-        if self.has_replied and self.failures < MOST_FAILURES:
+        if self.has_replied and self.failures < MAX_FAILURES:
             raise LostPieceError
         self.refuse(ConnectionError(f"the model's server does not answer{f' ({status})' if status else ''}"))
 
@@ -464,7 +464,7 @@ def wait(state: RetryCallState) -> float:
     response = getattr(getattr(error, "original", None), "response", None)
     asked = response.headers.get("retry-after") if response is not None and hasattr(response, "headers") else None
     if asked is not None and asked.replace(".", "", 1).isdecimal():
-        return min(float(asked), MOST_RETRY_AFTER)
+        return min(float(asked), MAX_RETRY_AFTER)
     return wait_random_exponential(multiplier=FIRST_WAIT, max=LONGEST_WAIT, min=FIRST_WAIT / 2)(state)
 
 

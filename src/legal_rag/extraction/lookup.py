@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.references import ParsedQuery, candidate_keys
+from legal_rag.corpus.words import read_words
 from legal_rag.extraction.terms import (
     FORMS,
     PARTY,
@@ -22,27 +23,13 @@ from legal_rag.extraction.terms import (
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
 
-MOST_NAMED = 1000  # documents that may share a fact; one that more share is ignored
+MAX_SHARING = 1000  # documents that may share a fact; one that more share is ignored
 FEW, FEW_OF = 3, 100  # documents that share a rare fact: three, or one in a hundred
-LONGEST_NAME = 6  # words of a party's name
+MAX_NAME_WORDS = 6  # words of a party's name
 ARTICLE = "article"  # kind of the facts that say what a question is about, not which case
-COURTS = frozenset(
-    """
-    cour cours tribunal tribunaux conseil conseils chambre assemblee cassation appel instance juridiction tgi ta caa ca
-    tj prudhommes hommes prud commerce
-""".split()
-)  # what follows them is a place
-ORDINARY = COURTS | frozenset(
-    """
-    etat constitutionnel constitution republique francais francaise france europe europeen europeenne union code loi
-    article articles ministere ministre public procureur prefet prefecture president premier avocat general generale
-    juge administratif administrative judiciaire travail grande commune departement region ville national nationale
-    janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre
-    qui que quel quelle quels quelles quand comment pourquoi dans sur selon est pour par avec affaire contre il elle
-""".split()
-)  # no party by themselves, however they are written
-PLAIN_TITLES = frozenset("m mme mlle monsieur madame mademoiselle".split())  # what follows them is always a name
-CASE_WORDS = frozenset("affaire affaires arret arrets jurisprudence contre".split())  # "l'arrêt Perruche"
+_LISTS = read_words("legal_rag.extraction")
+COURTS, PLAIN_TITLES, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "plain_titles", "case_words"))
+ORDINARY = COURTS.union(_LISTS["ordinary"])
 # "La loi du 6 juillet 1989" names a law, not a day.
 _LAW = re.compile(
     r"\b(?:lois?|décrets?(?:-lois?)?|directives?|règlements?|ordonnances?(?= n))\b[^,;.?!]{0,40}?\bdu\s$", re.IGNORECASE
@@ -76,7 +63,7 @@ def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStor
     weighs the logarithm of its inverse document frequency. Articles of law alone are not discriminative.
     """
     facts, n_documents = facts_in(question, store), store.held_count()
-    few = min(max(FEW, n_documents // FEW_OF), MOST_NAMED)
+    few = min(max(FEW, n_documents // FEW_OF), MAX_SHARING)
     shared: dict[str, list[WantedFact]] = {}
     for fact in facts:
         for doc_id in fact.doc_ids:
@@ -116,9 +103,9 @@ def _is_telling(shared: Sequence[WantedFact], facts: Sequence[WantedFact], few: 
 def _first_held(terms: Sequence[str], store: "ExtractionStore") -> WantedFact | None:
     """Look up the first term that any document has; None where too many have it."""
     for term in terms:
-        doc_ids = store.doc_ids_having(term, MOST_NAMED + 1)
+        doc_ids = store.doc_ids_having(term, MAX_SHARING + 1)
         if doc_ids:
-            return WantedFact(term, frozenset(doc_ids)) if len(doc_ids) <= MOST_NAMED else None
+            return WantedFact(term, frozenset(doc_ids)) if len(doc_ids) <= MAX_SHARING else None
     return WantedFact(terms[0], frozenset())
 
 
@@ -132,7 +119,7 @@ def _parties(question: str, store: "ExtractionStore") -> Iterator[WantedFact]:
     """Look up parties' names, longest first; each word of the question belongs to at most one."""
     words = _words(question)
     taken: set[int] = set()
-    for length in range(min(LONGEST_NAME, len(words)), 0, -1):
+    for length in range(min(MAX_NAME_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             places = range(start, start + length)
             if taken.isdisjoint(places) and (fact := _party(words[start : start + length], store)):

@@ -21,7 +21,7 @@ from legal_rag.html import in_notebook, notebook_frame, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
 PAGES = "entities_pages"  # folder of the pages, where there are several
-MOST_SHOWN = 50  # documents below a notebook's cell: they are saved with it
+MAX_SHOWN = 50  # documents below a notebook's cell: they are saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
 # Line ends for some reader that JSON does not escape.
 LINE_ENDS = {ord(one): " " for one in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
@@ -114,10 +114,10 @@ def view_entities(
         ValueError: If a result's text is not among `docs`.
     """
     if in_notebook():
-        items = list(islice(_items(shown, doc_id, docs), MOST_SHOWN + 1))
-        more = len(items) > MOST_SHOWN
-        note = f"Les {MOST_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
-        return notebook_frame("".join(page_parts(items[:MOST_SHOWN], note=note)), HEADING)
+        items = list(islice(_items(shown, doc_id, docs), MAX_SHOWN + 1))
+        more = len(items) > MAX_SHOWN
+        note = f"Les {MAX_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
+        return notebook_frame("".join(page_parts(items[:MAX_SHOWN], note=note)), HEADING)
     if (folder := _folder_of(shown)) is None:
         folder = Path(mkdtemp(prefix="legal-rag-entities-"))
         write_outputs(folder, _items(shown, None, docs))

@@ -17,67 +17,7 @@ from legal_rag.extraction.entities import CLASSES
 _HEAD, _TAIL = 2000, 700  # characters: titles, parties and salutations, then operative part and signatures
 _WEIGHTS = {"title": 6, "strong": 3, "weak": 1}  # titles count once, other cues each once
 _ENOUGH = 3
-# Title, strong and weak cues of each kind of document, in folded letters; ^ is the beginning of a line.
-_CUES = {
-    "jurisprudence": (
-        "^au nom du peuple francais|^la cour de cassation|^le conseil constitutionnel(?:,| a ete saisi)",
-        "par ces motifs|au nom du peuple francais|a rendu (?:l'arret|la decision|le jugement)|d e c i d e"
-        "|ainsi (?:fait et )?(?:juge|delibere|prononce)|vu la requete|vu le pourvoi|au vu des textes suivants"
-        "|present arret|entiers depens|article 700 du|delibere (?:par|dans)|statuant (?:sur|en|au)|attendu que?"
-        r"|repertoire general|r\.?g\.?[ :]|nrg[ :]|audience publique|sur le (?:premier |second )?moyen|pourvoi n"
-        "|arret n|appel d'une decision|prud'homale|composition de la cour|rendu public le|au pourvoi"
-        "|presente decision sera|jugement (?:dont appel|entrepris|defere)",
-        "cour de cassation|cour d'appel|conseil d'etat|conseil constitutionnel|appelante?s?|intimee?s?"
-        "|demanderesse|defenderesse|pourvoi|greffier|tribunal|condamne|decide|jugement|arret|requete"
-        "|vu l(?:'article|es articles|'ordonnance|a loi)|moyen|c/",
-    ),
-    "correspondence": (
-        "^lettre recommandee",
-        "^(?:de|a|objet|cc|cci|from|to|subject|sent|envoye|re) ?:|veuillez (?:agreer|recevoir|croire)"
-        "|salutations distinguees|sentiments (?:distingues|devoues|les meilleurs)|(?:bien |tres )?cordialement"
-        "|meilleures salutations|je vous prie d(?:'agreer|e croire|e recevoir)|bien a vous|votre bien devouee?"
-        "|^bonjour|^madame, monsieur,"
-        "|^(?:chere?s?|mon cher|ma chere) (?:maitre|monsieur|madame|confrere|consoeur|client)",
-        r"^(?:madame|monsieur|maitre)[ \w]{0,30},|^(?:nos|vos|n\.|v\.)/? ?ref|^(?:p\.j\.|pj|date|copie) ?:"
-        "|mise en demeure|par la presente|accuse de reception|suite a (?:notre|votre)|lettre recommandee|mail"
-        "|votre (?:courrier|lettre)|pieces? jointes?",
-    ),
-    "corporate": (
-        "^(?:extrait du )?proces-verbal d[eu]|^statuts|^decisions? (?:de l'associe|du president|unanime)"
-        "|^extrait (?:du )?kbis",
-        "proces-verbal (?:de l'assemblee|des? deliberations|des? decisions|de la reunion|du conseil)"
-        "|(?:premiere|deuxieme|troisieme|derniere) resolution|resolution n|resolution est adoptee"
-        "|resolutions? adoptee|decisions? de l'associee? unique|feuille de presence"
-        "|statuts (?:mis a jour|constitutifs|de la societe)|article 1(?:er)? ?[-:.]? ?forme"
-        "|assemblee generale (?:ordinaire|extraordinaire|mixte|constitutive)",
-        "assemblee generale|resolution|ordre du jour|capital social|siege social|rcs|associes?|actionnaires?"
-        "|conseil d'administration|commissaire aux comptes|statuts|gerante?|quorum|denomination sociale"
-        "|proces-verbal",
-    ),
-    "regulation": (
-        "^(?:reglement interieur|note de service|charte|livret d'accueil|accord (?:d'entreprise|collectif))"
-        "|^guide du salarie",
-        "conges payes|titres?[- ]restaurant|tickets?[- ]restaurant|evenements? familia(?:l|ux)"
-        "|heures supplementaires|horaires? (?:de travail|collectifs?|variables?|individualises?)|jours? de rtt"
-        "|regles applicables au personnel|accord (?:d'entreprise|collectif)|duree du travail|temps de travail"
-        "|plages? (?:fixe|mobile|variable)",
-        "(?:les|des|aux) salaries|le salarie|du personnel|jours ouvr|anciennete|conges?|rtt|teletravail"
-        "|periode d'essai|l'employeur|la direction|hierarchi|absences?|mutuelle|prime|reglement interieur"
-        "|note de service",
-    ),
-    "contract": (
-        "^(?:contrat|convention|bail|avenant|protocole|promesse|accord de confidentialite|conditions generales)",
-        "entre les soussigne|il (?:a ete|est) (?:prealablement |ensuite |expressement )?(?:expose|arrete|convenu)"
-        "|ci-apres (?:denomm|designe|appel)"
-        "|(?:le present|au present|du present) (?:contrat|accord|bail|protocole)|la presente convention"
-        "|les parties (?:conviennent|declarent|s'engagent)|(?:contrat|bail) est (?:consenti|soumis|regi)"
-        "|lu et approuve|exemplaires originaux",
-        "d'une part|d'autre part|les parties|(?:aux|des) presentes|loi applicable|force majeure|confidentialite"
-        "|resiliation|preavis|tacite reconduction|droit (?:applicable|francais)|prestataire|bailleur|preneur"
-        "|cedant|cessionnaire|acheteur|vendeur|concedant|exemplaires|originaux"
-        "|contrat de (?:travail|bail|prestation|vente|licence|location)",
-    ),
-}
+_CUED = ("jurisprudence", "correspondence", "corporate", "regulation", "contract")  # at equal scores the first wins
 SCHEMA_NAMES = tuple(sorted(CLASSES))
 _KINDS = {"str": "text", "dict": "a table", "list": "a list of tables"}  # of TOML, as errors name them
 RULES = "rules"  # model id of `legal_rag.extraction.rules`
@@ -177,7 +117,7 @@ def get_schema(name: str) -> Schema:
         FileNotFoundError: If there is no such file.
     """
     if name in SCHEMA_NAMES:
-        return _bundled(name)
+        return _read(name, f"{name}.toml", _bundled_file(name))
     if not name.endswith(".toml"):
         raise ValueError(
             f"no schema named {name!r} (expected one of {', '.join(SCHEMA_NAMES)}, or the path of a .toml file)"
@@ -197,7 +137,7 @@ def choose_schema(text: str) -> str:
     """Choose the schema of a document, as `auto` does, by cues in its beginning and end; `general` without any."""
     read = _plain(text)
     scores = {name: _score(pattern, read) for name, pattern in _patterns()}
-    best = max(scores, key=lambda name: scores[name])  # of equal ones the first, as `_CUES` has them
+    best = max(scores, key=lambda name: scores[name])
     return best if scores[best] >= _ENOUGH else "general"
 
 
@@ -209,26 +149,26 @@ def _plain(text: str) -> str:
 
 
 def _score(pattern: re.Pattern[str], read: str) -> int:
-    cues = {(found.lastgroup or "", found.group()[1:]) for found in pattern.finditer(read)}
-    kinds = ["title" for kind, _ in cues if kind == "title"][:1] + [kind for kind, _ in cues if kind != "title"]
-    return sum(_WEIGHTS[kind] for kind in kinds)
+    found = ((match.lastgroup or "", match.group()[1:]) for match in pattern.finditer(read))
+    cues = {(kind, "" if kind == "title" else words) for kind, words in found}
+    return sum(_WEIGHTS[kind] for kind, _ in cues)
 
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    return [(name, _compiled(*cues)) for name, cues in _CUES.items()]
+    """Compile the cues of the schemas that documents are recognised by."""
+    patterns = []
+    for name in _CUED:
+        cues = tomllib.loads(_bundled_file(name).decode())["cues"]
+        groups = "|".join(f"(?P<{kind}>{'|'.join(cues[kind])})" for kind in _WEIGHTS)
+        # A blank may be a line end. A leading character set lets the search skip quickly.
+        groups = groups.replace(" ", r"\s").replace("^", r"(?<=\n)")
+        patterns.append((name, re.compile(rf"[ \n'\"(>*#-](?:{groups})")))
+    return patterns
 
 
-def _compiled(title: str, strong: str, weak: str) -> re.Pattern[str]:
-    # A blank may be a line end. A leading character set lets the search skip quickly.
-    cues = f"(?P<title>{title})|(?P<strong>{strong})|(?P<weak>{weak})".replace(" ", r"\s").replace("^", r"(?<=\n)")
-    return re.compile(rf"[ \n'\"(>*#-](?:{cues})")
-
-
-@cache
-def _bundled(name: str) -> Schema:
-    file = f"{name}.toml"
-    return _read(name, file, (files("legal_rag.extraction") / "schemas" / file).read_bytes())
+def _bundled_file(name: str) -> bytes:
+    return (files("legal_rag.extraction") / "schemas" / f"{name}.toml").read_bytes()
 
 
 @lru_cache(maxsize=16)  # by content: a file of one's own may change between two calls

@@ -9,49 +9,26 @@ from typing import NamedTuple
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns import find_amounts, find_dates
 from legal_rag.corpus.references import NO_CODE, all_reference_keys, candidate_keys_of_number
+from legal_rag.corpus.words import read_words
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 
-DATE_CLASSES = frozenset({
-    classes.DATE, classes.DEADLINE, classes.EFFECTIVE_DATE, classes.TERMINATION_DATE, classes.RESOLUTION_DATE,
-    classes.COMPLIANCE_DEADLINE,
-})  # fmt: skip
-AMOUNT_CLASSES = frozenset({
-    classes.MONTANT, classes.MONETARY_AMOUNT, classes.INDEMNITY_CAP, classes.LIABILITY_LIMITATION,
-    classes.SHARE_CAPITAL,
-})  # fmt: skip
+DATE_CLASSES = frozenset("date deadline effective_date termination_date resolution_date compliance_deadline".split())
+AMOUNT_CLASSES = frozenset("montant monetary_amount indemnity_cap liability_limitation share_capital".split())
 PARTY = "partie"  # kind of the terms of names and surnames that a question may hold
 WORD = "-mot"  # suffix of a kind: terms of single words of a name
 NAME_KINDS = {
-    classes.PARTIE: PARTY,
-    classes.PARTY: PARTY,
-    classes.PERSON: PARTY,
-    classes.ORGANISATION: PARTY,
-    classes.SENDER: PARTY,
-    classes.RECIPIENT: PARTY,
-    classes.ENTITY_NAME: PARTY,
-    classes.AVOCAT: "avocat",
-    classes.AUTHORISED_SIGNATORY: "avocat",
+    **dict.fromkeys("partie party person organisation sender recipient entity_name".split(), PARTY),
+    **dict.fromkeys(("avocat", "authorised_signatory"), "avocat"),
 }
 NUMBER_CLASSES = frozenset({classes.NUMERO, classes.ECLI})
 CITING_CLASSES = frozenset(
     {classes.ARTICLE_CITE, classes.TEXTE_VISE, classes.JURISPRUDENCE_CITEE, classes.LEGAL_REFERENCE}
 )
-MOST_FOLDED_WORDS = 20  # of a term: questions and filters hold no longer ones
+MAX_FOLDED_WORDS = 20  # of a term: questions and filters hold no longer ones
 CACHED = 20_000  # entities with cached terms: many decisions share articles and courts
-TITLES = frozenset(
-    """
-    m mr mm mme mmes mlle mlles monsieur messieurs madame mesdames mademoiselle me mes maitre maitres dr docteur pr
-    veuve vve epoux epouse consorts cts sieur dame demoiselle
-""".split()
-)
-FORMS = frozenset(
-    """
-    societe societes ste stes sa sas sasu sarl eurl snc sci scp scs sca selarl selas selafa gie gaec earl scea sccv
-    association assoc compagnie cie ets etablissement etablissements entreprise
-""".split()
-)
-SMALL_WORDS = frozenset("de du des d la le les l et en au aux a the dit dite nee ne feu heritiers succession".split())
+_LISTS = read_words("legal_rag.extraction")
+TITLES, FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("titles", "forms", "small_words"))
 LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
 # Legal forms in full, folded.
 _FORMS = re.compile(
@@ -142,7 +119,7 @@ def _terms(name: str, text: str) -> Iterator[str]:
         yield from _values(name, text) or _folded(name, text)
         return
     kind, words = NAME_KINDS[name], name_words(text)
-    if 0 < len(words) <= MOST_FOLDED_WORDS:
+    if 0 < len(words) <= MAX_FOLDED_WORDS:
         yield name_term(kind, words)
         yield from (name_term(kind, [word]) for word in _surnames(text, words))
         yield from (name_term(kind + WORD, [word]) for word in words)
@@ -178,7 +155,7 @@ def _values(name: str, text: str) -> list[str]:
 
 def _folded(name: str, text: str) -> list[str]:
     words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
-    return [name_term(name, words)] if 0 < len(words) <= MOST_FOLDED_WORDS else []
+    return [name_term(name, words)] if 0 < len(words) <= MAX_FOLDED_WORDS else []
 
 
 def _dates(text: str) -> list[str]:

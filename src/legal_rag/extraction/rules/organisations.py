@@ -3,43 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from legal_rag.extraction.rules.persons import BLANK, CAPITAL, NO_NAME
+from legal_rag.extraction.rules.persons import BLANK, CAPITAL, LISTS, NO_NAME
 
-# Abbreviated legal forms; their letters may be spaced or dotted.
-_LEGAL_FORMS = """
-    SARL SASU SAS SA EURL SCI SNC SCA SCEA SCOP SCEV SCCV SCM EARL GAEC GFA GIE SELARL SELAFA SELAS SEM SPRL GMBH BV NV
-    PLC""".split()
-# Organisations known by an acronym, or by a name that has no noun.
-_ACRONYMS = """
-    CPAM CRAM CRAMIF CARSAT CNAVTS CNAV CNAM CNAMTS CNRACL CARPIMKO CARMF CIPAV MSA CMSA CAF URSSAF ASSEDIC UNEDIC AGS
-    CGEA MACIF MAIF MAAF MATMUT GMF GAN AGF UAP MGEN MFP FGA FGAO FGTI ONIAM EDF RATP SNCF CANCAVA ORGANIC RSI
-    ENIM""".split()
-_KNOWN = (
-    "GROUPAMA", "AXA", "ALLIANZ", "GENERALI", "AREAS", "Pôle emploi", "Pôle Emploi", "POLE EMPLOI", "France Travail",
-)  # fmt: skip
+_LEGAL_FORMS, _ACRONYMS, _KNOWN = LISTS["legal_forms"], LISTS["acronyms"], LISTS["known"]
 _CAPITALS = "|".join(r"\.?[ ]?".join(form) + r"(?:\.|(?!\w))" for form in sorted(_LEGAL_FORMS, key=len, reverse=True))
 _LETTERS = "|".join(
     r"\.?".join(name) + r"(?:\.(?=[ ,\n;)]|$)|(?![\w.]))" for name in sorted(_ACRONYMS, key=len, reverse=True)
 )
-_COMPANY_NOUNS = "société|sociétés|sté|compagnie|compagnies|cie|établissements|entreprise|banque|ets"
-_BODY_NOUNS = (
-    "association|associations|syndicat|syndicats|caisse|mutuelle|mutuelles|mutualité|fédération|union|confédération|"
-    "comité|fondation|fonds|groupement|coopérative|section|office|conseil national|conseil régional|ordre|institut|"
-    "institution|clinique|polyclinique|centre hospitalier|chambre syndicale|régie|agence|commune|ville|département|"
-    "crédit|direction départementale|lycée|collège|université|ligue|centre|cpam|urssaf"
-)
-# Nouns in common use: in lower case they begin no name.
-_COMMON_NOUNS = frozenset(
-    """commune ville département ordre institut section office direction agence centre lycée collège université ligue
-    union entreprise crédit""".split()
-)
-# Stems that lower-case nouns are found by; capitals are found wherever two of them stand.
-LEAD_STEMS = (
-    "sociét", "sté ", "compagnie", "cie ", "établissements ", "banque ", "association", "syndicat", "caisse", "mutu",
-    "fédération", "confédération", "comité ", "fondation ", "fonds ", "groupement ", "coopérative ", "clinique ",
-    "centre hospitalier", "conseil national", "Crédit ", "pôle emploi", "france travail",
-)  # fmt: skip
-_NOUNS = f"{_COMPANY_NOUNS}|{_BODY_NOUNS}"
+_COMMON_NOUNS = frozenset(LISTS["common_nouns"])  # in lower case they begin no name
+_NOUNS = "|".join(LISTS["company_nouns"] + LISTS["body_nouns"])
 _UPPER_NOUNS = f"{_NOUNS}|{_NOUNS.replace('é', 'e')}".upper()
 _TITLE_NOUNS = "|".join(noun.capitalize() for noun in f"{_NOUNS}|etablissements".split("|"))
 LEAD = re.compile(
@@ -50,28 +22,7 @@ LEAD = re.compile(
 LEAD_CAPITALS = frozenset(
     word[:2] for word in (*_LEGAL_FORMS, *_ACRONYMS, *(name.upper() for name in _KNOWN), *_UPPER_NOUNS.split("|"))
 ) | frozenset(f"{word[0]}." for word in (*_LEGAL_FORMS, *_ACRONYMS))
-# Lower-case words that may continue the name of a public body or association.
-_VOCABULARY = frozenset(
-    """primaire primaires régionale régional nationale national générale général départementale départemental
-    locale local mutuelle mutuel autonome centrale central assurance assurances maladie vieillesse allocations
-    familiales familial retraite retraites travailleurs salariés sociale social sociaux sociales agricole
-    agricoles mutualité dépôts consignations congés payés prévoyance épargne intercommunal intercommunale
-    copropriétaires économique entreprise établissement groupe hygiène sécurité conditions travail professionnel
-    professionnelle interprofessionnel interprofessionnelle industries métaux garantie obligatoires dommages
-    victimes terrorisme infractions actes autres française français libre libres fédération syndicats personnel
-    banque transports transport aérien aéroports départementaux commerce commerces services métallurgie employés
-    cadres ouvriers médecins avocats pharmaciens chirurgiens-dentistes sages-femmes chirurgiens dentistes
-    fonctionnaires défense consommateurs interministérielle résidence immeuble logement habitations loyer modéré
-    crédit populaire industriel industrielle maritime invalides marine indépendants artisans commerçants
-    barreaux clercs notaires foncier immobilier agricoles propriétaires exploitants producteurs pilotes ligne
-    journalistes presse familles protection nature environnement européenne international internationale mixte
-    maître""".split()
-)
-_COMPANY_WORDS = frozenset(
-    """anonyme civile immobilière professionnelle coopérative nationale française générale assurance assurances
-    courtage actions simplifiée responsabilité limitée économie mixte exploitation construction gestion
-    d'assurances""".split()
-)
+_BODY_WORDS, _COMPANY_WORDS = frozenset(LISTS["body_words"]), frozenset(LISTS["company_words"])
 _LINKS = frozenset("de du des d' d’ la le les l' l’ et & - – / pour DE DU DES D' D’ LA LE LES L' L’ ET POUR".split())
 _WORD = re.compile(
     rf"{BLANK}{{0,2}}(?P<word>[\"“«]{BLANK}?[^\"”»\n]{{1,60}}{BLANK}?[\"”»]|\[[^\]\n]{{1,20}}\]|[A-Z]{{1,2}}(?:\.{{3}}|…)"
@@ -79,12 +30,7 @@ _WORD = re.compile(
     rf"|[^\W_](?:\w|['’.&‑-](?=\w)|(?<=\.[A-Z])\.(?!\w)){{0,80}})"
 )
 _ANONYMOUS = re.compile(r"\[|[A-Z]{1,2}(?:\.{3}|…)$")
-_STOPS = NO_NAME - frozenset(
-    "pour et a à en conseil compagnie société caisse général premier première route maître".split()
-) | frozenset(
-    """immatriculée inscrite capital adresse venant anciennement agissant enregistrée prises poursuites diligences
-    toque rcs aide""".split()
-)
+_STOPS = NO_NAME.difference(LISTS["within_names"]).union(LISTS["behind_organisations"])
 _OTHER_BODY = frozenset(_UPPER_NOUNS.split("|")) | frozenset(_TITLE_NOUNS.split("|")) | frozenset(_LEGAL_FORMS)
 _FORM_BEHIND = re.compile(rf"{BLANK}(?:{_CAPITALS})(?![.\w]|{BLANK}?[A-ZÀ-Þ])")
 _PLURALS = frozenset(("sociétés", "compagnies", "syndicats", "associations"))
@@ -94,7 +40,7 @@ _FORM_IN_FULL = re.compile(
     rf"en commandite(?: simple)?|immobilière|unipersonnelle)(?!\w))*"
 )
 _WHOLE = frozenset(("pôle emploi", "pole emploi", "france travail"))
-_COMPANIES = frozenset(_COMPANY_NOUNS.split("|"))
+_COMPANIES = frozenset(LISTS["company_nouns"])
 _RUN_OF_CAPITALS = re.compile(r"(?:[ -][A-ZÀ-ÖØ-Þ]{3,}(?!\w)){1,4}")
 _OF_PLACE = re.compile(
     rf"{BLANK}(?:(?:de{BLANK}la|de{BLANK}l['’]|de|du|des|d['’]|DE{BLANK}LA|DE{BLANK}L['’]|DE|DU|DES|D['’]){BLANK}?)"
@@ -107,7 +53,7 @@ _STREET = re.compile(
     rf"impasse|square|\d{{5}}|(?-i:[A-Z]))",
     re.IGNORECASE,
 )
-_MOST_WORDS = 22
+_MAX_WORDS = 22
 _NAMED_ALONE = frozenset((*_ACRONYMS, *_KNOWN))
 
 
@@ -151,10 +97,10 @@ def _capitals(text: str, at: int) -> int | None:
 
 def _name_end(text: str, at: int, *, company: bool, plural: bool = False, full_name: bool = False) -> int | None:
     """Return where a name ends; common words count only before proper ones, or after a capital (`full_name`)."""
-    words = _COMPANY_WORDS if company else _VOCABULARY
+    words = _COMPANY_WORDS if company else _BODY_WORDS
     end, common_end, commons, capitals = None, at, 0, 0
     link = ""  # the word that joins the next one to those before
-    for _ in range(_MOST_WORDS):
+    for _ in range(_MAX_WORDS):
         piece = _WORD.match(text, at)
         if piece is None:
             break
@@ -194,7 +140,7 @@ def _kind(text: str, piece: re.Match[str], words: frozenset[str], link: str, *, 
     if not (word[0].isupper() or word[0] in '"“«['):
         return "common" if word in words else ""
     capitalised = first and word[1:].islower() and word.lower() in words
-    if capitalised and (words is _VOCABULARY or word.startswith("Assurance")):
+    if capitalised and (words is _BODY_WORDS or word.startswith("Assurance")):
         return "common"
     return "" if _ends_name(word, link, first=first) else "own"
 

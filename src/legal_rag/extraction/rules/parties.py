@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import lowered, places
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
-from legal_rag.extraction.rules.organisations import LEAD, LEAD_CAPITALS, LEAD_STEMS, organisation_names
+from legal_rag.extraction.rules.organisations import LEAD, LEAD_CAPITALS, organisation_names
 from legal_rag.extraction.rules.persons import (
     BLANK,
     CAPITAL,
+    LISTS,
     PLURAL_OFFICE,
     bench,
     first_sign,
@@ -34,7 +35,7 @@ _PARTICULARS = re.compile(
 )
 _NAME_CUES = ("opposant ", "formé", "droits d", "présentée par ", "avocat")
 _INNER_CUES = ("opposant ", "formé par ", "formée par ", "présentée par ", "droits ")
-_MOST_NAMES = 100  # searched in the whole text
+_MAX_NAMES = 100  # searched in the whole text
 _REACH = 220  # characters of a name and what introduces it
 _LEADING = re.compile(
     r"[ \u00a0]*(?:[-–] )?(?:(?P<number>\d+°?[/)]|\d+°) ?)?"
@@ -90,7 +91,7 @@ _CAPTION_ROLE = re.compile(
     r"|(?P<intervenant>INTERVENANTE?S?)|(?P<end>COMPOSITION|D[EÉ]BATS|FAITS|EXPOS[EÉ]|D[’']AUTRE PART)"
 )
 _CAPTIONS_AND_ENDS = (*_CAPTIONS, "COMPOSITION", "DEBATS", "DÉBATS", "FAITS", "EXPOS")
-_MOST_ZONES = 100
+_MAX_ZONES = 100
 _HEAD = 6000  # characters in which captions stand
 _BEHIND = re.compile(
     r",? (?:(?P<candidat>candidate?)|(?P<partie_civile>partie civile)|(?P<intervenant>intervenante?)|"
@@ -159,7 +160,7 @@ def _defined_names(text: str) -> list[str]:
     lower = lowered(text) or text
     whole = (_MORE.split(name)[0].strip() for name in chain(_detailed_names(text), _names_after_cues(text, lower)))
     names = (name for name in chain(whole, _captioned_names(text), _aliases(text, lower)) if _may_be_name(name))
-    return list(islice(dict.fromkeys(islice(names, 10 * _MOST_NAMES)), _MOST_NAMES))
+    return list(islice(dict.fromkeys(islice(names, 10 * _MAX_NAMES)), _MAX_NAMES))
 
 
 def _captioned_names(text: str) -> Iterator[str]:
@@ -213,7 +214,7 @@ def _may_be_name(name: str) -> bool:
 
 def _with_roles(text: str, parties: list[Entity]) -> list[Entity]:
     """Give all mentions of a party the attribute `role` that the context of one of them states."""
-    zones = sorted(islice(chain(_applicant_zones(text), _caption_zones(text), _zones_after_cues(text)), _MOST_ZONES))
+    zones = sorted(islice(chain(_applicant_zones(text), _caption_zones(text), _zones_after_cues(text)), _MAX_ZONES))
     roles: dict[str, str] = {}
     keyed = [(_key(one), one) for one in parties]
     for key, one in keyed:
@@ -342,7 +343,7 @@ def _organisations(text: str) -> Iterator[tuple[int, int]]:
 
 def _leads(text: str) -> Iterator[re.Match[str]]:
     at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in LEAD_CAPITALS}
-    at.update(places(text, lowered(text) or text, LEAD_STEMS))
+    at.update(places(text, lowered(text) or text, LISTS["noun_stems"]))
     before = (place for place in sorted(at) if not (place and (text[place - 1].isalnum() or text[place - 1] == "-")))
     return (lead for place in before if (lead := LEAD.match(text, place)))
 

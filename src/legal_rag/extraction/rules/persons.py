@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import lowered, places
+from legal_rag.corpus.words import read_words
 
 BLANK = "[ \u00a0\u202f]"
 CAPITAL = "A-ZÀ-ÖØ-ÞŒ"
@@ -25,33 +26,8 @@ _MARRIED = re.compile(
     rf"Epouse|Veuve){BLANK}"
     rf"(?:(?:de{BLANK})?(?:M\.|Mme){BLANK})?"
 )
-# Small words that names have in capitals, and which end none.
-_CAPITAL_PARTICLES = frozenset(
-    "DE DU DES LA LE LES D L VAN VON EL AL BEN De Du Des La Le Les Van Von El Al Ben".split()
-)
-# Capitalised words that follow a name and are not part of it.
-NO_NAME = frozenset(
-    """république republique plaidant
-    attendu considérant considerant que qu qui mais sur vu et ou où a à ont est en au aux par pour dans avec
-    contre il elle ce cette ces son sa ses un une alors ainsi aussi puis or donc car si ne se dit déboute
-    condamne rejette confirme infirme ordonne président presidente présidente president conseiller conseillère
-    conseillers conseillere greffier greffière greffiere greffiers avocat avocats avocate avoué avoués avoue
-    avoues maître maîtres maitre me mes monsieur madame mademoiselle messieurs mesdames mm mme mmes mlle mr scp
-    selarl selas cabinet toque appelant appelante appelants appelantes intimé intimée intimés intimées intime
-    intimee intimes intimees demandeur demanderesse demandeurs défendeur défenderesse défendeurs defendeur
-    defenderesse defendeurs requérant intervenant intervenante représenté représentée représentés représentant
-    represente representee ayant assisté assistée assistés assiste assistee demeurant domicilié domiciliée
-    domicilie né née ne nee cour tribunal chambre arrêt arret jugement ordonnance débats debats composition
-    plaidant substitué substituée comparant comparante dont siège faits procédure procedure décision decision
-    rue avenue boulevard chemin route article articles expert docteur dr professeur magistrat vice-président
-    vice-présidente substitut procureur premier première secrétaire rapporteur juge juges adjoint ministre
-    préfet maire bâtonnier doyen général caisse société compagnie défaillant défaillante non rg n° no bp cedex
-    date minute grosse copie notifié signé prononcé délibéré mise profession nationalité statuant sans sous
-    après avant lors selon son leur leurs nous vous je on dès comme lequel laquelle lesquels dernier dernière
-    pris prise exposé audience lecture liquidateur mandataire administrateur notaire huissier d'une d'autre
-    lundi mardi mercredi jeudi vendredi samedi dimanche janvier février mars avril mai juin juillet août
-    septembre octobre novembre décembre ministère public parquet état français nom peuple république motifs""".split()
-)
+LISTS = read_words("legal_rag.extraction.rules")
+_CAPITAL_PARTICLES, NO_NAME = frozenset(LISTS["capital_particles"]), frozenset(LISTS["no_name"])
 # Titles that begin with a capital M, and the others, found by their words.
 _CAPITAL_TITLE = re.compile(
     r"M(?:M?\.|(?=[ \u00a0](?:[A-Z]\.\.|\[|[A-Z][a-z]))|(?:mes?|lles?|elles?|r)(?!\w)\.?|(?:onsieur|adame|"
@@ -116,27 +92,10 @@ _OF_A_BODY = re.compile(
     r"\s*(?:directeur|d[eu](?:s|\s?la|\s?l['’])?\s(?:la\s|l['’])?(?:soci|assoc|conseil d|conseil g|conseil r|syndic|"
     r"commission|comité|sarl|SA|bureau|groupe|fédé|union|directoire|mutuelle|caisse))"
 )
-# Offices before a name, in lower case, without the words that may join the two.
-_BEFORE = tuple(
-    (
-        "président|présidente|president|presidente|présidents|conseiller|conseillère|conseillers|greffier|greffière|"
-        "greffiers|rapporteur|rapporteure|magistrat|magistrats|substitut|procureur|avocat général|avocate générale|"
-        "juge|juges|expert|experts|docteur|docteurs| dr|(dr|professeur|professeurs| pr|notaire|notaires|huissier|"
-        "inspecteur|brigadier|rédacteur|assisté de|assistée de|assistés de|, présidée par|signé par|"
-        "sur le rapport de|rapport de|l'avis de|l’avis de|, tenue par| tenus par|prononcé par|publique par|"
-        "prorogation par|délibéré par|greffe par|devant|entendu en son rapport|lors des débats|lors du prononcé|"
-        "lors du délibéré|établi par|ouï|confiée à|confié à|certificat médical de|certificat de|"
-        "ministre de l'intérieur|commissaire enquêteur|exploit de|acte de|ministère de"
-    ).split("|")
-)
 _JOINING = re.compile(
     r"(?: (?:lors des débats|de chambre|judiciaire|en chef|cheff?|placée?|de justice|audiencier|général|doyen|"
     r"référendaire|le|la|et par|et|faisant fonction|associée?))*[\s,:–-]{0,4}$"
 )
-_JOINTS = (
-    " débats", " chambre", " judiciaire", " chef", " placé", " placée", " justice", " audiencier", " général", " doyen",
-    " référendaire", " le", " la", " par", " fonction",
-)  # fmt: skip
 # An office of several persons, behind the last of them.
 PLURAL_OFFICE = re.compile(
     r"[\s,:(–-]{0,4}(?:[Cc]onseill[eè]re?s|[Jj]uges|[Pp]résidents|[Gg]reffiers|[Ee]xperts|[Mm]agistrats|"
@@ -240,7 +199,8 @@ def has_office(text: str, start: int, end: int) -> bool:
     if office_behind(text, end):
         return True
     before = text[max(0, start - 60) : start].rstrip(" \n\u00a0,:–-").lower()
-    return before.endswith(_BEFORE) or (before.endswith(_JOINTS) and _JOINING.sub("", before).endswith(_BEFORE))
+    offices, joints = LISTS["offices"], LISTS["joints"]
+    return before.endswith(offices) or (before.endswith(joints) and _JOINING.sub("", before).endswith(offices))
 
 
 def untitled_names(text: str) -> Iterator[tuple[int, int]]:

@@ -31,14 +31,13 @@ _REFERENCES = dict.fromkeys(
 )
 _RENAMED_CLASSES = {
     "general": {
-        classes.DATE: classes.LEGAL_DATE,
         classes.MONTANT: classes.MONETARY_AMOUNT,
         classes.DELAI: classes.DEADLINE,
         classes.PARTIE: classes.PERSON,
         **_REFERENCES,
     },
-    "correspondence": {classes.DATE: classes.LEGAL_DATE, classes.DELAI: classes.DEADLINE, **_REFERENCES},
-    "contract": {classes.PARTIE: classes.PARTY},
+    "correspondence": {classes.DELAI: classes.DEADLINE, **_REFERENCES},
+    "contract": {classes.PARTIE: "party"},
 }
 _PERSON = re.compile(
     r"(?:M|MM|Mme|Mmes|Mlle|Melle|Monsieur|Madame|Mademoiselle|Messieurs|Mesdames|Me|Dr|époux|consorts)\b"
