@@ -48,14 +48,14 @@ class LegalAmount(NamedTuple):
 # How currencies are written, and what wrong encodings made of the euro sign; the group that a match fills tells which.
 CURRENCIES: tuple[tuple[str, str], ...] = (
     ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
-    ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs pacifiques?|francs pacifique"),
-    ("CHF", r"francs suisses"),
-    ("BEF", r"francs belges"),
-    ("LUF", r"francs luxembourgeois"),
-    ("EUR", r"€(?:uros?)?|euros?\b|EUR\b|\x80|[äç](?!\w)|(?=[ \u00a0]\d\d c\.)"),
-    ("FRF", r"nouveaux francs\b|anciens francs\b|francs?\b|FRS?\b|frs?\b|(?-i:FF\b|F(?![\w'’-]))"),
-    ("USD", r"dollars(?: américains| US| des Etats-Unis)?\b|\$"),
-    ("GBP", r"livres sterling\b|£"),
+    ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs[ ]pacifiques?|francs[ ]pacifique"),
+    ("CHF", r"francs[ ]suisses"),
+    ("BEF", r"francs[ ]belges"),
+    ("LUF", r"francs[ ]luxembourgeois"),
+    ("EUR", r"€(?:uros?)?|euros?\b|EUR\b|\x80|[äç](?!\w)|(?=[ \u00a0]\d\d[ ]c\.)"),
+    ("FRF", r"nouveaux[ ]francs\b|anciens[ ]francs\b|francs?\b|FRS?\b|frs?\b|(?-i:FF\b|F(?![\w'’-]))"),
+    ("USD", r"dollars(?:[ ]américains|[ ]US|[ ]des[ ]Etats-Unis)?\b|\$"),
+    ("GBP", r"livres[ ]sterling\b|£"),
     ("DEM", r"deutsche?marks?\b|DM\b"),
     ("ITL", r"lires\b"),
 )
@@ -76,7 +76,7 @@ _FIGURES = Around(
 _WORDS = Around(
     rf"(?<![\w'’-])(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?(?:{_CURRENCY})"
     rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?"
-    rf"(?! de rente)",
+    rf"(?![ ]de[ ]rente)",
     _MONEY,
     200,
     200,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, NOT_INSIDE, SPACE, Around, Led
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, NOT_INSIDE, Around, Led, spaced
 from legal_rag.corpus.patterns.statutes import CODE_NAME, LegalText
 
 
@@ -23,27 +23,28 @@ ARTICLE_NUMBER = (
     rf"(?:{PREFIX}\d+|\d+)(?:{DASH}\d+)*(?:er\b|{BLANK}(?:bis|ter|quater|quinquies|(?-i:[A-Z])(?![\w'’.-])))?"
 )
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
-_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE})"
+_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_AND}{ARTICLE_NUMBER})*"
-_PARAGRAPH = rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.){SPACE}\d+(?:er)?)?"
-_OF_CODE = rf"(?:{_PARAGRAPH}{GAP},?{GAP}(?:du|dudit|de{SPACE}ce|au){SPACE}(?P<code>{CODE_NAME}))?"
-_ARTICLES = Led(rf"\b(?:articles?|art\.){SPACE}(?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
+_PARAGRAPH = r"(?:_,?_(?:alin[ée]as?|al\.) \d+(?:er)?)?"
+_OF_CODE = f"(?:{_PARAGRAPH}_,?_(?:du|dudit|de ce|au) (?P<code>{CODE_NAME}))?"
+_ARTICLES = Led(rf"\b(?:articles?|art\.) (?P<list>{_LIST}){_OF_CODE}", ["article", "art."])
 _BARE_ARTICLE = re.compile(
-    rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
-    rf"{BLANK}?\d+))"
-    rf"(?![\w/]|{DASH}\d){_OF_CODE}"
+    spaced(
+        rf"{NOT_INSIDE}(?P<list>(?:{PREFIX}\d+(?:{DASH}\d+)+|[lrd]\.?{BLANK}?\d{{3,}}(?:{DASH}\d+)+|(?:L\.?O|[LRD])\."
+        rf"{BLANK}?\d+))"
+        rf"(?![\w/]|{DASH}\d){_OF_CODE}"
+    )
 )
 _OF_NAMED_CODE = Around(
-    rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*){SPACE}du{SPACE}(?P<code>{CODE_NAME})",
+    rf"{NOT_INSIDE}(?P<list>\d+(?:{DASH}\d+)*) du (?P<code>{CODE_NAME})",
     ["du code", "du livre", "du  ", "du\u00a0"],
     30,
     200,
 )
 # "Code du travail, article L1237-11", as titles have it; "article 5 de la loi" after a code's name is not the code's.
 _AFTER_CODE = Led(
-    rf"(?<!\w)(?P<code>{CODE_NAME}){GAP}[,:]?{GAP}(?:{DASH}{GAP})?"
-    rf"(?:(?:articles?|art\.){SPACE}|(?=(?-i:{PREFIX})\d))(?P<list>(?>{_LIST}))"
-    rf"(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
+    rf"(?<!\w)(?P<code>{CODE_NAME})_[,:]?_(?:{DASH}_)?(?:(?:articles?|art\.) |(?=(?-i:{PREFIX})\d))"
+    rf"(?P<list>(?>{_LIST}))(?!{_PARAGRAPH}\s{{0,4}},?\s{{0,4}}(?:(?:du|dudit|des|de)(?!\w)|d['’]))",
     ["code", "livre des proc"],
 )
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
@@ -85,32 +86,31 @@ class ArticleCitation(NamedTuple):
 _ORDINAL = r"(?:premier|second|deuxième|dernier|\d{1,2}(?:er|ère|e|ème|nd)?)"
 # What of an article is cited: ", alinéa 3", " § 1", ", 5°", " II", ", premier alinéa".
 _PART = (
-    rf"(?:{GAP},?{GAP}(?:alin[ée]as?|al\.?|paragraphes?|§{GAP}§?|in{SPACE}fine)(?:{GAP}{_ORDINAL}(?:{SPACE}et{SPACE}"
-    rf"{_ORDINAL})?)?"
-    rf"|{GAP},?{GAP}{_ORDINAL}{SPACE}(?:alin[ée]a|paragraphe|tiret)|{GAP},?{GAP}\d{{1,2}}{BLANK}?°|{GAP},?{GAP}(?:"
-    rf"(?-i:[IVX]{{1,4}})|(?-i:[a-h])\)?)(?![\w'’]))"
+    rf"(?:_,?_(?:alin[ée]as?|al\.?|paragraphes?|§_§?|in fine)(?:_{_ORDINAL}(?: et {_ORDINAL})?)?|"
+    rf"_,?_{_ORDINAL} (?:alin[ée]a|paragraphe|tiret)|_,?_\d{{1,2}}{BLANK}?°|_,?_(?:(?-i:[IVX]{{1,4}})|"
+    r"(?-i:[a-h])\)?)(?![\w'’]))"
 )
 _OF = (
-    rf"(?:{SPACE}(?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?{GAP},?\s{{0,4}}(?:(?:du|de{SPACE}la|de"
-    rf"{SPACE}l['’]|des|d['’]|de){GAP}(?:(?:dit|présent){SPACE})?|dudit{SPACE}|(?-i:C\.){GAP}|(?={GAP}(?:nouveau"
-    rf"{SPACE})?code))"
+    r"(?: (?:modifié|précité|susvisé|susmentionné|ancien|nouveau))?_,?\s{0,4}(?:(?:du|de la|de l['’]|des|"
+    r"d['’]|de)_(?:(?:dit|présent) )?|dudit |(?-i:C\.)_|(?=_(?:nouveau )?code))"
 )
-_LIST_AND = rf"(?:{GAP},{GAP}(?:et{SPACE}|ou{SPACE})?|{SPACE}(?:et|ou|à){SPACE}(?:(?:suivants?){SPACE})?)"
-_LEAD = Led(rf"(?<![\w-])(?:articles?|art\.){GAP}(?=[\dLRDACP])", ["article", "art."])
+_LIST_AND = "(?:_,_(?:et |ou )?| (?:et|ou|à) (?:(?:suivants?) )?)"
+_LEAD = Led(r"(?<![\w-])(?:articles?|art\.)_(?=[\dLRDACP])", ["article", "art."])
 # Careless typing puts a blank next to the dash: "L 412- 10", "R 414-4 -1".
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Of what is no law: agreements, contracts, a company's statutes.
 _OF_NO_LAW = re.compile(
-    rf"{GAP},?{SPACE}(?:du|de{SPACE}la|de{SPACE}l['’]|des|de{SPACE}cette?|dudit|de{SPACE}ladite|de{SPACE}cet){GAP}"
-    rf"(?:même{SPACE}|présente?{SPACE})?"
-    rf"(?:accord|avenant|contrat|convention{SPACE}collective|statuts|bail|police|règlement{SPACE}intérieur|protocole"
-    rf"{SPACE}d['’]accord|cahier)(?!\w)",
+    spaced(
+        "_,? (?:du|de la|de l['’]|des|de cette?|dudit|de ladite|de cet)_(?:même |présente? )?(?:accord|avenant|"
+        "contrat|convention collective|statuts|bail|police|règlement intérieur|protocole d['’]accord|"
+        r"cahier)(?!\w)"
+    ),
     re.IGNORECASE,
 )
-_PARTS = re.compile(rf"(?:{_PART}){{1,4}}", re.IGNORECASE)
-_CONNECTOR = re.compile(_OF, re.IGNORECASE)
-_NEXT = re.compile(rf"{_LIST_AND}(?={PREFIX}\d|\d)", re.IGNORECASE)
+_PARTS = re.compile(spaced(rf"(?:{_PART}){{1,4}}"), re.IGNORECASE)
+_CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
+_NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
 # "Article 2 :", "Article premier.-": the decision's own, in its operative part.
 _OWN = Around(
     r"(?:\A|\n)[ \t\u00a0]*ARTICLE[ \u00a0]+(?:\d{1,2}(?:er)?|premier)[ \t\u00a0]*(?:[:.\n–—-]|\Z)", ["article"], 12, 40
@@ -121,7 +121,7 @@ _BARE = Led(
 # "article 3 de l'ordonnance n° 58-1067 du 7 novembre 1958 et 58-1097 du 15 novembre 1958": the last is a statute's.
 # "l'article L. 1152-1 et 3 mois": so many months.
 _OF_ELSE = re.compile(
-    rf"{SPACE}du{SPACE}\d{{1,2}}(?:er)?{SPACE}[a-zéû]{{3}}|{BLANK}(?:mois|ans?|années?|semaines?|jours?|heures?|fois)\b"
+    spaced(rf" du \d{{1,2}}(?:er)? [a-zéû]{{3}}|{BLANK}(?:mois|ans?|années?|semaines?|jours?|heures?|fois)\b")
 )
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS
-from legal_rag.corpus.patterns.scanning import BLANK, DASH, GAP, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
 
 
 class LegalDate(NamedTuple):
@@ -50,7 +50,7 @@ _RESTS = {_below_hundred(rest): rest for rest in range(1, 100)}
 _YEARS = _CENTURIES | {
     f"{century} {rest}": start + number for century, start in _CENTURIES.items() for rest, number in _RESTS.items()
 }
-_BETWEEN = rf"(?:s?{SPACE}|s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
+_BETWEEN = f"(?:s? |s?{DASH})"  # number words: blanks or hyphens, with or without the plural's s
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -74,14 +74,13 @@ _DATES: tuple[Scan, ...] = (
         12,
     ),
     Around(
-        rf"(?<!\w)(?P<d>{_DAY}){SPACE}(?P<m>{_MONTH})\.?{SPACE}(?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
+        rf"(?<!\w)(?P<d>{_DAY}) (?P<m>{_MONTH})\.? (?P<y>\d{{4}}|{_YEAR_IN_WORDS})(?!\w)",
         _MONTH_STEMS,
         25,
         90,
     ),
     Around(
-        rf"(?<!\w)an{SPACE}(?P<y>{_YEAR_IN_WORDS}){GAP},?{SPACE}(?:et{SPACE})?le{SPACE}(?P<d>{_DAY}){SPACE}"
-        rf"(?P<m>{_MONTH})(?!\w)",
+        rf"(?<!\w)an (?P<y>{_YEAR_IN_WORDS})_,? (?:et )?le (?P<d>{_DAY}) (?P<m>{_MONTH})(?!\w)",
         ["an ", "an\u00a0", "an\t", "an\u202f"],
         1,
         160,
@@ -127,35 +126,33 @@ def _plain_words(text: str, known: dict[str, int]) -> str:
     return plain if plain in known else plain.removesuffix("s")
 
 
-_UNITS_OF_TIME = r"(?:jours?(?: francs?| ouvrables?| ouvrés?| calendaires?)?|semaines?|mois|ans?|années?|heures?)(?!\w)"
+_UNITS_OF_TIME = (
+    r"(?:jours?(?:[ ]francs?|[ ]ouvrables?|[ ]ouvrés?|[ ]calendaires?)?|semaines?|mois|ans?|années?|heures?)(?!\w)"
+)
 _NUMBER = (
     rf"(?:\d{{1,3}}(?:{BLANK}?\([^()]{{1,20}}\))?|(?:{NUMBER_IN_WORDS})(?:{BLANK}?\(\d{{1,3}}\))?|quinzaine{BLANK}de)"
 )
-_DURATION = rf"{_NUMBER}{SPACE}{_UNITS_OF_TIME}"
+_DURATION = f"{_NUMBER} {_UNITS_OF_TIME}"
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 # Words before a duration that make it a time limit; those of `_NAMED` belong to its name.
-_NAMED = rf"délais?{SPACE}(?:d['’]|de{SPACE})"
+_NAMED = "délais? (?:d['’]|de )"
 _LEADS = (
-    rf"délais?{SPACE}(?:{_WORD}{SPACE}){{0,5}}(?:d['’]|de{SPACE})",
-    rf"dans{SPACE}les{SPACE}(?:{_WORD}{SPACE}){{0,1}}",
-    rf"(?:au{SPACE}plus{SPACE}tard|avant{SPACE}l['’]expiration|à{SPACE}l['’]issue|au{SPACE}bout){SPACE}(?:des?|d['’]"
-    rf"|de{SPACE}la{SPACE}période{SPACE}de|les){SPACE}?",
-    rf"(?:préavis|prescriptions?(?:{SPACE}{_WORD}){{0,2}}|forclusion|sursis){SPACE}(?:d['’]|de{SPACE})",
-    rf"sous{SPACE}(?:un{SPACE})?",
-    rf"se{SPACE}prescri(?:t|vent)(?:{SPACE}{_WORD}){{0,2}}{SPACE}par{SPACE}",
+    f"délais? (?:{_WORD} ){{0,5}}(?:d['’]|de )",
+    f"dans les (?:{_WORD} ){{0,1}}",
+    "(?:au plus tard|avant l['’]expiration|à l['’]issue|au bout) (?:des?|d['’]|de la période de|les) ?",
+    f"(?:préavis|prescriptions?(?: {_WORD}){{0,2}}|forclusion|sursis) (?:d['’]|de )",
+    "sous (?:un )?",
+    f"se prescri(?:t|vent)(?: {_WORD}){{0,2}} par ",
 )
 # Words after a duration that make it a time limit.
-_TAIL = (
-    rf"{SPACE}(?:à{SPACE}(?:compter|partir|dater)|(?:qui{SPACE}suiv(?:ent|aient|ront)|suivant|après|avant|au"
-    rf"{SPACE}moins{SPACE}avant){SPACE})"
-)
+_TAIL = " (?:à (?:compter|partir|dater)|(?:qui suiv(?:ent|aient|ront)|suivant|après|avant|au moins avant) )"
 _NAMED_LIMIT = Led(rf"(?<!\w){_NAMED}(?:{_DURATION})", ["délai"])
 _LED = Led(
     rf"(?<!\w)(?:{'|'.join(_LEADS)})(?P<duration>{_DURATION})",
     "délai|dans|au plus|avant l|à l|au bout|préavis|prescription|forclusion|sursis|sous|se prescri".split("|"),
 )
 _TAILED = Around(
-    rf"(?<=\bles ){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
+    rf"(?<=\bles[ ]){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
 )
 
 

@@ -10,14 +10,13 @@ from legal_rag.corpus.patterns.dates import LegalDate
 from legal_rag.corpus.patterns.scanning import (
     BLANK,
     DASH,
-    GAP,
     NO_MORE,
     NOT_INSIDE,
-    SPACE,
     Around,
     FiguresLed,
     Led,
     Scan,
+    spaced,
 )
 
 
@@ -35,10 +34,11 @@ SERIES = ("qpc", "dc", "an", "sen", "lp", "fnr", "elec", "orga", "pdr", "lom", "
 _SERIES = "|".join(r"\.?".join(name) + r"\.?" for name in SERIES)
 _CONSTITUTIONAL = rf"(?:19|20)?\d\d{DASH}\d{{1,4}}(?:/\d{{1,4}})*"
 _OF_SOMETHING_ELSE = re.compile(
-    r"(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
-    r"d[ée]lib[ée]rations?)"
-    rf"(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?{GAP}(?:\((?:CEE?|UE)\){GAP})?(?:(?:n{BLANK}?[°os.]*|num[ée]ros?){GAP})?"
-    rf"(?:[\d/-]+{GAP}(?:,|et){GAP})*$",
+    spaced(
+        "(?:lois?|ordonnances?|d[ée]crets?|arr[êe]t[ée]s?|circulaires?|directives?|r[èe]glements?|avis|"
+        rf"d[ée]lib[ée]rations?)(?:{BLANK}(?:organiques?|minist[ée]riels?|royal))?_(?:\((?:CEE?|UE)\)_)?(?:"
+        rf"(?:n{BLANK}?[°os.]*|num[ée]ros?)_)?(?:[\d/-]+_(?:,|et)_)*$"
+    ),
     re.IGNORECASE,
 )
 _LOOK_BACK = 60  # characters before a number or date in which its statute or court is named
@@ -56,28 +56,28 @@ CASE_PATTERNS: tuple[tuple[str, Scan], ...] = (
     (
         "series",
         FiguresLed(
-            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]{GAP}|num[ée]ro{SPACE})?"
-            rf"(?P<signed>{_CONSTITUTIONAL}){NO_MORE}",
+            rf"{NOT_INSIDE}(?P<before>{_SERIES})[, \u00a0]{{0,4}}(?:n{BLANK}?[°o.]_|num[ée]ro )?"
+            f"(?P<signed>{_CONSTITUTIONAL}){NO_MORE}",
             before=24,
         ),
     ),
     (
         "rg",
         Around(
-            rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?){GAP}"
-            rf"(?:sous{SPACE}le{SPACE})?(?:n\w?|num[ée]ro)?{BLANK}?[°.]?{GAP}:?{GAP}(?:n{BLANK}?[°o.]?{GAP})?"
-            rf"(?:[A-Z]{BLANK})?(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
+            rf"{NOT_INSIDE}(?:R\.?{BLANK}?G\.?(?:{BLANK}Cour)?|(?:r[ôo]le|r[ée]pertoire)(?:{BLANK}g[ée]n[ée]ral)?)_"
+            rf"(?:sous le )?(?:n\w?|num[ée]ro)?{BLANK}?[°.]?_:?_(?:n{BLANK}?[°o.]?_)?(?:[A-Z]{BLANK})?"
+            rf"(?P<role>{_ROLE_NUMBER})(?:(?={DASH}20\d\d{BLANK}?/)|{NO_MORE})",
             ["rg", "r.g", "r. g", "r g", "rôle", "role", "répertoire", "repertoire"],
             1,
             100,
         ),
     ),
-    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}{GAP}(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
+    ("rg", Around(rf"(?<!\w){_NUMBER_SIGN}_(?P<signed>\d\d/\d{{1,6}}){NO_MORE}", ["/"], 20, 12)),
     ("rg", Around(rf"{NOT_INSIDE}(?P<bare>\d\d/\d{{5}}){NO_MORE}", ["/"], 3, 12)),
     (
         "request",
         Around(
-            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire){GAP}(?P<signed>\d{{6}}){NO_MORE}",
+            rf"(?<!\w)(?:{_NUMBER_SIGN}|requ[êe]te|affaire)_(?P<signed>\d{{6}}){NO_MORE}",
             [*_SIGNS, "requête", "requete", "affaire"],
             1,
             30,
@@ -208,42 +208,32 @@ _READERS: dict[str, Callable[[re.Match[str]], Iterator[tuple[str, str]]]] = {
 
 
 _CHAMBERS = (
-    rf"(?:Cass\.?{GAP},?{GAP})?(?:(?:\d{GAP}(?:re|ère|er|e|ème){SPACE})?(?:Civ\.?(?:{GAP}\d(?:re|ère|e|ème)?)?|Soc\.?"
-    rf"|Com\.?|Crim\.?|civ\.|soc\.|com\.|crim\.)"
-    rf"|Ass(?:emblée|\.){GAP}[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.){GAP}mixte|ass\.{GAP}plén\.)"
+    r"(?:Cass\.?_,?_)?(?:(?:\d_(?:re|ère|er|e|ème) )?(?:Civ\.?(?:_\d(?:re|ère|e|ème)?)?|Soc\.?|Com\.?|Crim\.?|"
+    r"civ\.|soc\.|com\.|crim\.)|Ass(?:emblée|\.)_[Pp]l[ée]n(?:ière|\.)|Ch(?:ambre|\.)_mixte|ass\._plén\.)"
 )
-_COURTS = (
-    rf"(?:Cass\.|C\.{GAP}E\.|CE|CJCE|CJUE|CEDH|Cons\.{GAP}const\.|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}de"
-    rf"{SPACE}cassation)"
-)
+_COURTS = r"(?:Cass\.|C\._E\.|CE|CJCE|CJUE|CEDH|Cons\._const\.|Conseil d['’][EÉ]tat|Cour de cassation)"
 # What precedes a date: "Soc., " or "CE, ass., ".
 _ABBREVIATED = re.compile(
-    rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:{GAP},?{GAP}[\w°.()]{{1,12}}){{0,3}}?{GAP},?{GAP}"
-    rf"(?:(?:du|le|arrêt{SPACE}du){SPACE})?$"
+    spaced(rf"(?<![\w/-])(?:{_CHAMBERS}|{_COURTS})(?!\w)(?:_,?_[\w°.()]{{1,12}}){{0,3}}?_,?_(?:(?:du|le|arrêt du) )?$")
 )
 _NAMED = Led(
-    rf"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)){SPACE}(?:{GAP}n{GAP}[°o]{GAP}(?P<number>[\w.,-]{{1,14}})"
-    rf"{SPACE})?(?:rendue?s?{SPACE}(?:par{SPACE}|en{SPACE}(?=Ass|ass)))?"
-    rf"(?:de{SPACE}la{SPACE}|du{SPACE}|la{SPACE}|le{SPACE}|(?=Ass))(?:Assemblée{SPACE}plénière|Cour{SPACE}de"
-    rf"{SPACE}cassation|Conseil{SPACE}d['’][EÉ]tat|Cour{SPACE}européenne{SPACE}des{SPACE}droits{SPACE}de"
-    rf"{SPACE}l['’]homme|"
-    rf"Conseil{SPACE}constitutionnel|Cour{SPACE}de{SPACE}justice(?:{SPACE}de{SPACE}l['’]Union{SPACE}européenne|"
-    rf"{SPACE}des{SPACE}[Cc]ommunautés{SPACE}européennes)?)"
-    rf"(?:,?{SPACE}[\w’', -]{{1,40}}?)?{SPACE}(?:(?:en{SPACE}date{SPACE})?du|le){SPACE}",
+    r"(?<!\w)(?:(?-i:[Aa]rr[êe]ts?|[Dd]écisions?|[Aa]vis)) (?:_n_[°o]_(?P<number>[\w.,-]{1,14}) )?"
+    "(?:rendue?s? (?:par |en (?=Ass|ass)))?(?:de la |du |la |le |(?=Ass))(?:Assemblée plénière|Cour de "
+    "cassation|Conseil d['’][EÉ]tat|Cour européenne des droits de l['’]homme|Conseil constitutionnel|Cour de "
+    r"justice(?: de l['’]Union européenne| des [Cc]ommunautés européennes)?)(?:,? [\w’', -]{1,40}?)? (?:"
+    "(?:en date )?du|le) ",
     ["arrêt", "arret", "décision", "avis"],
 )
 _NUMBERED = Led(
-    rf"(?<!\w)(?:décisions?|arrêts?){SPACE}(?:du{SPACE}Conseil{SPACE}constitutionnel{SPACE})?(?:n{GAP}[°os]{{1,2}}\.?"
-    rf"|numéros?){GAP}",
+    r"(?<!\w)(?:décisions?|arrêts?) (?:du Conseil constitutionnel )?(?:n_[°os]{1,2}\.?|numéros?)_",
     ["décision", "arrêt"],
 )
 _CITED_NUMBER_SIGN = re.compile(
-    rf"{GAP},?{SPACE}?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt){SPACE})?(?:n{GAP}[°os]{{1,2}}\.?|numéros?)"
-    rf"{GAP}(?:[A-Z]{SPACE})?",
+    spaced(r"_,? ?(?:(?:pourvois?|requêtes?|req\.|aff\.|affaire|arrêt) )?(?:n_[°os]{1,2}\.?|numéros?)_(?:[A-Z] )?"),
     re.IGNORECASE,
 )
-_OF_DATE = re.compile(rf"{GAP},?{SPACE}(?:(?:rendue?{SPACE})?(?:le|du|en{SPACE}date{SPACE}du){SPACE})?", re.IGNORECASE)
-_AND = re.compile(rf"{GAP}(?:,|et){SPACE}(?:(?:n{GAP}[°o]{GAP})?(?:[A-Z]{SPACE})?)?(?=\d\d{DASH})")
+_OF_DATE = re.compile(spaced("_,? (?:(?:rendue? )?(?:le|du|en date du) )?"), re.IGNORECASE)
+_AND = re.compile(spaced(rf"_(?:,|et) (?:(?:n_[°o]_)?(?:[A-Z] )?)?(?=\d\d{DASH})"))
 
 
 def find_cited_decisions(text: str, dates: Sequence[LegalDate], identifiers: Sequence[Identifier]) -> list[Span]:

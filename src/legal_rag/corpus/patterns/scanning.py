@@ -12,15 +12,21 @@ GAP, SPACE = f"{BLANK}{{0,4}}", f"{BLANK}{{1,4}}"  # bounded: a page of blanks t
 NOT_INSIDE = r"(?<![\w/.-])"  # a longer number or word
 NO_MORE = rf"(?![\w/]|{DASH}\d|\.\d)"
 
+_IN_PATTERN = re.compile(r"\\.|\[(?:\\.|[^\]])*\]|\(\?P[<=]\w+|[ _]")
 _LOOK_AHEAD = 30  # characters that a pattern may look ahead after its match
 _FIGURES = re.compile(r"(?<![\w/.-])\d\d(?=(?:\d\d)?[-\u2010-\u2014]|[A-Za-z]{2}\d)")
 
 
+def spaced(pattern: str) -> str:
+    """Return a pattern in which each ' ' is `SPACE` and each '_' is `GAP`, except in a set such as '[ _]'."""
+    return _IN_PATTERN.sub(lambda match: {" ": SPACE, "_": GAP}.get(match.group(), match.group()), pattern)
+
+
 class Scan:
-    """A pattern and where to try it; compiled on first use, because compiling them all would delay every start."""
+    """A pattern, `spaced`, and where to try it; compiled on first use: all of them would delay every start."""
 
     def __init__(self, pattern: str, flags: int) -> None:
-        self._source, self._flags = pattern, flags
+        self._source, self._flags = spaced(pattern), flags
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:

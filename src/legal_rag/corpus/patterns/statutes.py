@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from legal_rag.corpus.patterns.dates import LegalDate
-from legal_rag.corpus.patterns.scanning import DASH, GAP, SPACE, Led
+from legal_rag.corpus.patterns.scanning import DASH, Led
 
 # The noun that names a code; "le code précité" or "le code prévoit" names none.
 _CODE_WORD = (
@@ -16,10 +16,9 @@ _CODE_WORD = (
     "relations|route|rural|santé|sécurité|service|sport|tourisme|transports|travail|urbanisme|voirie)(?!\\w)"
 )
 _CODE = (
-    rf"(?:code|livre des proc[ée]dures){SPACE}(?:g[ée]n[ée]ral{SPACE})?"
-    rf"(?:(?:de{SPACE}la|de{SPACE}l['’]|des|du|de|d['’]){GAP})?{_CODE_WORD}"
-    rf"(?:{SPACE}(?:(?:et|ou){SPACE})?(?:(?:de{SPACE}la|de{SPACE}l['’]|des|du|de|d['’]|à{SPACE}l['’]){GAP})?"
-    rf"(?:{{words}})(?!\w))*"
+    "(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:(?:de la|de l['’]|des|du|de|"
+    f"d['’])_)?{_CODE_WORD}(?: (?:(?:et|ou) )?(?:(?:de la|de l['’]|des|du|de|d['’]|à l['’])_)?"
+    r"(?:{words})(?!\w))*"
 )
 # Words that continue a code's name; any other word after its first noun belongs to the sentence.
 _CODE_WORDS = (
@@ -44,51 +43,40 @@ class LegalText(NamedTuple):
     end: int
 
 
-_NUMBER_SIGN = rf"(?:n{GAP}?[°ºo]s?\.?|num[ée]ro){GAP}"
+_NUMBER_SIGN = r"(?:n_?[°ºo]s?\.?|num[ée]ro)_"
 _STATUTE_NUMBER = rf"(?:(?:19|20)?\d\d{DASH}\d{{1,5}}(?:{DASH}\d{{1,3}})?|\d{{1,4}})(?![\w/])"
-_QUALIFIED = rf"(?:{GAP},?{GAP}(?:modifiée?|précitée?|susvisée?|susmentionnée?|susdite?|complétée?))?"
+_QUALIFIED = "(?:_,?_(?:modifiée?|précitée?|susvisée?|susmentionnée?|susdite?|complétée?))?"
 _STATUTE = Led(
-    rf"(?<![\w-])(?P<kind>lois?|ordonnances?|décrets?{DASH}lois?|décrets?|arrêtés?|circulaires?)(?!\w)"
-    rf"(?:{SPACE}(?:organique|constitutionnelle|royal|impérial|(?:inter)?ministériel|préfectoral|municipal))?"
-    rf"(?:{SPACE}(?P<number>{_NUMBER_SIGN}{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?"
-    rf"(?P<qualified>{_QUALIFIED})(?P<of>{GAP},?{SPACE}(?:en{SPACE}date{SPACE})?(?:du|des|de)?{SPACE}|{GAP},?{SPACE})?",
+    rf"(?<![\w-])(?P<kind>lois?|ordonnances?|décrets?{DASH}lois?|décrets?|arrêtés?|circulaires?)(?!\w)(?: "
+    "(?:organique|constitutionnelle|royal|impérial|(?:inter)?ministériel|préfectoral|municipal))?(?: "
+    f"(?P<number>{_NUMBER_SIGN}{_STATUTE_NUMBER}|{_STATUTE_NUMBER}))?(?P<qualified>{_QUALIFIED})(?P<of>_,? "
+    "(?:en date )?(?:du|des|de)? |_,? )?",
     ["loi", "ordonnance", "décret", "decret", "arrêté", "circulaire"],
 )
 _EUROPEAN = Led(
-    rf"(?<!\w)(?:directives?|règlements?){SPACE}(?:\((?:CEE?|UE|Euratom)\){GAP})?(?:{_NUMBER_SIGN})?"
-    rf"(?:\d{{2,4}}/\d{{1,4}}(?:/(?:CEE?|UE|Euratom))?)(?:{SPACE}(?:\((?:CEE?|UE)\)))?(?!\w)"
-    rf"(?P<by>(?:{SPACE}du{SPACE}(?:Conseil|Parlement{SPACE}européen(?:{SPACE}et{SPACE}du{SPACE}Conseil)?))?{GAP},?"
-    rf"{SPACE}du{SPACE})?",
+    rf"(?<!\w)(?:directives?|règlements?) (?:\((?:CEE?|UE|Euratom)\)_)?(?:{_NUMBER_SIGN})?"
+    r"(?:\d{2,4}/\d{1,4}(?:/(?:CEE?|UE|Euratom))?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: du (?:Conseil|"
+    "Parlement européen(?: et du Conseil)?))?_,? du )?",
     ["directive", "règlement"],
 )
-_S = rf"{SPACE}"
-_RIGHTS = (
-    rf"(?:de{_S}sauvegarde{_S})?(?:des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés{_S}fondamentales)?)"
-)
+_RIGHTS = "(?:de sauvegarde )?(?:des droits de l['’]homme(?: et des libertés fondamentales)?)"
 # Treaties, declarations and rules of procedure, by name.
 TREATIES: tuple[str, ...] = (
-    rf"convention{_S}européenne{_S}{_RIGHTS}",
-    rf"convention{_S}de{_S}sauvegarde{_S}des{_S}droits{_S}de{_S}l['’]homme(?:{_S}et{_S}des{_S}libertés"
-    rf"{_S}fondamentales)?",
-    rf"(?:premier{_S})?protocole{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}{_S})?(?:additionnel{_S}(?:n{GAP}[°o]{GAP}\d{{1,2}}"
-    rf"{_S})?)?à{_S}(?:la|cette)"
-    rf"{_S}convention(?:{_S}européenne)?{_S}{_RIGHTS}",
-    rf"convention{_S}internationale{_S}(?:relative{_S}aux|des){_S}droits{_S}de{_S}l['’]enfant",
-    rf"pacte{_S}international{_S}(?:de{_S}New{DASH}York{_S})?relatif{_S}aux{_S}droits{_S}(?:civils{_S}et"
-    rf"{_S}politiques|économiques,?"
-    rf"{_S}sociaux{_S}et{_S}culturels)",
-    rf"charte{_S}(?:des{_S}droits{_S}fondamentaux(?:{_S}de{_S}l['’]Union{_S}européenne)?|sociale{_S}européenne|de"
-    rf"{_S}l['’]environnement)",
-    rf"déclaration{_S}(?:des{_S}droits{_S}de{_S}l['’]homme{_S}et{_S}du{_S}citoyen)(?:{_S}(?:de{_S}1789|du{_S}26"
-    rf"{_S}août{_S}1789))?",
-    rf"déclaration{_S}de{_S}1789",
-    rf"traité{_S}(?:de{_S}Rome|de{_S}Maastricht|d['’]Amsterdam|de{_S}Nice|de{_S}Lisbonne|instituant{_S}la"
-    rf"{_S}Communauté{_S}"
-    rf"(?:économique{_S})?européenne|CEE?|sur{_S}(?:le{_S}fonctionnement{_S}de{_S})?l['’]Union{_S}européenne)",
-    rf"règlement{_S}applicable{_S}à{_S}la{_S}procédure{_S}suivie{_S}devant{_S}le{_S}Conseil{_S}constitutionnel"
-    rf"{_S}pour{_S}le"
-    rf"{_S}contentieux{_S}de{_S}l['’]élection{_S}des{_S}députés{_S}et{_S}des{_S}sénateurs",
-    rf"préambule{_S}de{_S}la{_S}constitution{_S}(?:de{_S}1946|du{_S}27{_S}octobre{_S}1946)",
+    f"convention européenne {_RIGHTS}",
+    "convention de sauvegarde des droits de l['’]homme(?: et des libertés fondamentales)?",
+    r"(?:premier )?protocole (?:n_[°o]_\d{1,2} )?(?:additionnel (?:n_[°o]_\d{1,2} )?)?à (?:la|cette) "
+    f"convention(?: européenne)? {_RIGHTS}",
+    "convention internationale (?:relative aux|des) droits de l['’]enfant",
+    f"pacte international (?:de New{DASH}York )?relatif aux droits (?:civils et politiques|économiques,? "
+    "sociaux et culturels)",
+    "charte (?:des droits fondamentaux(?: de l['’]Union européenne)?|sociale européenne|de l['’]environnement)",
+    "déclaration (?:des droits de l['’]homme et du citoyen)(?: (?:de 1789|du 26 août 1789))?",
+    "déclaration de 1789",
+    "traité (?:de Rome|de Maastricht|d['’]Amsterdam|de Nice|de Lisbonne|instituant la Communauté "
+    "(?:économique )?européenne|CEE?|sur (?:le fonctionnement de )?l['’]Union européenne)",
+    "règlement applicable à la procédure suivie devant le Conseil constitutionnel pour le contentieux de "
+    "l['’]élection des députés et des sénateurs",
+    "préambule de la constitution (?:de 1946|du 27 octobre 1946)",
 )
 _TREATY = Led(
     rf"(?<![\w-])(?:{'|'.join(TREATIES)})(?!\w)",
@@ -96,16 +84,14 @@ _TREATY = Led(
 )
 # "Convention de New-York du 26 janvier 1990": a treaty where a date ends it; a collective agreement names no town.
 _TREATY_OF = Led(
-    rf"(?<!\w)[Cc]onvention(?:{_S}(?:franco{DASH}\w+|internationale|européenne|bilatérale))?{_S}(?:de|d['’]){GAP}"
-    rf"(?P<town>[A-ZÉ][\w-]+(?:{_S}[A-Z][\w-]+)?){_S}(?P<of>du{_S})",
+    rf"(?<!\w)[Cc]onvention(?: (?:franco{DASH}\w+|internationale|européenne|bilatérale))? (?:de|d['’])_"
+    r"(?P<town>[A-ZÉ][\w-]+(?: [A-Z][\w-]+)?) (?P<of>du )",
     ["convention"],
     0,
 )
-_CONSTITUTION = Led(
-    rf"(?<=\bla[ \u00a0])Constitution(?!\w)(?!{_S}de{_S}(?!1958))(?P<of>{_S}du{_S})?", ["constitution"], 0
-)
+_CONSTITUTION = Led(r"(?<=\bla[ \u00a0])Constitution(?!\w)(?! de (?!1958))(?P<of> du )?", ["constitution"], 0)
 _NAMED_CODE = Led(
-    rf"(?<![\w-])(?:(?:nouveau|ancien){_S})?{CODE_NAME}",
+    rf"(?<![\w-])(?:(?:nouveau|ancien) )?{CODE_NAME}",
     ["nouveau", "ancien", "code", "livre des proc", "livre  des", "livre\u00a0des"],
 )
 

@@ -1,4 +1,4 @@
-const MAX_FOUND = 200; // documents listed at once
+const MOST_FOUND = 200; // documents listed at once
 
 const pages = [...document.querySelectorAll("script.page")].map((block) => ({
   address: block.dataset.address,
@@ -13,7 +13,7 @@ const found = (wanted) =>
 const search = () => {
   const wanted = wordsIn("document-query");
   const hits = wanted.length ? found(wanted) : [];
-  const items = hits.slice(0, MAX_FOUND).map(([page, one]) =>
+  const items = hits.slice(0, MOST_FOUND).map(([page, one]) =>
     make("li", {}, make("a", { href: addressOf(page, one) }, make("bdi", {}, one.title || one.id),
       make("span", { className: "count" }, inFrench(one.count, "entité", "entités")), make("small", {}, one.title ? one.id : ""))));
   element("document-list").replaceChildren(...items);

@@ -1,5 +1,5 @@
 const PASSAGE = 100; // characters: an entity longer than this is underlined, not filled
-const MAX_LINES = 3; // under a word that several entities share
+const MOST_LINES = 3; // under a word that several entities share
 const LISTED = 2000; // entities in the list beside the text
 
 const settings = JSON.parse(element("settings").textContent);
@@ -115,7 +115,7 @@ const cuts = (entities, length) => {
 };
 
 const underline = (node, covering) => {
-  const lines = covering.slice(0, MAX_LINES).flatMap((entity, level) => [
+  const lines = covering.slice(0, MOST_LINES).flatMap((entity, level) => [
     `0 ${3 * level + 2}px 0 var(--line-${colours.get(entity.name)})`,
     `0 ${3 * level + 3}px 0 var(--paper)`,
   ]);
