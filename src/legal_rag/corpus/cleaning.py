@@ -10,16 +10,10 @@ from functools import partial
 from html.entities import html5
 from typing import Any
 
-BLOCK_TAGS = frozenset(
-    "address article aside blockquote center dd details dialog div dl dt fieldset figcaption figure footer form "
-    "h1 h2 h3 h4 h5 h6 header hr legend li main nav ol p pre section summary table tbody tfoot thead tr ul".split()
-)
-INLINE_TAGS = frozenset(
-    "a abbr acronym area audio b base bdi bdo big body br button canvas caption cite code col colgroup data datalist "
-    "del dfn em embed font head html i iframe img input ins kbd label link map mark meta meter nobr noscript o:p "
-    "object optgroup option output param path picture progress q rp rt ruby s samp script select small source span "
-    "strike strong style sub sup svg td template textarea th time title track tt u var video wbr".split()
-)
+from legal_rag.corpus.words import read_words
+
+_LISTS = read_words("legal_rag.corpus")
+BLOCK_TAGS, INLINE_TAGS = frozenset(_LISTS["block_tags"]), frozenset(_LISTS["inline_tags"])
 MAX_PASSES = 10  # text escaped or nested more often is adversarial
 
 _TAG_NAMES = "|".join(sorted(BLOCK_TAGS | INLINE_TAGS, key=len, reverse=True))

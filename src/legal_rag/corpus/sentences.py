@@ -3,18 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-# Lower case, without the last full stop; "c. civ" is caught by "c" and "civ".
-ABBREVIATIONS = frozenset(
-    """
-    m mm mme mmes mlle mlles me mes dr drs pr prof st ste vve
-    art arts al alin ann app ass av bull bibl cah cass cf ch chap circ civ coll com comm cons const conv crim décr déc
-    dép dépt doc éd env ex fasc fr ibid id inf infra invest jo jur jurispr lett lib liv loc max min n no nos nº num obs
-    op opt ord org p pén plén pp préc proc pub publ qq rapp rec rect réf reg req rép resp rev s sect sem sess soc somm
-    spéc sq sqq suiv supra sup suppl t tab tél tit trav trib v vol
-    sté ets éts cie assoc dir dom env hab ind parl pers pol pop prés séc sécu tr urb
-    janv févr avr juil sept oct nov déc
-    """.split()
-)
+from legal_rag.corpus.words import read_words
+
+ABBREVIATIONS = frozenset(read_words("legal_rag.corpus")["abbreviations"])
 
 # Sentence punctuation with its closing marks, or a semicolon, and the blanks after it; or line breaks.
 # No match starts inside a run of marks (pages of dots take linear time), and each begins with one of a few characters,

@@ -1,9 +1,11 @@
 """Word lists of the package, kept in TOML files next to the modules that use them."""
 
 import tomllib
+from functools import cache
 from importlib.resources import files
 
 
+@cache
 def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, ...]]:
     """Read the lists of a package's file: a text is split at blanks, an array keeps its items.
 

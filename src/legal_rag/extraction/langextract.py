@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NoReturn, cast
 
-import regex
 from langextract.core.base_model import BaseLanguageModel
 from langextract.core.exceptions import InferenceConfigError, InferenceError, InferenceRuntimeError
-from langextract.core.tokenizer import CharInterval, Token, TokenizedText, Tokenizer, TokenType
+from langextract.core.tokenizer import RegexTokenizer, TokenizedText
 from langextract.core.types import ScoredOutput
 from langextract.providers import router
 from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from legal_rag.corpus.folding import find_exact
 from legal_rag.extraction.entities import OCCURRENCE, Entity, ExtractionResult, in_order
 from legal_rag.extraction.grounding import (
     ANSWER,
@@ -34,10 +34,7 @@ from legal_rag.extraction.grounding import (
 from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.extraction.schemas import KEY_VARIABLE, RULES, ExtractionSettings, Schema
 
-# As in LangExtract's `RegexTokenizer`; `regex`, unlike `re`, takes combining accents for letters.
-_TOKEN = regex.compile(r"(?P<letters>[^\W\d_]+)|(?P<figures>\d+)|(?P<sign>[^\w\s]|_)(?P=sign)*")
-_TYPES = {"letters": TokenType.WORD, "figures": TokenType.NUMBER, "sign": TokenType.PUNCTUATION}
-SHORT_CHARS = 300  # an entity: LangExtract tokenises each more than once, and the document too
+SHORT_CHARS = 300  # of a text that is likely an entity
 PATTERNS = (r"^rules$", r"^legal-rag-rules$")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # seconds of back-off
 MAX_RETRY_AFTER = 900.0  # seconds that a server may ask to wait
@@ -89,12 +86,15 @@ class RulesLanguageModel(BaseLanguageModel):
             yield [ScoredOutput(score=1.0, output=f"```json\n{reply}\n```" if self.requires_fence_output else reply)]
 
 
-class QuickTokenizer(Tokenizer):
-    """Finds the same tokens as LangExtract's `RegexTokenizer`, and caches those of the last texts."""
+class CachedTokenizer(RegexTokenizer):
+    """LangExtract's tokenizer, with a cache: it tokenises each entity, and the document, more than once."""
+
+    _short = staticmethod(lru_cache(maxsize=1024)(RegexTokenizer().tokenize))
+    _long = staticmethod(lru_cache(maxsize=4)(RegexTokenizer().tokenize))
 
     def tokenize(self, text: str) -> TokenizedText:
         """Split a text into letters, figures and signs."""
-        return _short(text) if len(text) < SHORT_CHARS else _long(text)
+        return self._short(text) if len(text) < SHORT_CHARS else self._long(text)
 
 
 class RequestLimiter:
@@ -185,7 +185,7 @@ class RetryingModel(BaseLanguageModel):
             finally:
                 self._limiter.cancellations.discard(self._cancelled)
 
-    def places(self, text: str) -> list[Piece]:
+    def located_pieces(self, text: str) -> list[Piece]:
         """Locate the pieces in their document."""
         found, at = [], 0
         for piece in self.pieces:
@@ -338,7 +338,7 @@ def extract_with_langextract(
         model: From `build_model`.
         settings: Passes, workers, length of a piece.
         limiter: Shared with documents that are extracted at the same time.
-        saved: Where the replies of a pass, given by its number, are saved.
+        saved: Where the replies of a pass, given by its number from 0, are saved.
 
     Raises:
         ValueError: If the model refuses requests.
@@ -352,7 +352,7 @@ def extract_with_langextract(
         options = {"temperature": LATER_TEMPERATURE} if is_warm else {}
         reader = RetryingModel(model, before, limiter, saved(number), settings.max_workers, options)
         document = _annotated(text, doc_name, schema, reader, settings)
-        grounded = ground(document.extractions or [], text, reader.places(text), schema)
+        grounded = ground(document.extractions or [], text, reader.located_pieces(text), schema)
         found += [one for one in grounded.entities if not _overlaps_any(one, found)] if number else grounded.entities
         passes.append(grounded)
         dropped, chunks = dropped | reader.dropped, len(reader.pieces)
@@ -388,7 +388,7 @@ def _annotated(text: str, doc_name: str, schema: Schema, reader: RetryingModel, 
         prompt_validation_level=PromptValidationLevel.OFF,
         show_progress=False,
         fetch_urls=False,
-        tokenizer=QuickTokenizer(),
+        tokenizer=CachedTokenizer(),
     )
     return document
 
@@ -474,34 +474,12 @@ def takes_temperature(model_id: str) -> bool:
 
 
 def _reply(piece: str) -> str:
-    last: dict[str, tuple[int, int]] = {}  # for each text, the start of its last extraction, and its number
+    numbers: dict[str, dict[int, int]] = {}  # of the occurrences of each text, by their starts
     items = []
     for one in find_entities(piece):
-        text, start = one["extraction_text"], one["char_start"]
-        at, number = last.get(text, (0, 0))
-        number += _count_overlapping(piece, text, at, start)
-        last[text] = (start, number)
-        attributes = {**one["attributes"], OCCURRENCE: str(number)}
-        items.append({one["extraction_class"]: text, f"{one['extraction_class']}{ATTRIBUTES}": attributes})
+        name, text = one["extraction_class"], one["extraction_text"]
+        if text not in numbers:
+            numbers[text] = {start: number for number, (start, _) in enumerate(find_exact(text, piece))}
+        attributes = {**one["attributes"], OCCURRENCE: str(numbers[text][one["char_start"]])}
+        items.append({name: text, f"{name}{ATTRIBUTES}": attributes})
     return reply_of(items)
-
-
-def _count_overlapping(piece: str, text: str, start: int, end: int) -> int:
-    """Count the occurrences of a text that begin in `[start, end)`."""
-    count, at = 0, piece.find(text, start)
-    while 0 <= at < end:
-        count, at = count + 1, piece.find(text, at + 1)
-    return count
-
-
-def _tokenized(text: str) -> TokenizedText:
-    tokens, last = [], 0
-    for index, match in enumerate(_TOKEN.finditer(text)):
-        start, end = match.span()
-        after_newline = start - last > 0 and index > 0 and ("\n" in (gap := text[last:start]) or "\r" in gap)
-        tokens.append(Token(index, _TYPES[match.lastgroup or "sign"], CharInterval(start, end), after_newline))
-        last = end
-    return TokenizedText(text=text, tokens=tokens)
-
-
-_short, _long = lru_cache(maxsize=1024)(_tokenized), lru_cache(maxsize=4)(_tokenized)

@@ -6,31 +6,14 @@ from typing import Literal, NamedTuple
 
 from legal_rag.corpus.patterns.dates import LegalDate
 from legal_rag.corpus.patterns.scanning import DASH, Led
+from legal_rag.corpus.words import read_words
 
-# The noun that names a code; "le code précité" or "le code prévoit" names none.
-_CODE_WORD = (
-    "(?:action|artisanat|assurances?|aviation|cinéma|civil|collectivités|commande|commerce|communes|consommation|"
-    "construction|déontologie|domaine|douanes|défense|éducation|électoral|énergie|entrée|environnement|expropriation|"
-    "famille|fonction|forestier|impositions|impôts|instruments|juridictions|justice|marchés|minier|monétaire|mutualité|"
-    "nationalité|navigation|organisation|patrimoine|pêche|pensions|pénal|ports|postes|procédures?|propriété|recherche|"
-    "relations|route|rural|santé|sécurité|service|sport|tourisme|transports|travail|urbanisme|voirie)(?!\\w)"
+_LISTS = read_words("legal_rag.corpus")
+CODE_NAME = (
+    "(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:(?:de la|de l['’]|des|du|de|d['’])_)?"
+    rf"(?:{'|'.join(_LISTS['code_nouns'])})(?!\w)(?: (?:(?:et|ou) )?(?:(?:de la|de l['’]|des|du|de|d['’]|à l['’])_)?"
+    rf"(?:{'|'.join(_LISTS['code_words'])})(?!\w))*"
 )
-_CODE = (
-    "(?:code|livre[ ]des[ ]proc[ée]dures) (?:g[ée]n[ée]ral )?(?:(?:de la|de l['’]|des|du|de|"
-    f"d['’])_)?{_CODE_WORD}(?: (?:(?:et|ou) )?(?:(?:de la|de l['’]|des|du|de|d['’]|à l['’])_)?"
-    r"(?:{words})(?!\w))*"
-)
-# Words that continue a code's name; any other word after its first noun belongs to the sentence.
-_CODE_WORDS = (
-    "administrati(?:f|ve|on|ons)|aériennes?|aide|aménagement|artistes|asile|assurances|civiles?|civils|collectivités|"
-    "communications|commande|commerce|construction|consommation|culture|définitive|douanes|droit|électroniques|"
-    "étrangers|exécution|familles?|finances|financier|fiscales|forêts?|générale|guerre|habitation|impôts|"
-    "industrielle|intellectuelle|invalidité|judiciaire|juridictions|justice|locale|maritime|militaire|mines|mobile|"
-    "monétaire|organisation|pêche|pénale|pensions|personnes|politique|postes|privée|procédures?|propriété|public|"
-    "publique|publiques|rurale?|santé|séjour|sécurité|sociale?|sociales|solidarité|territoires|territoriales|"
-    "utilité|victimes|voirie|routière"
-)
-CODE_NAME = _CODE.replace("{words}", _CODE_WORDS)
 
 TextKind = Literal["code", "statute", "treaty", "constitution"]
 

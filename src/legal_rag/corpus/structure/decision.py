@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, SPACE, Around
+from legal_rag.corpus.words import read_words
 
 # What opens the operative part of an arrêt (pseudonymisation may have made its S "C..."), then of a decision of the
 # Conseil constitutionnel. Letters may be spaced.
@@ -27,15 +28,8 @@ _END = re.compile(
     r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
     r"|Magistrat\srédacteur|_{5,}|-{5,})"
 )
-_VERBS = (
-    "accorde|accueille|admet|alloue|annule|attribue|autorise|casse|cassons|commet|complète|condamne|confirme|constate|"
-    "confie|décerne|décharge|déclare|déboute|décide|désigne|dispense|dit|donne|écarte|émende|enjoint|évalue|évoque|"
-    "exonère|fait|fixe|homologue|impartit|infirme|invite|joint|juge|laisse|limite|liquide|maintient|met|modifie|"
-    "octroie|ordonne|partage|précise|prend|prononce|proroge|radie|rappelle|reçoit|rectifie|réforme|rejette|relaxe|"
-    "remet|renvoie|requalifie|réserve|révoque|sursoit|substitue|supprime|valide|vise"
-)
 _ACCENTS = str.maketrans({"é": "[ée]", "è": "[èe]", "ç": "[çc]"})
-_VERB = f"(?:{_VERBS.translate(_ACCENTS)})"
+_VERB = f"(?:{'|'.join(read_words('legal_rag.corpus')['ruling_verbs']).translate(_ACCENTS)})"
 _PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
 _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
 # A verb after an opening such as "Vu l'article 700 …," or "Statuant à nouveau".

@@ -204,16 +204,9 @@ class Rule(NamedTuple):
     deciding: bool = False  # opens the operative part
 
 
-def _line(rank: int, pattern: str, holds: Callable[[Match], bool], *, over_text: bool = False) -> Rule:
-    """Make a rule for headings that are whole lines."""
-    return Rule(rank, re.compile(pattern, re.MULTILINE), holds, over_text)
-
-
-def _lead(
-    rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True, *, deciding: bool = False
-) -> Rule:
-    """Make a rule for headings that text may follow in the line."""
-    return Rule(rank, re.compile(pattern, re.MULTILINE), holds, deciding=deciding)
+def _rule(rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True, **flags: bool) -> Rule:
+    """Make a rule for headings, whole lines or their beginnings; `flags` are those of `Rule`."""
+    return Rule(rank, re.compile(pattern, re.MULTILINE), holds, **flags)
 
 
 # Further words in capitals; the last is no beginning of one in small letters.
@@ -321,15 +314,15 @@ _ABOUT = r"(?:(?:(?:Mais|MAIS|Et|ET) )?(?i:sur)|(?i:en ce qui concerne|quant à|
 _MAIL = "(?:À|A|To|Date|Envoyé|Sent|Cc|Copie)"
 
 RULES: tuple[Rule, ...] = (
-    *(_lead(n, rf"#{{{n}}}(?!#){BLANK}+[^\n]{{1,{HEADING_CHARS}}}") for n in range(1, 7)),
-    _lead(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
-    _lead(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
-    *(_line(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER_TITLE}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
+    *(_rule(n, rf"#{{{n}}}(?!#){BLANK}+[^\n]{{1,{HEADING_CHARS}}}") for n in range(1, 7)),
+    _rule(MESSAGE, rf"(?:De|From|Expéditeur){BLANK}?:{_LINE}(?=\n{_MAIL}{BLANK}?:)"),
+    _rule(CAPITALS, rf"(?:Objet|OBJET|Subject|Sujet){BLANK}?:{BLANK}?\S{_LINE}"),
+    *(_rule(BOOK + n, rf"(?i:{book}){BLANK}{{1,3}}{_ORDER_TITLE}{_LINE}", _is_title) for n, book in enumerate(_BOOKS)),
     _known(PART, "PAR CES MOTIFS", deciding=True),
-    _lead(PART, rf"Par{BLANK}ces{BLANK}motifs\b", deciding=True),
+    _rule(PART, rf"Par{BLANK}ces{BLANK}motifs\b", deciding=True),
     _known(PART, "LE CONSEIL CONSTITUTIONNEL DÉCIDE | DÉCIDE | ORDONNE | DISPOSITIF", alone=True, deciding=True),
-    _lead(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
-    _line(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
+    _rule(PART, rf"(?i:moyens? (?:de cassation )?annex[ée]e?s?)\b{_LINE}(?:\s{{1,4}}Moyens? produits?\b{_LINE})?"),
+    _rule(PART, rf"(?i:moyens? produits?)\b{_LINE}", _is_title),
     _known(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT | MOTIFS | VISAS | DISCUSSION", more=True),
     _known(
         PART,
@@ -339,24 +332,24 @@ RULES: tuple[Rule, ...] = (
     _known(PART, "LA PROCÉDURE | PROCÉDURE | PRÉTENTIONS DES PARTIES | PRÉTENTIONS", more=True),
     _known(PART, "EXAMEN DU MOYEN | EXAMEN DES MOYENS | EXAMEN DES QUESTIONS | EXAMEN DU POURVOI"),
     _known(PART, "PORTÉE ET CONSÉQUENCES DE LA CASSATION | SUR CE | SUR QUOI | CONSIDÉRANT CE QUI SUIT"),
-    _line(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER_TITLE})?{_LINE}", _is_title),
+    _rule(PART, rf"(?:ANNEXE|Annexe)S?(?:{BLANK}{_ORDER_TITLE})?{_LINE}", _is_title),
     _known(STEP, "ÉNONCÉ DU MOYEN | ÉNONCÉ DES MOYENS | RÉPONSE DE LA COUR"),
     _known(STEP, "RECEVABILITÉ DU MOYEN | BIEN-FONDÉ DU MOYEN"),
     _known(WEAK, "APPELANT | APPELANTE | APPELANTS | APPELANTES | INTIMÉ | INTIMÉE | INTIMÉS | INTIMÉES"),
     _known(WEAK, "DEMANDEUR | DEMANDEURS | DEMANDERESSE | DÉFENDEUR | DÉFENDEURS | DÉFENDERESSE | PARTIES"),
     _known(WEAK, "COMPOSITION DE LA COUR | COMPOSITION DU TRIBUNAL | DÉBATS", more=True),
-    _line(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_END})", _is_title),
-    _line(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_END})){_LINE}", _is_title),
-    _lead(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
-    _line(SUBJECT, rf"{_ABOUT}{_LINE}(?!\n[{_LOWER}])", _is_open),
-    _lead(SUBJECT, rf"{_ABOUT}[^\n:;]{{3,150}}:(?={BLANK}[{_UPPER}«])"),
-    _lead(SUBJECT, rf"SUR{_MORE}(?={BLANK}[{_UPPER}][{_LOWER}])"),
-    _lead(SUBJECT, rf"(?i:au fond|en la forme){BLANK}?[:,](?={_END})"),
-    _line(SUBJECT, rf"(?:{_ORDINAL}{BLANK}{_STEPS}|(?i:moyen){BLANK}{_ORDINAL})\b[^\n]{{0,60}}$", _is_title),
-    _line(CAPITALS, rf"[{_UPPER}][^{_LOWER}\n]{{3,159}}$", _is_title_in_capitals, over_text=True),
-    _lead(CAPITALS, rf"[{_UPPER}][^{_LOWER}\d\n:]{{4,120}}:(?={BLANK}\S)", _in_capitals),
-    _line(WEAK, rf"[{_UPPER}][^\n:;]{{3,80}}:(?={_END})", _names_a_part),
-    _line(WEAK, rf"[{_UPPER}][{_LOWER}]+(?:[ '’-][^\W\d_]+){{1,9}}(?={_END})", _names_a_part, over_text=True),
+    _rule(WEAK, rf"(?:ARR[ÊE]T|(?i:entre(?: les soussign[ée]e?s)?)){BLANK}?:?(?={_END})", _is_title),
+    _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|[{_UPPER}]|(?={_END})){_LINE}", _is_title),
+    _rule(ARTICLE, rf"{_ARTICLE_N}(?:[.:–—-]|(?={BLANK}[{_UPPER}]))"),
+    _rule(SUBJECT, rf"{_ABOUT}{_LINE}(?!\n[{_LOWER}])", _is_open),
+    _rule(SUBJECT, rf"{_ABOUT}[^\n:;]{{3,150}}:(?={BLANK}[{_UPPER}«])"),
+    _rule(SUBJECT, rf"SUR{_MORE}(?={BLANK}[{_UPPER}][{_LOWER}])"),
+    _rule(SUBJECT, rf"(?i:au fond|en la forme){BLANK}?[:,](?={_END})"),
+    _rule(SUBJECT, rf"(?:{_ORDINAL}{BLANK}{_STEPS}|(?i:moyen){BLANK}{_ORDINAL})\b[^\n]{{0,60}}$", _is_title),
+    _rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\n]{{3,159}}$", _is_title_in_capitals, over_text=True),
+    _rule(CAPITALS, rf"[{_UPPER}][^{_LOWER}\d\n:]{{4,120}}:(?={BLANK}\S)", _in_capitals),
+    _rule(WEAK, rf"[{_UPPER}][^\n:;]{{3,80}}:(?={_END})", _names_a_part),
+    _rule(WEAK, rf"[{_UPPER}][{_LOWER}]+(?:[ '’-][^\W\d_]+){{1,9}}(?={_END})", _names_a_part, over_text=True),
 )
 
 # Known headings within a line of a text that lost its line breaks: in capitals, after a sentence.
@@ -364,7 +357,7 @@ INLINE: tuple[Rule, ...] = (
     _known(PART, "PAR CES MOTIFS", deciding=True),
     _known(PART, "EXPOSÉ DU LITIGE | EXPOSÉ DES FAITS | FAITS ET PROCÉDURE | SUR QUOI | SUR CE"),
     _known(PART, "MOTIFS DE LA DÉCISION | MOTIFS DE L'ARRÊT"),
-    _lead(PART, "(?:MOYENS? ANNEXES?|Moyens? annexés?) au présent arrêt"),
+    _rule(PART, "(?:MOYENS? ANNEXES?|Moyens? annexés?) au présent arrêt"),
 )
 
 

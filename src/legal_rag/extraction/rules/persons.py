@@ -45,35 +45,30 @@ _NEXT_LINE = re.compile(rf"\n{{1,2}}(?P<particle>(?!))?(?P<word>(?P<left_out>{AN
 _FIRST_NAME_AFTER = re.compile(
     rf"{BLANK}(?P<first>[{CAPITAL}][a-zà-ÿ]+(?:-[{CAPITAL}][a-zà-ÿ]+)?)(?=,| demeurant| né| domicil)"
 )
-# Passages that name the members of the court, by a word that a group shares: cue, signs that end it, most characters.
-_BENCH: tuple[tuple[str, tuple[tuple[str, tuple[str, ...], int], ...]], ...] = (
-    ("siégeai", (("siégeai", ("\n\n", "ecli"), 1500),)),
-    ("étai", (
-        ("étaient présent", ("\n", " ; ", "sur le rapport", "les observations"), 1500),
-        ("était présent", ("\n", " ; ", "sur le rapport"), 300),
-    )),
-    ("délibéré par", (("délibéré par", ("\n\n",), 600),)),
-    ("en présence de m", (("en présence de m", (",", ";", "\n", "."), 100),)),
-    ("rédacteur :", (("rédacteur :", (), 10_000),)),
-    (" : m", (
-        ("rapporteur : m", ("\n", "avocat :", "avocats :", ";"), 200),
-        ("avocat général : m", ("\n", "avocats", ";"), 200),
-        ("président : m", ("\n", ";"), 200),
-    )),
-    (" signé", (("ont signé", ("\n", ". "), 200), ("a signé la minute", ("\n\n",), 200))),
-    ("compos", (
-        ("cour composée", ("\n\n\n", "délibéré", "arrêt", "ayant pour", "appelant", "demande", "faits"), 500),
-        ("cassation, composée", ("\n",), 1500),
-        ("composée lors", ("\n\n",), 500),
-        (
-            "composition de la cour",
-            ("\n\n\n", "délibéré.", "délibéré con", "ont délibéré", "faits", "exposé", "appelant", "attendu", "consid"),
-            500,
-        ),
-        ("composition du tribunal", ("\n\n\n", "faits", "exposé", "appelant", "attendu"), 500),
-        ("composition lors", ("\n\n\n", "faits", "exposé"), 500),
-    )),
-)  # fmt: skip
+# Passages that name the members of the court: cue, signs that end it, most characters.
+_BENCH: tuple[tuple[str, tuple[str, ...], int], ...] = (
+    ("siégeai", ("\n\n", "ecli"), 1500),
+    ("étaient présent", ("\n", " ; ", "sur le rapport", "les observations"), 1500),
+    ("était présent", ("\n", " ; ", "sur le rapport"), 300),
+    ("délibéré par", ("\n\n",), 600),
+    ("en présence de m", (",", ";", "\n", "."), 100),
+    ("rédacteur :", (), 10_000),
+    ("rapporteur : m", ("\n", "avocat :", "avocats :", ";"), 200),
+    ("avocat général : m", ("\n", "avocats", ";"), 200),
+    ("président : m", ("\n", ";"), 200),
+    ("ont signé", ("\n", ". "), 200),
+    ("a signé la minute", ("\n\n",), 200),
+    ("cour composée", ("\n\n\n", "délibéré", "arrêt", "ayant pour", "appelant", "demande", "faits"), 500),
+    ("cassation, composée", ("\n",), 1500),
+    ("composée lors", ("\n\n",), 500),
+    (
+        "composition de la cour",
+        ("\n\n\n", "délibéré.", "délibéré con", "ont délibéré", "faits", "exposé", "appelant", "attendu", "consid"),
+        500,
+    ),
+    ("composition du tribunal", ("\n\n\n", "faits", "exposé", "appelant", "attendu"), 500),
+    ("composition lors", ("\n\n\n", "faits", "exposé"), 500),
+)
 _OFFICES = (
     r"(?:(?:premi|prés|Prem|Pr[ée]s|PR[ÉE]S|vice|Vice|VICE)[\w-]*\s?(?:pr[ée]s\w+)?|[Cc]onseill\w+(?! (?:génér|région|"
     r"munic|départ|territ|techn|commun|comm))|CONSEILL\w+|[Gg]reffi\w+|GREFFI\w+|[Ss]ubstitut\w*|[Pp]rocureur\w*|"
@@ -176,7 +171,7 @@ def bench(text: str) -> list[tuple[int, int]]:
     """Return the passages that name the court's own members, sorted and disjoint."""
     lower = lowered(text) or text
     found = []
-    for cue, signs, most in (row for word, group in _BENCH if word in lower for row in group):
+    for cue, signs, most in _BENCH:
         for start in places(text, lower, (cue,)):
             found.append((start, first_sign(lower, signs, start + len(cue), start + most)))
     merged: list[tuple[int, int]] = []
