@@ -4,31 +4,16 @@ import csv
 import gzip
 import json
 import re
+import tomllib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-JURISDICTIONS = {
-    "cc": "Cour de cassation",
-    "ca": "Cour d'appel",
-    "tj": "Tribunal judiciaire",
-    "tcom": "Tribunal de commerce",
-}
-CHAMBERS = {
-    "pl": "Assemblée plénière",
-    "mi": "Chambre mixte",
-    "civ1": "Première chambre civile",
-    "civ2": "Deuxième chambre civile",
-    "civ3": "Troisième chambre civile",
-    "comm": "Chambre commerciale",
-    "soc": "Chambre sociale",
-    "cr": "Chambre criminelle",
-    "creun": "Chambres réunies",
-    "ordo": "Première présidence (ordonnance)",
-}
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
+JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
 MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
@@ -61,12 +46,14 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
         ValueError: If it is a file of an unknown kind, or a folder without documents.
     """
     if not isinstance(source, str | Path):
-        return _rows_of_iterable(source)
+        return (_record(row, f"row {index}") for index, row in enumerate(source))
     path = Path(source).expanduser()
     if str(source) == SAMPLE and not path.exists():
         path = SAMPLE_FILE
     if path.is_file():
-        return _reader(path)(path)
+        if not _suffix(path):
+            raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
+        return _rows_of_file(path, path.parent)
     if path.is_dir():
         return _rows_of_folder(path, config, split)
     if HUB_ID.fullmatch(str(source)):
@@ -92,11 +79,6 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
             yield Record(f"{label}, row {index}", row, config=(one or "").strip())
 
 
-def _rows_of_iterable(rows: Iterable[Mapping[str, Any]]) -> Records:
-    for index, row in enumerate(rows):
-        yield _record(row, f"row {index}")
-
-
 def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
     """Stream a folder: saved by `datasets`, laid out like a hub dataset, or any tree of documents."""
     if (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file():
@@ -106,14 +88,11 @@ def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
     if readme.is_file() and re.search(r"^(configs|dataset_info):", readme.read_text("utf-8", "replace"), re.MULTILINE):
         yield from _rows_of_dataset(str(folder), config, split)
         return
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _suffix(path) in READERS]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _suffix(path)]
     if not files:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
-        if _suffix(path) in TABLE_READERS:
-            yield from TABLE_READERS[_suffix(path)](path)
-        else:
-            yield _row_of_file(path, folder)
+        yield from _rows_of_file(path, folder)
 
 
 def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
@@ -128,13 +107,11 @@ def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
         yield Record(f"{folder.name}, row {index}", row)
 
 
-def _reader(path: Path) -> Callable[[Path], Records]:
-    suffix = _suffix(path)
-    if suffix in TABLE_READERS:
-        return TABLE_READERS[suffix]
-    if suffix in TEXT_READERS:
-        return lambda file: iter([_row_of_file(file, file.parent)])
-    raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
+def _rows_of_file(path: Path, root: Path) -> Records:
+    if _suffix(path) in TABLE_READERS:
+        yield from TABLE_READERS[_suffix(path)](path)
+    else:
+        yield _row_of_file(path, root)
 
 
 def _suffix(path: Path) -> str:
@@ -178,7 +155,8 @@ def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
     renamed = ("text", "jurisdiction", "chamber", "formation", "visa")
     row = {key: value for key, value in record.items() if key not in renamed}
     court, chamber = str(record.get("jurisdiction") or ""), str(record.get("chamber") or "")
-    court, chamber = JURISDICTIONS.get(court, court), CHAMBERS.get(chamber, chamber)
+    names = _judilibre_names()
+    court, chamber = names["jurisdictions"].get(court, court), names["chambers"].get(chamber, chamber)
     visas = record.get("visa") or []
     visas = visas if isinstance(visas, list) else [visas]
     if location := record.get("location"):
@@ -194,6 +172,11 @@ def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
     parts = (court, chamber.lower(), record.get("decision_date"), record.get("number"))
     row.setdefault("title", ", ".join(str(part) for part in parts if part))
     return row
+
+
+@cache
+def _judilibre_names() -> dict[str, dict[str, str]]:
+    return tomllib.loads(JUDILIBRE.read_text("utf-8"))
 
 
 def _rows_of_json(path: Path) -> Records:

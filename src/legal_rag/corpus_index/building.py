@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
-from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.clusters import fit_centres
 from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
@@ -183,8 +182,11 @@ def _exit_with_parent() -> None:
 def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
     """Open the unfinished file of a build with the same key; discard another's."""
     if path.is_file():
-        with closing(connect_to_write(path)) as connection:
-            same = _meta_or_nothing(connection).get("building") == key
+        try:
+            with closing(connect_to_write(path)) as connection:
+                same = read_meta(connection).get("building") == key
+        except (sqlite3.DatabaseError, ValueError):  # damaged, or not even begun
+            same = False
         if not same:
             for leftover in (path, *(path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))):
                 leftover.unlink(missing_ok=True)
@@ -194,13 +196,6 @@ def _resume_or_begin(path: Path, key: dict[str, object]) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous=NORMAL")
     write_meta(connection, {"building": key})
     return connection
-
-
-def _meta_or_nothing(connection: sqlite3.Connection) -> dict[str, object]:
-    try:
-        return read_meta(connection)
-    except (sqlite3.DatabaseError, ValueError):  # damaged, or not even begun
-        return {}
 
 
 class _Build:
@@ -284,17 +279,13 @@ def _statistics_in(index: Path) -> TermStatistics:
 
 def _describe_range(store: Path, commit: int, statistics: TermStatistics | Path, keys: KeyRange) -> list[Row]:
     known = _statistics_in(statistics) if isinstance(statistics, Path) else statistics
-    with closing(connect_to_read(store)) as documents:
-        return [
-            Row(key, document.id, added, describe(document, known))
-            for key, added, document in _documents(documents, commit, keys)
-        ]
-
-
-def _documents(connection: sqlite3.Connection, commit: int, keys: KeyRange) -> Iterator[tuple[int, int, Document]]:
     query = f"""
         SELECT document_key, added, {COLUMNS} FROM documents
         WHERE document_key >= ? AND document_key < ? AND {present_at(commit)} ORDER BY document_key
     """  # noqa: S608
-    for key, added, *values in connection.execute(query, keys):
-        yield key, added, document_of_stored(values)
+    rows = []
+    with closing(connect_to_read(store)) as documents:
+        for key, added, *values in documents.execute(query, keys):
+            document = document_of_stored(values)
+            rows.append(Row(key, document.id, added, describe(document, known)))
+    return rows

@@ -23,13 +23,7 @@ AT_ONCE = 8  # documents sent to the model
 
 
 def describe(document: Document, statistics: TermStatistics, terms: TextTerms | None = None) -> Described:
-    """Describe a document.
-
-    Args:
-        document: The document.
-        statistics: Of the corpus; those of the document's own terms suffice.
-        terms: Of its text, if they are known.
-    """
+    """Describe a document; of the corpus' statistics, those of the document's own terms suffice."""
     terms = terms or read_terms(document.content)
     weighed = keywords_of(terms, statistics, CENTROID)
     keywords = weighed[:N_KEYWORDS]

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -23,11 +23,12 @@ from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parame
 
 PAGE = 500  # rows or ids of a query
 MAX_WORDS = 50  # of a query: no document has as many keywords
-# The columns of `meta_of`; `corpus` is the store.
+# `corpus` is the store; from the fifth column on, the fields of `DocumentMeta` of these names.
+_FIELDS = "file_size char_count title summary doc_type date juridiction formation solution cluster".split()
 SELECT_ENTRIES = """
-    SELECT i.document_key, i.id, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
-           d.juridiction, d.formation, d.solution, d.extra, i.cluster,
-           EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key)
+    SELECT i.document_key, i.id, d.extra, EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key),
+           i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date, d.juridiction, d.formation,
+           d.solution, i.cluster
     FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
 """
 
@@ -172,22 +173,12 @@ class CorpusIndex:
     @property
     def clusters(self) -> Mapping[int, list[str]]:
         """Document ids by cluster."""
-        return QueryMapping(
-            "cluster",
-            self._in_cluster,
-            lambda: iter(self._column("SELECT cluster FROM clusters ORDER BY cluster")),
-            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
-        )
+        return self._by_cluster("cluster", self._in_cluster)
 
     @property
     def topics(self) -> Mapping[str, list[str]]:
         """Document ids by topic, the label of a cluster."""
-        return QueryMapping(
-            "topic",
-            self._in_topic,
-            lambda: iter(self._column("SELECT topic FROM clusters ORDER BY cluster")),
-            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
-        )
+        return self._by_cluster("topic", self._in_topic)
 
     @property
     def links(self) -> Mapping[str, list[str]]:
@@ -248,12 +239,9 @@ class CorpusIndex:
         if not 0 < len(words) <= MAX_WORDS:
             return []
         of_word = "SELECT document_key FROM postings WHERE term IN (SELECT value FROM json_each(?))"
-        query = f"""
-            SELECT id FROM main.documents AS i
-            WHERE document_key IN ({" INTERSECT ".join([of_word] * len(words))}) AND {self._present}
-            ORDER BY document_key
-        """  # noqa: S608
-        return self._column(query, *map(json.dumps, words))
+        return self._ids_where(
+            f"document_key IN ({' INTERSECT '.join([of_word] * len(words))})", *map(json.dumps, words)
+        )
 
     def entity(self, text: str) -> list[str]:
         """Return the ids of the documents that hold an entity, in indexing order.
@@ -327,34 +315,46 @@ class CorpusIndex:
             names = self._entity_lookup.shown_of(doc_id) if entities else ()
             yield _meta_of(row, tuple(keywords.get(key, ())), names, self.path)
 
+    def _by_cluster(self, column: str, find: Callable[[Any], list[str] | None]) -> Mapping[Any, list[str]]:
+        return QueryMapping(
+            column,
+            find,
+            lambda: iter(self._column(f"SELECT {column} FROM clusters ORDER BY cluster")),  # noqa: S608
+            lambda: int(self._one("SELECT COUNT(*) FROM clusters")[0]),
+        )
+
     def _in_cluster(self, cluster: Any) -> list[str] | None:
         if not isinstance(cluster, int) or self._one("SELECT 1 FROM clusters WHERE cluster = ?", cluster) is None:
             return None
-        query = f"SELECT id FROM main.documents AS i WHERE cluster = ? AND {self._present} ORDER BY document_key"  # noqa: S608
-        return self._column(query, cluster)
+        return self._ids_where("cluster = ?", cluster)
 
     def _in_topic(self, topic: Any) -> list[str] | None:
         row = self._one("SELECT cluster FROM clusters WHERE topic = ?", str(topic))
         return None if row is None else self._in_cluster(row[0])
 
     def _cited(self, doc_id: Any) -> list[str] | None:
-        row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", str(doc_id))  # noqa: S608
-        if row is None:
+        key = self._find_key(doc_id)
+        if key is None:
             return None
-        return self._ids_of(link.cited for link in self.library.citation_links().links_from([row[0]]))
+        return self._ids_of(link.cited for link in self.library.citation_links().links_from([key]))
 
     def _ids_of(self, keys: Iterable[int]) -> list[str]:
-        query = f"""
-            SELECT id FROM main.documents AS i
-            WHERE document_key IN (SELECT value FROM json_each(?)) AND {self._present} ORDER BY document_key
-        """  # noqa: S608
-        return self._column(query, json.dumps(list(keys)))
+        return self._ids_where("document_key IN (SELECT value FROM json_each(?))", json.dumps(list(keys)))
+
+    def _ids_where(self, condition: str, *values: Any) -> list[str]:
+        """Return the ids of the documents that meet a condition in SQL, in indexing order."""
+        query = f"SELECT id FROM main.documents AS i WHERE {condition} AND {self._present} ORDER BY document_key"  # noqa: S608
+        return self._column(query, *values)
+
+    def _find_key(self, doc_id: Any) -> int | None:
+        query = f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}"  # noqa: S608
+        return next(iter(self._column(query, str(doc_id))), None)
 
     def _key(self, doc_id: str) -> int:
-        row = self._one(f"SELECT document_key FROM main.documents AS i WHERE id = ? AND {self._present}", doc_id)  # noqa: S608
-        if row is None:
+        key = self._find_key(doc_id)
+        if key is None:
             raise KeyError(f"no document {doc_id!r} (the nearest is {self._nearest(doc_id)!r})")
-        return int(row[0])
+        return key
 
     def _nearest(self, doc_id: Any) -> str | None:
         return self.library.nearest_id(str(parameter(doc_id)))
@@ -421,26 +421,18 @@ def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:
     """Return the entry of a row of `SELECT_ENTRIES`."""
-    _, doc_id, size, chars, title, summary, doc_type, date, court, formation, solution, extra, cluster, sections = row
+    _, doc_id, extra, has_sections, *values = row
+    fields = dict(zip(_FIELDS, values, strict=True))
     more: dict[str, Any] = json.loads(extra)
     is_file = Path(doc_id).suffix.lower() in TEXT_READERS  # the id of a folder's file is its path in the folder
     return DocumentMeta(
         doc_id=doc_id,
         file_path=str(more.get("file_path") or (doc_id if is_file else "")),
-        file_size=size,
-        char_count=chars,
-        title=title,
-        summary=summary,
         keywords=keywords,
         entities=entities,
-        doc_type=doc_type,
-        date=date,
-        author=str(more.get("author") or court),
-        juridiction=court,
-        formation=formation,
-        solution=solution,
+        author=str(more.get("author") or fields["juridiction"]),
         number=str(more.get("number") or ""),
-        cluster=cluster,
-        has_detailed_index=bool(sections),
-        detailed_index_path=str(path) if sections else "",
+        has_detailed_index=bool(has_sections),
+        detailed_index_path=str(path) if has_sections else "",
+        **fields,
     )

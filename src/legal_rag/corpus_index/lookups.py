@@ -35,12 +35,7 @@ Value = TypeVar("Value")
 class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
     """A mapping that queries each value on access and keeps none in memory.
 
-    Args:
-        name: What a key is, for errors.
-        find: Returns the value of a key, None if there is no such key.
-        keys: Streams the keys.
-        count: Counts them.
-        nearest: Returns a key similar to an unknown one, for errors; None if there is none.
+    In errors, `name` says what a key is; `find` returns the value of a key, or None; `nearest` one like an unknown key.
     """
 
     def __init__(
@@ -80,11 +75,8 @@ class QueryMapping(Mapping[Key, Value], Generic[Key, Value]):
 class EntityLookup:
     """Documents by extracted entity, and the entities of a document; those of a text that changed since are ignored.
 
-    Args:
-        library: The Library.
-        column: Runs a query over the index, its store (`corpus`) and its `entities`, and returns the first column.
-        pages: Runs such a query page by page, and streams the rows; see `CorpusIndex`.
-        present: The SQL condition that selects the documents of the commit, aliased `i`.
+    `column` and `pages` run a query over the index, its store (`corpus`) and its `entities`: see `CorpusIndex`. In SQL,
+    `present` selects the documents of the commit, aliased `i`.
     """
 
     def __init__(

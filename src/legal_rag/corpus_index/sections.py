@@ -68,13 +68,13 @@ def build_document_index(
         sub_llm: Writes the summaries of long sections; where it fails, or by default, they are extractive.
         file_path: Of the document's source, if it was a file.
     """
-    tree, named = _outlined(document.content)
+    outline, named = _outlined(document.content)
     inside = _Entities(entities or ())
     sections = _SectionSummaries(document, statistics, sub_llm)
     return DocumentIndex(
         doc_id=document.id,
         file_path=file_path,
-        **_outline(tree, named)._asdict(),
+        **outline._asdict(),
         section_summaries={name: sections.of(node) for name, node in named.items()},
         keywords_by_section={
             name: [keyword.shown for keyword in sections.keywords(node)[:N_KEYWORDS]] for name, node in named.items()
@@ -85,7 +85,7 @@ def build_document_index(
 
 def outline_of(text: str) -> Outline:
     """Return the sections of a text, named as `build_document_index` names them, in a tenth of its time."""
-    return _outline(*_outlined(text))
+    return _outlined(text)[0]
 
 
 def sections_to_json(sections: DocumentIndex) -> str:
@@ -172,19 +172,14 @@ class _SectionSummaries:
         return summary.text
 
 
-def _outlined(text: str) -> tuple[TreeNode, dict[str, TreeNode]]:
-    """Return the tree of a text, and its sections by name."""
+def _outlined(text: str) -> tuple[Outline, dict[str, TreeNode]]:
+    """Return the outline of a text, and its sections by name."""
     tree = build_tree(text)
     has_structure = any(child.kind in ("heading", "number") for child in tree.children)
-    return tree, _named(tree) if has_structure else {WHOLE: tree}
-
-
-def _outline(tree: TreeNode, named: Mapping[str, TreeNode]) -> Outline:
-    return Outline(
-        has_structure=WHOLE not in named or named[WHOLE] is not tree,
-        toc={"sections": list(_contents(tree, {node.node_id: name for name, node in named.items()}))},
-        section_map={name: (node.char_start, node.char_end) for name, node in named.items()},
-    )
+    named = _named(tree) if has_structure else {WHOLE: tree}
+    contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))
+    spans = {name: (node.char_start, node.char_end) for name, node in named.items()}
+    return Outline(has_structure, {"sections": contents}, spans), named
 
 
 def _named(tree: TreeNode) -> dict[str, TreeNode]:

@@ -122,13 +122,7 @@ class SummaryModel(Protocol):
 
 
 def model_summary(sub_llm: SummaryModel, text: str, prompt: str = PROMPT) -> str:
-    """Summarise a text with a model, by map-reduce over windows if it is long; empty if a call fails.
-
-    Args:
-        sub_llm: The model.
-        text: Shown behind the prompt, `READ_CHARS` at a time.
-        prompt: What is asked of each window.
-    """
+    """Summarise a text with a model, map-reducing windows of `READ_CHARS` of a long one; empty if a call fails."""
     summaries = [_ask(sub_llm, prompt, window) for window in _windows(text)]
     while len(summaries) > 1 and all(summaries):
         windows = _windows("\n\n".join(summaries))

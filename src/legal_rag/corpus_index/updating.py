@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from legal_rag.corpus_index.clusters import Centres
 from legal_rag.corpus_index.describing import describe
@@ -102,18 +101,14 @@ def _add_documents(connection: sqlite3.Connection, commit: int) -> None:
         if not found:
             return
         centres = centres or read_centres(connection)
-        rows = [_row(connection, key, values, commit, centres) for key, *values in found]
-        put_rows(connection, rows)
+        for key, *values in found:
+            document = document_of_stored(values)
+            terms = read_terms(document.content)
+            described = describe(document, read_statistics(connection, terms.counts), terms)
+            put_rows(connection, [Row(key, document.id, commit, described, centres.assign(described.weights))])
         if len(found) == COMMIT_DOCUMENTS:
             connection.execute("COMMIT")
             connection.execute("BEGIN IMMEDIATE")
-
-
-def _row(connection: sqlite3.Connection, key: int, values: list[Any], commit: int, centres: Centres) -> Row:
-    document = document_of_stored(values)
-    terms = read_terms(document.content)
-    described = describe(document, read_statistics(connection, terms.counts), terms)
-    return Row(key, document.id, commit, described, centres.assign(described.weights))
 
 
 def _write_totals(connection: sqlite3.Connection, commit: int) -> None:

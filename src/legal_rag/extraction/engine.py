@@ -170,16 +170,15 @@ class Extractor:
         if self._store is not None and (saved := self._store.get(text, recipe)) is not None:
             return replace(saved, doc_name=doc_name)
         if self.settings.model_id == RULES:
-            result = self._by_rules(text, doc_name, schema)
+            found = in_classes_of(find_entities(text), schema)
+            result = ExtractionResult(
+                doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1
+            )
         else:
             result = self._by_model(text, doc_name, schema, recipe)
         if self._store is not None and result.complete:
             self._store.put(text, recipe, result)
         return result
-
-    def _by_rules(self, text: str, doc_name: str, schema: Schema) -> ExtractionResult:
-        found = in_classes_of(find_entities(text), schema)
-        return ExtractionResult(doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1)
 
     def _by_model(self, text: str, doc_name: str, schema: Schema, recipe: Recipe) -> ExtractionResult:
         from legal_rag.extraction.langextract import SavedReplies, extract_with_langextract

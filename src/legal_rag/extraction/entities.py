@@ -1,9 +1,10 @@
 """The `Entity` and `ExtractionResult` values, and the entity classes with their French labels."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
@@ -67,13 +68,13 @@ def rule_entity(extraction_class: str, text: str, start: int, end: int, **attrib
     )
 
 
-def in_order(entities: list[Entity]) -> list[Entity]:
+def in_order(entities: Iterable[Entity]) -> list[Entity]:
     """Sort entities by start, the longer first, without duplicates."""
-    ordered = sorted(entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
-    kept: dict[tuple[int, int, str], Entity] = {}
-    for one in ordered:
-        kept.setdefault((one["char_start"], one["char_end"], one["extraction_class"]), one)
-    return list(kept.values())
+    return [next(same) for _, same in groupby(sorted(entities, key=_rank), key=_rank)]
+
+
+def _rank(one: Entity) -> tuple[int, int, str]:
+    return one["char_start"], -one["char_end"], one["extraction_class"]
 
 
 # The labels of the pages by class, for each schema.

@@ -69,7 +69,7 @@ def ground(extractions: Iterable[Any], text: str, pieces: Sequence[Piece], schem
         if extraction.extraction_class not in schema.classes:
             grounded.wrong_class += 1
             continue
-        found = _place(extraction, piece, occurrence)
+        found = _locate(extraction, piece, occurrence)
         if found is None:
             if fold_text(extraction.extraction_text).strip() in examples:
                 grounded.echoed += 1
@@ -135,11 +135,11 @@ def reply_of(extractions: list[dict[str, Any]]) -> str:
     return json.dumps({EXTRACTIONS: extractions}, ensure_ascii=False)
 
 
-def _place(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, int, Alignment] | None:
+def _locate(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, int, Alignment] | None:
     wanted = extraction.extraction_text.strip()
     if occurrence is not None and occurrence.isdecimal():
-        places = find_exact(wanted, piece.text)
-        return (*places[int(occurrence)], "rules") if int(occurrence) < len(places) else None
+        spans = find_exact(wanted, piece.text)
+        return (*spans[int(occurrence)], "rules") if int(occurrence) < len(spans) else None
     found = _unused(extraction, piece, find_exact(wanted, piece.text))
     if found is not None:
         return (*found, "exact")
@@ -147,20 +147,20 @@ def _place(extraction: Any, piece: Piece, occurrence: str | None) -> tuple[int, 
     return None if found is None else (*found, "folded")
 
 
-def _unused(extraction: Any, piece: Piece, places: Sequence[Span]) -> Span | None:
+def _unused(extraction: Any, piece: Piece, spans: Sequence[Span]) -> Span | None:
     """Take LangExtract's own offsets where they are free, else the next free occurrence."""
     taken = piece.taken[extraction.extraction_class]
-    free = [span for span in places if span not in taken and is_whole(piece.text, span)]
+    free = [span for span in spans if span not in taken and is_whole(piece.text, span)]
     if not free:
         return None
-    last = max(taken.intersection(places), default=(-1, -1))
-    given = _given_place(extraction, piece)
+    last = max(taken.intersection(spans), default=(-1, -1))
+    given = _given_span(extraction, piece)
     found = given if given in free else next((span for span in free if span > last), free[0])
     taken.add(found)
     return found
 
 
-def _given_place(extraction: Any, piece: Piece) -> Span | None:
+def _given_span(extraction: Any, piece: Piece) -> Span | None:
     interval = extraction.char_interval
     if interval is None or interval.start_pos is None or interval.end_pos is None:
         return None

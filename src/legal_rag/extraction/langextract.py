@@ -139,13 +139,7 @@ class LostPieceError(Exception):
 class RetryingModel(BaseLanguageModel):
     """A LangExtract model for one pass over one document: retries, halves unreadable pieces, saves replies.
 
-    Args:
-        model: LangExtract's model that is asked.
-        prefix: Prompt before the piece.
-        limiter: Shared with the other documents.
-        saved: Where replies are saved; None saves none.
-        workers: Concurrent requests of this document.
-        options: Of each request, for the provider, such as a temperature.
+    `prefix` is the prompt before the piece; `options` of each request are the provider's, such as a temperature.
     """
 
     def __init__(
@@ -331,14 +325,8 @@ def extract_with_langextract(
 ) -> ExtractionResult:
     """Extract the entities of one document through LangExtract.
 
-    Args:
-        text: The document.
-        doc_name: Its name.
-        schema: What to look for.
-        model: From `build_model`.
-        settings: Passes, workers, length of a piece.
-        limiter: Shared with documents that are extracted at the same time.
-        saved: Where the replies of a pass, given by its number from 0, are saved.
+    `limiter` is shared with documents that are extracted at the same time; `saved` gives the saved replies of a pass,
+    by its number from 0.
 
     Raises:
         ValueError: If the model refuses requests.

@@ -44,7 +44,7 @@ class WantedFact(NamedTuple):
     doc_ids: frozenset[str]
 
     @property
-    def tells(self) -> bool:
+    def is_discriminative(self) -> bool:
         """Whether it may single out a case: articles of law do not."""
         return not self.term.startswith(f"{ARTICLE}:")
 
@@ -73,7 +73,9 @@ def discriminative_documents(question: str | ParsedQuery, store: "ExtractionStor
         for doc_id, some in shared.items()
     }
     best = max(scores.values(), default=0.0)
-    found = [doc_id for doc_id in sorted(scores) if scores[doc_id] >= best and _is_telling(shared[doc_id], facts, few)]
+    found = [
+        doc_id for doc_id in sorted(scores) if scores[doc_id] >= best and _is_discriminative(shared[doc_id], facts, few)
+    ]
     return found if len(found) <= few else []
 
 
@@ -87,20 +89,20 @@ def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[Want
     """Return the dates, sums and references that a question names, and the parties that some document has."""
     query, found = ParsedQuery.of(question), dict[str, WantedFact]()
     for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
-        if fact := _first_held(terms, store):
+        if fact := _first_found(terms, store):
             found.setdefault(fact.term, fact)
     for fact in _parties(query.text, store):
         found.setdefault(fact.term, fact)
     return sorted(found.values())
 
 
-def _is_telling(shared: Sequence[WantedFact], facts: Sequence[WantedFact], few: int) -> bool:
-    telling = [fact for fact in shared if fact.tells]
-    is_half = 2 * len(telling) >= sum(fact.tells for fact in facts)
-    return is_half and (len(telling) > 1 or any(len(fact.doc_ids) <= few for fact in telling))
+def _is_discriminative(shared: Sequence[WantedFact], facts: Sequence[WantedFact], few: int) -> bool:
+    counted = [fact for fact in shared if fact.is_discriminative]
+    is_half = 2 * len(counted) >= sum(fact.is_discriminative for fact in facts)
+    return is_half and (len(counted) > 1 or any(len(fact.doc_ids) <= few for fact in counted))
 
 
-def _first_held(terms: Sequence[str], store: "ExtractionStore") -> WantedFact | None:
+def _first_found(terms: Sequence[str], store: "ExtractionStore") -> WantedFact | None:
     """Look up the first term that any document has; None where too many have it."""
     for term in terms:
         doc_ids = store.doc_ids_having(term, MAX_SHARING + 1)
@@ -136,7 +138,7 @@ def _party(words: Sequence[_Word], store: "ExtractionStore") -> WantedFact | Non
     terms = [name_term(PARTY, [one.text for one in words])]
     if len(words) == 1:
         terms.append(name_term(PARTY + WORD, [words[0].text]))
-    fact = _first_held(terms, store)
+    fact = _first_found(terms, store)
     return fact if fact and fact.doc_ids else None
 
 

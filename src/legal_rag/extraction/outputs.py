@@ -6,7 +6,7 @@ import shutil
 import webbrowser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
@@ -197,7 +197,10 @@ def _of_results(results: Results, texts: Mapping[str, str]) -> Iterator[Extracte
 def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
     """Write all files; return the name of the folder of the pages, if there are several, a digest of them."""
     with ExitStack() as stack:
-        files = [stack.enter_context(_writing(scratch / name)) for name in (JSONL, JSON, INDEX)]
+        paths = [scratch / name for name in (JSONL, JSON, INDEX)]
+        files = [
+            stack.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n")) for path in paths
+        ]
         pages_folder = scratch / PAGES
         pages_folder.mkdir()
         pages = write_pages(pages_folder, _written(items, *files), f"../../{PAGE}")
@@ -205,7 +208,8 @@ def _write_all(scratch: Path, items: Iterable[ExtractedDocument]) -> str | None:
         os.replace(pages_folder / pages[0].address, scratch / PAGE)
         generation = None
     else:
-        generation = _digest(pages_folder / page.address for page in pages)
+        digests = [sha256((pages_folder / page.address).read_bytes()).digest() for page in pages]
+        generation = sha256(b"".join(digests)).hexdigest()[:16]
         moved = [page._replace(address=f"{PAGES}/{generation}/{page.address}") for page in pages]
         write_parts(scratch / PAGE, index_parts(moved))
     for path in scratch.rglob("*"):
@@ -303,15 +307,3 @@ def _index_lines(name: str, entities: Sequence[Entity]) -> Iterator[str]:
 
 def _one_line(text: str) -> str:
     return text.translate(LINE_ENDS)
-
-
-def _writing(path: Path) -> TextIO:
-    return path.open("w", encoding="utf-8", errors="replace", newline="\n")
-
-
-def _digest(paths: Iterable[Path]) -> str:
-    digest = sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            digest.update(file_digest(file, "sha256").digest())
-    return digest.hexdigest()[:16]

@@ -4,13 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from legal_rag.extraction.entities import CLASSES, JURISPRUDENCE, LABELS, Entity, ExtractedDocument
 from legal_rag.html import frame_of_page, french_number, own_script, own_style, page_template, plain_json, safe_json
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 PACKAGE = "legal_rag.extraction"
 HEADING = "Entités extraites"
@@ -45,13 +42,7 @@ class IndexRow(NamedTuple):
 
 
 def page_parts(items: Iterable[ExtractedDocument], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
-    """Stream a page of documents as text.
-
-    Args:
-        items: The documents.
-        links: To other pages; read after the last document.
-        note: A sentence at the top.
-    """
+    """Stream a page of documents as text, with a note at the top; the links are read after the last document."""
     named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
     settings = safe_json({**{name: list(of.items()) for name, of in named.items()}, "palette": PALETTE})
     values = {"note": note, "documents": map(_document_values, items), "links": links, "settings": settings}
@@ -89,12 +80,8 @@ def colours() -> dict[str, int]:
 def write_pages(folder: Path, items: Iterable[ExtractedDocument], index_address: str) -> list[IndexRow]:
     """Write any number of documents as pages that a browser can open, holding one document in memory.
 
-    A single page has no links, and can be moved anywhere.
-
-    Args:
-        folder: An empty one.
-        items: The documents.
-        index_address: Of the index page, relative to the pages.
+    A single page has no links, and can be moved anywhere. The folder is empty; `index_address` is the index page's,
+    relative to the pages.
 
     Returns:
         The pages, one at least; their addresses are the names of their files.
@@ -179,10 +166,7 @@ def _entity_values(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], s
     return one["extraction_class"], one["char_start"], one["char_end"], attributes, one.get("alignment", "")
 
 
-def _page_values(script_name: str) -> dict[str, Any]:
-    return frame_of_page(HEADING, _script(script_name), own_style(PACKAGE, "page.css"))
-
-
 @cache
-def _script(name: str) -> "Markup":
-    return own_script(PACKAGE, "folding.js", name)
+def _page_values(script_name: str) -> dict[str, Any]:
+    script, style = own_script(PACKAGE, "folding.js", script_name), own_style(PACKAGE, "page.css")
+    return frame_of_page(HEADING, script, style)

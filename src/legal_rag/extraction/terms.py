@@ -54,12 +54,7 @@ def terms_of(entity: Entity) -> list[str]:
 
 
 def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
-    """Return the terms of a document's entities, each with its class, in order.
-
-    Args:
-        entities: The document's.
-        decision_date: As `Document.decision_date`; its term has the class ''.
-    """
+    """Return the terms of a document's entities, each with its class, sorted; a `decision_date` has the class ''."""
     found = {(term, one["extraction_class"]) for one in entities for term in terms_of(one)}
     return sorted(found | {(term, "") for term in _dates(decision_date)})
 

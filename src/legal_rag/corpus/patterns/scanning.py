@@ -58,7 +58,7 @@ class Around(Scan):
         self._words, self._before, self._after = tuple(words), before, after
 
     def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
-        for start, end in _merged(places(text, lower, self._words), self._before, self._after):
+        for start, end in _merged(positions(text, lower, self._words), self._before, self._after):
             for match in self.pattern.finditer(text, start, min(end, len(text))):
                 whole = match if match.end() < end - _LOOK_AHEAD else self.pattern.match(text, match.start())
                 if whole is not None:  # else a lookahead beyond the window forbids it
@@ -80,7 +80,7 @@ class Led(Scan):
 
     def _scan(self, text: str, lower: str) -> Iterator[re.Match[str]]:
         done = 0
-        for place in places(text, lower, self._words):
+        for place in positions(text, lower, self._words):
             if place >= done and (match := self.pattern.match(text, place)):
                 done = max(match.end(), place + 1)
                 yield match
@@ -116,16 +116,16 @@ def lowered(text: str) -> str | None:
     return lower if len(lower) == len(text) else None
 
 
-def places(text: str, lower: str, words: Sequence[str]) -> list[int]:
+def positions(text: str, lower: str, words: Sequence[str]) -> list[int]:
     """Return where any of the words begins, ascending; words in lower case are searched in `lower`."""
     found: set[int] = set()
     for word in words:
-        found.update(_places_of(text if word != word.lower() else lower, word))
+        found.update(_positions_of(text if word != word.lower() else lower, word))
     return sorted(found)
 
 
 @lru_cache(maxsize=1024)  # several patterns search the same words in turn
-def _places_of(text: str, word: str) -> tuple[int, ...]:
+def _positions_of(text: str, word: str) -> tuple[int, ...]:
     return tuple(start for start, _ in find_exact(word, text))
 
 

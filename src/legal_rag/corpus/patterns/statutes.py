@@ -87,9 +87,7 @@ _LAST_FAMOUS_YEAR = 1990  # ordinances named by date alone (1945, 1958, 1967, 19
 def find_texts(text: str, dates: Sequence[LegalDate]) -> list[LegalText]:
     """Find legal texts by name, in text order; of overlapping ones the longest counts.
 
-    Args:
-        text: The document.
-        dates: Its `find_dates`: a statute is named by number, date or both.
+    `dates` are the text's `find_dates`: a statute is named by number, date or both.
     """
     ends = {one.start: one.end for one in dates}
     found = [

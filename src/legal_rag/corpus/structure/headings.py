@@ -199,14 +199,14 @@ class Rule(NamedTuple):
 
     rank: int
     pattern: re.Pattern[str]  # matched at the first letter of a line, after its bullet; the match is the heading
-    holds: Callable[[Match], bool] = lambda match: True
+    accepts: Callable[[Match], bool] = lambda match: True
     over_text: bool = False  # running text, or a heading of a lower rank, must follow
     deciding: bool = False  # opens the operative part
 
 
-def _rule(rank: int, pattern: str, holds: Callable[[Match], bool] = lambda match: True, **flags: bool) -> Rule:
+def _rule(rank: int, pattern: str, accepts: Callable[[Match], bool] = lambda match: True, **flags: bool) -> Rule:
     """Make a rule for headings, whole lines or their beginnings; `flags` are those of `Rule`."""
-    return Rule(rank, re.compile(pattern, re.MULTILINE), holds, **flags)
+    return Rule(rank, re.compile(pattern, re.MULTILINE), accepts, **flags)
 
 
 # Further words in capitals; the last is no beginning of one in small letters.
@@ -383,7 +383,7 @@ class _Table:
             return None
         for rule in self._rules[found.lastindex - 1 :]:
             match = rule.pattern.match(text, start)
-            if match and rule.holds(match):
+            if match and rule.accepts(match):
                 return rule, match.end()
         return None
 
@@ -405,7 +405,7 @@ def headings(text: str, numbered: Sequence[Mark]) -> list[Mark]:
     body = _body(found, numbered)
     kept: list[Mark] = []
     for start, rule, end in reversed(found):
-        if not rule.over_text or (start >= body and _stands_over(text, end, rule.rank, ranks)):
+        if not rule.over_text or (start >= body and _precedes_text(text, end, rule.rank, ranks)):
             ranks[start] = rule.rank
             kept.append(_mark(text, start, end, rule))
     return sorted([*kept, *(mark for mark in _inline(text) if mark.start not in ranks)])
@@ -425,7 +425,7 @@ def _body(found: Sequence[tuple[int, Rule, int]], numbered: Sequence[Mark]) -> i
     return min([start for start in starts if start < deciding], default=0)
 
 
-def _stands_over(text: str, end: int, rank: int, ranks: Mapping[int, int]) -> bool:
+def _precedes_text(text: str, end: int, rank: int, ranks: Mapping[int, int]) -> bool:
     """Does running text, or a heading of a lower rank, follow the line?"""
     following = _NEXT_LINE.match(text, end)
     if following is None:

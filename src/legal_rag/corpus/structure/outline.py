@@ -88,14 +88,10 @@ def _all_marks(text: str) -> list[Mark]:
     numbered = numbered_marks(text)
     titled = headings(text, numbered)
     found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    marks = list(_clipped([found[start] for start in sorted(found)]))
-    return [*_front(text, marks), *_with_rests(text, marks)]
-
-
-def _clipped(marks: list[Mark]) -> Iterator[Mark]:
-    """Yield marks whose headings end where the next one begins, at the latest."""
-    for mark, following in pairwise([*marks, _END]):
-        yield mark._replace(end=min(mark.end, following.start))
+    following = pairwise([*(found[start] for start in sorted(found)), _END])
+    marks = [mark._replace(end=min(mark.end, after.start)) for mark, after in following]
+    has_front = marks and text[: marks[0].start].strip()
+    return [*([Mark(0, 0, FRONT, _LOWEST)] if has_front else []), *_with_rests(text, marks)]
 
 
 def _separated(text: str) -> list[Mark]:
@@ -111,12 +107,6 @@ def _closing(text: str, titled: list[Mark]) -> Iterator[Mark]:
     articles = [mark.start for mark in titled if mark.rank == ARTICLE] if part and part.in_articles else []
     if found and max([*articles, -1]) < found.end() < len(text):
         yield _part(text, found.end(), len(text), PART)
-
-
-def _front(text: str, marks: list[Mark]) -> Iterator[Mark]:
-    """Yield the mark of a text before the first heading."""
-    if marks and text[: marks[0].start].strip():
-        yield Mark(0, 0, FRONT, _LOWEST)
 
 
 def _with_rests(text: str, marks: list[Mark]) -> Iterator[Mark]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from legal_rag.corpus.patterns.scanning import lowered, places
+from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import AVOCAT, Entity, rule_entity
 from legal_rag.extraction.rules.persons import BLANK, CAPITAL, NO_NAME, PARTICLE, person_name, titles
 
@@ -81,7 +81,7 @@ def find_counsel(text: str) -> list[Entity]:
 def _leads(text: str) -> list[_Lead]:
     lower = lowered(text) or text
     words = _FIRM_WORDS if "avoca" in lower or "avou" in lower else ("scp",)
-    starts = (place for place in places(text, lower, words) if not (place and text[place - 1].isalnum()))
+    starts = (place for place in positions(text, lower, words) if not (place and text[place - 1].isalnum()))
     found = [_Lead(*one.span(), one.lastgroup or "") for place in starts if (one := _LEAD.match(text, place))]
     pleads = "avocat" in lower
     for start, end in titles(text):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from legal_rag.corpus.patterns.scanning import lowered, places
+from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.extraction.entities import PARTIE, Entity, rule_entity
 from legal_rag.extraction.rules.organisations import LEAD, LEAD_CAPITALS, organisation_names
 from legal_rag.extraction.rules.persons import (
@@ -135,12 +135,7 @@ class _RoleZone(NamedTuple):
 
 
 def find_parties(text: str, counsel: Sequence[Entity]) -> list[Entity]:
-    """Find the mentions of parties by name, with their `role` where the text states it.
-
-    Args:
-        text: The decision.
-        counsel: Its lawyers, from `find_counsel`: no party is found within their mentions.
-    """
+    """Find the mentions of parties by name, with their `role` where the text states it, outside those of `counsel`."""
     taken = [(one["char_start"], one["char_end"]) for one in counsel]
     members = bench(text)
     persons = _with_colleagues(text, list(_persons(text, members)))
@@ -165,12 +160,12 @@ def _defined_names(text: str) -> list[str]:
 
 def _captioned_names(text: str) -> Iterator[str]:
     if any(word in text for word in _CAPTIONS[:3]):
-        captions = (_CAPTION.match(text, place) for place in places(text, text, _CAPTIONS))
+        captions = (_CAPTION.match(text, place) for place in positions(text, text, _CAPTIONS))
         yield from (caption["name"] for caption in captions if caption)
 
 
 def _aliases(text: str, lower: str) -> Iterator[str]:
-    aliases = (_ALIAS.match(text, place) for place in places(text, lower, ("(l", "(ci-", "(dit", "(devenu")))
+    aliases = (_ALIAS.match(text, place) for place in positions(text, lower, ("(l", "(ci-", "(dit", "(devenu")))
     yield from (alias["alias"] for alias in aliases if alias and " et " not in alias["alias"])
 
 
@@ -196,7 +191,7 @@ def _last_cue(line: str, word: str) -> re.Match[str] | None:
 
 def _names_after_cues(text: str, lower: str) -> Iterator[str]:
     """Yield the names between 'avocat de' or another cue and the next comma."""
-    for place in places(text, lower, _NAME_CUES):
+    for place in positions(text, lower, _NAME_CUES):
         of = _OF.match(text, place)
         name = _NAME.match(text, of.end()) if of else None
         end = text[name.end() : name.end() + 1] if name else ""
@@ -243,21 +238,21 @@ def _role_here(text: str, one: Entity, zones: list[_RoleZone]) -> str | None:
 
 def _zones_after_cues(text: str) -> Iterator[_RoleZone]:
     lower = lowered(text) or text
-    for place in places(text, lower, ("présenté",)):
+    for place in positions(text, lower, ("présenté",)):
         shown = _PRESENTED.match(lower, place)
         if shown and (role := next((role for before, role in _PAPERS if lower.endswith(before, 0, place)), None)):
             by_counsel = () if shown["by"] == "ar" else (" par ",)
             end = first_sign(lower, _REGISTERED + by_counsel, shown.end(), shown.end() + 400)
             yield _RoleZone(shown.end(), end, role)
     for cue, before, role, signs, most in _ROLE_CUES:
-        for at in (place + len(cue) for place in places(text, lower, (cue,)) if lower.endswith(before, 0, place)):
+        for at in (place + len(cue) for place in positions(text, lower, (cue,)) if lower.endswith(before, 0, place)):
             yield _RoleZone(at, first_sign(lower, signs, at, at + most), role)
 
 
 def _applicant_zones(text: str) -> Iterator[_RoleZone]:
     """Yield the passages from the decision's heading to 'a formé le pourvoi'."""
     lower = lowered(text) or text
-    for end in places(text, lower, _APPLIES)[:4]:
+    for end in positions(text, lower, _APPLIES)[:4]:
         yield _RoleZone(max(lower.rfind(heading, 0, end) for heading in _HEADINGS), end, "demandeur")
 
 
@@ -266,7 +261,7 @@ def _caption_zones(text: str) -> Iterator[_RoleZone]:
     head = text[:_HEAD]
     if not any(word in head for word in _CAPTIONS[:3]):
         return
-    found = [one for place in places(head, head, _CAPTIONS_AND_ENDS) if (one := _CAPTION_ROLE.match(head, place))]
+    found = [one for place in positions(head, head, _CAPTIONS_AND_ENDS) if (one := _CAPTION_ROLE.match(head, place))]
     if not found or found[0].lastgroup == "end":
         return
     over = head.rfind("ENTRE", 0, found[0].start())
@@ -309,8 +304,8 @@ def _with_colleagues(text: str, persons: list[_Mention]) -> list[_Mention]:
 def _has_office(text: str, title: str, start: int, end: int) -> bool:
     """Tell whether a name is an official's; a Maître is a party only in a debtor's place, as a liquidator is."""
     if title in ("me", "maître", "maitre"):
-        stands_in = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
-        return stands_in is None or has_office(text, start, end)
+        is_proxy = _ESTATE.search(text, end, end + 70) or _ESTATE.search(text, max(0, start - 90), start)
+        return not is_proxy or has_office(text, start, end)
     return has_office(text, start, end)
 
 
@@ -343,7 +338,7 @@ def _organisations(text: str) -> Iterator[tuple[int, int]]:
 
 def _leads(text: str) -> Iterator[re.Match[str]]:
     at = {match.start() for match in _CAPITALS.finditer(text) if match.group()[:2] in LEAD_CAPITALS}
-    at.update(places(text, lowered(text) or text, LISTS["noun_stems"]))
+    at.update(positions(text, lowered(text) or text, LISTS["noun_stems"]))
     before = (place for place in sorted(at) if not (place and (text[place - 1].isalnum() or text[place - 1] == "-")))
     return (lead for place in before if (lead := LEAD.match(text, place)))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.patterns.scanning import lowered, places
+from legal_rag.corpus.patterns.scanning import lowered, positions
 from legal_rag.corpus.words import read_words
 
 BLANK = "[ \u00a0\u202f]"
@@ -113,7 +113,7 @@ _ALONE = re.compile(r"\s{0,4}(?:\n|[Cc] ?/)")
 @lru_cache(maxsize=8)
 def titles(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of the titles of persons, sorted: 'M.', 'Maître', 'consorts'."""
-    small = (_SMALL_TITLE.match(text, place) for place in places(text, lowered(text) or text, _SMALL_WORDS))
+    small = (_SMALL_TITLE.match(text, place) for place in positions(text, lowered(text) or text, _SMALL_WORDS))
     found = {one.span() for one in (*_CAPITAL_TITLE.finditer(text), *small) if one}
     return tuple(sorted(one for one in found if not (one[0] and text[one[0] - 1].isalnum())))
 
@@ -172,7 +172,7 @@ def bench(text: str) -> list[tuple[int, int]]:
     lower = lowered(text) or text
     found = []
     for cue, signs, most in _BENCH:
-        for start in places(text, lower, (cue,)):
+        for start in positions(text, lower, (cue,)):
             found.append((start, first_sign(lower, signs, start + len(cue), start + most)))
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
@@ -200,7 +200,7 @@ def has_office(text: str, start: int, end: int) -> bool:
 
 def untitled_names(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of anonymised names without a title, first names included."""
-    for place in places(text, lowered(text) or text, ("...", "…")):
+    for place in positions(text, lowered(text) or text, ("...", "…")):
         two = text[max(place - 2, 0) : place]
         start = place - (2 if len(two) == 2 and two.isalpha() and two.isupper() else 1)
         name = _NAMES.match(text, start) if start >= 0 else None
