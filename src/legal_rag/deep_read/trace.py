@@ -72,6 +72,11 @@ class Iteration:
         """All calls of the sub-model."""
         return tuple(call for block in self.blocks for call in block.calls)
 
+    @property
+    def failed(self) -> bool:
+        """Whether a program ended with an error."""
+        return any(block.stderr.strip() for block in self.blocks)
+
     def to_json(self) -> dict[str, Any]:
         """Return the turn as JSON can hold it, without the conversation before."""
         values: dict[str, Any] = json_safe(self)

@@ -1,12 +1,13 @@
 """Show a trace as text or as a page."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import reduce
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import regex
 
 from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import storable
@@ -34,6 +35,8 @@ NOTHING_ASKED = "(sans question)"
 NARROW = "\u00a0"
 TITLE = "Lecture approfondie"
 ANSWERED, UNANSWERED = "Réponse rendue", "Arrêtée sans réponse finale"
+REDONE = "Ce tour a été interrompu, puis repris."
+NOT_PRINTED = regex.compile(r"[\p{C}\p{Zl}\p{Zp}--\n]", regex.V1)
 ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
@@ -51,8 +54,8 @@ IN_TERMINAL = ViewLimits(turns=100, calls=10, text=6_000, printed=1_500, call=10
 ON_PAGE = ViewLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
 
 
-class Shown(NamedTuple):
-    """A text, and how many of its characters are left out."""
+class Excerpt(NamedTuple):
+    """The beginning of a text, and how many of its characters are left out."""
 
     text: str
     left_out: int = 0
@@ -61,64 +64,19 @@ class Shown(NamedTuple):
         return bool(self.text)
 
 
-class ShownCall(NamedTuple):
-    """A call of the sub-model."""
-
-    number: int
-    prompt: Shown
-    reply: Shown
-    error: str
-    told: str  # duration, tokens
-
-
-class ShownBlock(NamedTuple):
-    """A program that was run."""
-
-    code: Shown
-    printed: Shown
-    error: Shown
-    calls: Sequence[ShownCall]
-    n_calls: int
-    asked: str  # how many calls, and what they came to; empty if there were none
-    seconds: str
-
-
-class ShownTurn(NamedTuple):
-    """A turn of the root model."""
-
-    number: int
-    thought: Shown
-    blocks: Sequence[ShownBlock]
-    told: str  # duration, tokens, calls of the sub-model
-    seconds: float
-    failed: bool  # a program ended with an error
-    final: bool  # the run ended with it
-    note: str  # that it was interrupted or done again
-
-
-class ShownTrace(NamedTuple):
-    """A run."""
-
-    question: Shown
-    answered: bool
-    answer: Shown
-    facts: Sequence[tuple[str, str]]  # name and value
-    turns: Sequence[ShownTurn]
-    left_out: int  # turns
-
-
 def format_trace(trace: Trace) -> str:
     """Write a trace as text for a terminal; control characters in it are escaped."""
-    shown = _shown_trace(trace, IN_TERMINAL)
-    lines = [f"{TITLE} : {_one_line(shown.question) or NOTHING_ASKED}"]
-    lines += [f"{name} : {said}" for name, said in shown.facts]
-    for turn in shown.turns:
-        lines += ["", *_turn_lines(turn)]
-    if shown.left_out:
-        lines += ["", f"[{counted(shown.left_out, 'autre tour non montré', 'autres tours non montrés')}]"]
-    lines += ["", f"{ANSWERED} :" if shown.answered else f"{UNANSWERED}."]
-    if shown.answer:
-        lines.append(_barred(shown.answer))
+    limits = IN_TERMINAL
+    redone = {turn.number for turn in trace.superseded}
+    lines = [f"{TITLE} : {_one_line(excerpt(_question(trace), limits.text)) or NOTHING_ASKED}"]
+    lines += [f"{name} : {value}" for name, value in _facts(trace)]
+    for turn in trace.iterations[: limits.turns]:
+        lines += ["", *_turn_lines(turn, limits, is_redone=turn.number in redone)]
+    if (left_out := len(trace.iterations) - limits.turns) > 0:
+        lines += ["", f"[{counted(left_out, 'autre tour non montré', 'autres tours non montrés')}]"]
+    lines += ["", f"{UNANSWERED}." if trace.final_answer is None else f"{ANSWERED} :"]
+    if answer := excerpt(trace.final_answer or "", limits.text):
+        lines.append(_barred(answer))
     return "\n".join(lines)
 
 
@@ -126,23 +84,37 @@ def render_trace(trace: Trace) -> str:
     """Write a trace as a self-contained page, which runs nothing but its own script."""
     from legal_rag.report.page import answer_html
 
-    shown = _shown_trace(trace, ON_PAGE)
-    beginning = trace.iterations[0].messages if trace.iterations else ()
+    limits, question = ON_PAGE, excerpt(_question(trace), ON_PAGE.text)
+    turns = trace.iterations[: limits.turns]
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
     values = {
-        "trace": shown,
-        "state": ("✓", ANSWERED) if shown.answered else ("⏳", UNANSWERED),
-        "beginning": [(one.role, shown_text(one.content, ON_PAGE.text)) for one in beginning],
-        "most_seconds": max([turn.seconds for turn in shown.turns], default=0.0),
+        "limits": limits,
+        "question": question,
+        "answered": trace.final_answer is not None,
+        "state": ("⏳", UNANSWERED) if trace.final_answer is None else ("✓", ANSWERED),
+        "answer": excerpt(trace.final_answer or "", limits.text),
+        "facts": _facts(trace),
+        "turns": turns,
+        "redone": {turn.number for turn in trace.superseded},
+        "left_out": len(trace.iterations) - len(turns),
+        "beginning": trace.iterations[0].messages if trace.iterations else (),
+        "most_seconds": max([turn.seconds or 0.0 for turn in turns], default=0.0),
+        "excerpt": excerpt,
+        "thought_of": lambda turn: excerpt(prose_of(turn.response), limits.text),
+        "turn_measures": _turn_measures,
+        "calls_measures": _calls_measures,
+        "call_measures": _call_measures,
+        "seconds": _seconds,
+        "visible": visible,
         "highlight": _highlighted,
         "prose": lambda text: answer_html(text.text, [], [], markdown=True),
-        "number": french_number,
         "counted": counted,
         "first_line": _first_line,
+        "redone_note": REDONE,
         "nothing_asked": NOTHING_ASKED,
         "file": trace.path.name,
     }
-    heading = f"{_one_line(shown.question)[:100] or TITLE} — {TITLE}"
+    heading = f"{_one_line(question)[:100] or TITLE} — {TITLE}"
     return storable(page_template(PACKAGE, "trace.html.j2").render(**frame_of_page(heading, script, style), **values))
 
 
@@ -151,55 +123,73 @@ def show_trace(trace: Trace, height: int = 720) -> Any:
     return notebook_frame(render_trace(trace), TITLE, height)
 
 
-def _turn_lines(turn: ShownTurn) -> Iterator[str]:
-    told = f" — {turn.told}" if turn.told else ""
-    yield f"Tour {turn.number}{told}"
-    if turn.note:
-        yield f"  [{turn.note}]"
-    if turn.thought:
-        yield from (f"  {line}" for line in _wrapped(turn.thought))
+def excerpt(text: str, most: int) -> Excerpt:
+    """Cut a text to its first `most` characters, and escape those that are not printed."""
+    return Excerpt(visible(text[:most]), max(0, len(text) - most))
+
+
+def visible(text: str) -> str:
+    """Escape every character that is not printed, except line breaks and spaces."""
+    return NOT_PRINTED.sub(lambda match: _escaped(match.group()), text.replace("\r\n", "\n").expandtabs(4))
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Write a number and what it counts: « 2 tours »."""
+    return f"{french_number(n)} {(many or f'{one}s') if n > 1 else one}"
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _turn_lines(turn: Iteration, limits: ViewLimits, *, is_redone: bool) -> Iterator[str]:
+    measures = _turn_measures(turn)
+    yield f"Tour {turn.number} — {measures}" if measures else f"Tour {turn.number}"
+    if is_redone:
+        yield f"  [{REDONE}]"
+    if thought := excerpt(prose_of(turn.response), limits.text):
+        for line in thought.text.split("\n"):
+            yield from (f"  {part}" for part in wrap(line, WIDTH) or [""])
     for block in turn.blocks:
-        yield from _block_lines(block)
+        yield from _block_lines(block, limits)
 
 
-def _block_lines(block: ShownBlock) -> Iterator[str]:
-    for name, text in (("Programme", block.code), ("Affiché", block.printed), ("Erreur", block.error)):
+def _block_lines(block: Block, limits: ViewLimits) -> Iterator[str]:
+    for name, text in (
+        ("Programme", excerpt(block.code, limits.text)),
+        ("Affiché", excerpt(block.stdout.rstrip("\n"), limits.printed)),
+        ("Erreur", excerpt(block.stderr.strip("\n"), limits.printed)),
+    ):
+        more = counted(text.left_out, "caractère de plus", "caractères de plus")
         if text:
-            yield f"  {name}{_left_out(text)} :"
+            yield f"  {name}{f' ({more} dans la trace)' if text.left_out else ''} :"
             yield _barred(text)
-    if block.asked:
-        yield f"  Appels du sous-modèle : {block.asked}"
-    for call in block.calls:
-        reply = f"échec : {call.error}" if call.error else f"« {_one_line(call.reply)} »"
-        yield f"    {call.number}. « {_one_line(call.prompt)} » → {reply}{f' ({call.told})' if call.told else ''}"
-    if block.n_calls > len(block.calls):
-        yield f"    … et {counted(block.n_calls - len(block.calls), 'autre')}"
+    if block.calls:
+        yield f"  Appels du sous-modèle : {_calls_measures(block.calls)}"
+    for number, call in enumerate(block.calls[: limits.calls], 1):
+        prompt, reply = (_one_line(excerpt(text, limits.call)) for text in (call.prompt, call.reply))
+        answered = f"échec : {visible(call.error)}" if call.error else f"« {reply} »"
+        measures = _call_measures(call)
+        yield f"    {number}. « {prompt} » → {answered}{f' ({measures})' if measures else ''}"
+    if len(block.calls) > limits.calls:
+        yield f"    … et {counted(len(block.calls) - limits.calls, 'autre')}"
 
 
-def _left_out(text: Shown) -> str:
-    more = counted(text.left_out, "caractère de plus", "caractères de plus")
-    return f" ({more} dans la trace)" if text.left_out else ""
-
-
-def _barred(text: Shown) -> str:
+def _barred(text: Excerpt) -> str:
     return indent(text.text, BAR, lambda line: True)
 
 
-def _wrapped(text: Shown) -> Iterator[str]:
-    for line in text.text.split("\n"):
-        yield from wrap(line, WIDTH) or [""]
-
-
-def _one_line(text: Shown) -> str:
+def _one_line(text: Excerpt) -> str:
     line = " ".join(text.text.split())
     return f"{line}…" if text.left_out else line
 
 
-def _first_line(text: Shown) -> str:
+def _first_line(text: Excerpt) -> str:
     return next((line.strip() for line in text.text.split("\n") if line.strip()), "")
 
 
-def _highlighted(text: Shown) -> "Markup":
+def _highlighted(text: Excerpt) -> "Markup":
     from markupsafe import Markup
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
@@ -207,18 +197,6 @@ def _highlighted(text: Shown) -> "Markup":
 
     marked = highlight(text.text, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
     return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
-
-
-def _shown_trace(trace: Trace, limits: ViewLimits) -> ShownTrace:
-    again = {one.number for one in trace.superseded}
-    return ShownTrace(
-        shown_text(_question(trace), limits.text),
-        trace.final_answer is not None,
-        shown_text(trace.final_answer or "", limits.text),
-        _facts(trace),
-        [_turn(one, limits, again=one.number in again) for one in trace.iterations[: limits.turns]],
-        max(0, len(trace.iterations) - limits.turns),
-    )
 
 
 def _question(trace: Trace) -> str:
@@ -232,73 +210,32 @@ def _question(trace: Trace) -> str:
     return ""
 
 
-def visible(text: str) -> str:
-    """Escape every character that is not printed, except line breaks and spaces."""
-    kept = text.replace("\r\n", "\n").expandtabs(4)
-    if kept.isascii() and kept.replace("\n", "").isprintable():
-        return kept
-    return "".join(one if _is_printed(one) else _escaped(one) for one in kept)
+def _turn_measures(turn: Iteration) -> str:
+    """Write a turn's duration, tokens and calls of the sub-model."""
+    calls = turn.calls
+    number = counted(len(calls), "appel du sous-modèle", "appels du sous-modèle") + _free_and_failed(calls)
+    return _joined([_seconds(turn.seconds), _tokens(turn.usage), number if calls else ""])
 
 
-def counted(n: int, one: str, many: str = "") -> str:
-    """Write a number and what it counts: « 2 tours »."""
-    return f"{french_number(n)} {(many or f'{one}s') if n > 1 else one}"
-
-
-def _is_printed(character: str) -> bool:
-    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
-
-
-def _escaped(character: str) -> str:
-    number = ord(character)
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def shown_text(text: str, most: int) -> Shown:
-    """Cut a text to its first `most` characters, and escape those that are not printed."""
-    return Shown(visible(text[:most]), max(0, len(text) - most))
-
-
-def _turn(iteration: Iteration, limits: ViewLimits, *, again: bool) -> ShownTurn:
-    calls = iteration.calls
-    told = [_seconds(iteration.seconds), _tokens(iteration.usage), _asked(calls)]
-    blocks = [_block(one, limits) for one in iteration.blocks]
-    return ShownTurn(
-        iteration.number,
-        shown_text(prose_of(iteration.response), limits.text),
-        blocks,
-        _joined(told),
-        iteration.seconds or 0.0,
-        any(one.stderr.strip() for one in iteration.blocks),
-        iteration.final_answer is not None,
-        "Ce tour a été interrompu, puis repris." if again else "",
-    )
-
-
-def _block(block: Block, limits: ViewLimits) -> ShownBlock:
-    calls = [_call(number, call, limits) for number, call in enumerate(block.calls[: limits.calls], 1)]
-    return ShownBlock(
-        shown_text(block.code, limits.text),
-        shown_text(block.stdout.rstrip("\n"), limits.printed),
-        shown_text(block.stderr.strip("\n"), limits.printed),
-        calls,
-        len(block.calls),
-        _joined([_number_of(block.calls), *_sums(block.calls)]) if block.calls else "",
-        _seconds(block.seconds),
-    )
-
-
-def _call(number: int, call: SubCall, limits: ViewLimits) -> ShownCall:
-    again = "" if call.usage.calls or call.error else "reprise sans appel"
-    told = _joined([again or _seconds(call.seconds), _tokens(call.usage)])
-    prompt, reply = shown_text(call.prompt, limits.call), shown_text(call.reply, limits.call)
-    return ShownCall(number, prompt, reply, visible(call.error), told)
-
-
-def _sums(calls: Sequence[SubCall]) -> list[str]:
+def _calls_measures(calls: Sequence[SubCall]) -> str:
     """Add calls up; they overlap, so that their durations add up to more than passes."""
     usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
-    return [f"{_seconds(sum(call.seconds for call in calls))} en durées cumulées", _tokens(usage)]
+    seconds = f"{_seconds(sum(call.seconds for call in calls))} en durées cumulées"
+    return _joined([french_number(len(calls)) + _free_and_failed(calls), seconds, _tokens(usage)])
+
+
+def _call_measures(call: SubCall) -> str:
+    duration = _seconds(call.seconds) if call.usage.calls or call.error else "reprise sans appel"
+    return _joined([duration, _tokens(call.usage)])
+
+
+def _free_and_failed(calls: Sequence[SubCall]) -> str:
+    """« , dont 3 repris sans frais et 1 en échec »."""
+    free = sum(not call.usage.calls and not call.error for call in calls)
+    failed = sum(bool(call.error) for call in calls)
+    parts = [f"{french_number(free)} repris sans frais"] if free else []
+    parts += [f"{french_number(failed)} en échec"] if failed else []
+    return f", dont {' et '.join(parts)}" if parts else ""
 
 
 def _facts(trace: Trace) -> list[tuple[str, str]]:
@@ -311,29 +248,13 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
         ("Modèle", visible(str(trace.metadata.get("root_model") or ""))[:100]),
         ("Décisions", counted(len(documents), "nommée") if isinstance(documents, list) and documents else ""),
         ("Tours", f"{turns} sur {most} au plus" if isinstance(most, int) else str(turns)),
-        ("Appels du sous-modèle", _number_of(calls)),
+        ("Appels du sous-modèle", french_number(len(calls)) + _free_and_failed(calls)),
         ("Durée", _seconds(seconds)),
         ("Jetons", f"{french_number(usage.prompt_tokens)} lus, {french_number(usage.completion_tokens)} écrits"),
         ("Coût", _cost(usage)),
         ("Début", _moment(trace.started)),
     ]
     return [(name, value) for name, value in facts if value]
-
-
-def _asked(calls: Sequence[SubCall]) -> str:
-    """« 14 appels du sous-modèle, dont 3 repris sans frais »."""
-    number, *rest = _number_of(calls).split(",", 1)
-    named = f"{number} appel{'s' if len(calls) > 1 else ''} du sous-modèle"
-    return ",".join([named, *rest]) if calls else ""
-
-
-def _number_of(calls: Sequence[SubCall]) -> str:
-    """« 14, dont 3 repris sans frais et 1 en échec »."""
-    again = sum(1 for call in calls if not call.usage.calls and not call.error)
-    failed = sum(1 for call in calls if call.error)
-    parts = [f"{french_number(again)} repris sans frais"] if again else []
-    parts += [f"{french_number(failed)} en échec"] if failed else []
-    return french_number(len(calls)) + (f", dont {' et '.join(parts)}" if parts else "")
 
 
 def _moment(iso: str) -> str:
