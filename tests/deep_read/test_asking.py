@@ -12,9 +12,9 @@ from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.citations import CitationEnricher
 from legal_rag.deep_read.map_reduce.mapping import MapReduceSettings
-from legal_rag.deep_read.map_reduce.prompts import NO_ANSWER, UNVERIFIED
 from legal_rag.deep_read.map_reduce.run import answer_each
 from legal_rag.deep_read.models import ChatModel, SubCallError
+from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
 
 QUESTION = "Quel est le délai ?"
 SMALL = MapReduceSettings(window_chars=3000, overlap_chars=300)

@@ -13,7 +13,7 @@ from legal_rag.agent.event_log import EventLog
 from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env, environment
 from legal_rag.deep_read.environment import FUNCTION_NAMES, description_of
 from legal_rag.deep_read.functions import MOST_EVENTS, MOST_READ, MOST_SEEN
-from legal_rag.deep_read.map_reduce.prompts import UNVERIFIED
+from legal_rag.deep_read.prompts import UNVERIFIED
 from legal_rag.retriever import Retriever
 
 SOCIAL = "FICTIF0210"  # Cour de cassation, chambre sociale, 18 juin 2003, 01-43.927

@@ -36,9 +36,9 @@ from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
 from legal_rag.deep_read.grep import MOST_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
-from legal_rag.deep_read.map_reduce.prompts import error_text
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
+from legal_rag.deep_read.prompts import error_text
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.langextract import extract_with_langextract

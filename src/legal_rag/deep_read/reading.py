@@ -26,14 +26,16 @@ from legal_rag.deep_read.map_reduce.run import map_reduce
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
+    CONTEXT_OF_DOCUMENTS,
+    CONTEXT_TOO_LONG,
     MOST_CONTEXT_CHARS,
     SAMPLES,
-    context_of_documents,
-    context_of_list,
     corpus_description,
     system_prompt,
 )
 from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.extraction.entities import ExtractionResult
+from legal_rag.extraction.outputs import build_enriched_context
 
 if TYPE_CHECKING:
     import dspy
@@ -214,8 +216,6 @@ def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
 
 
 def _setup(work: ReadingTask, trace: Path | None, description: str, context: str) -> "RunSetup":
-    from rlm.utils.prompts import RLM_SYSTEM_PROMPT
-
     from legal_rag.deep_read.rlm import RunSetup
     from legal_rag.deep_read.trace import TraceLogger
 
@@ -229,7 +229,7 @@ def _setup(work: ReadingTask, trace: Path | None, description: str, context: str
         functions=env.functions,
         values=env.values,
         descriptions=env.descriptions,
-        prompt=system_prompt(description, context, settings.instructions, settings.limits, RLM_SYSTEM_PROMPT),
+        prompt=system_prompt(description, context, settings.instructions, settings.limits),
         logger=TraceLogger(trace, work.key()) if trace else None,
         limits=settings.limits,
         accept_no_walls=settings.accept_no_walls,
@@ -242,13 +242,17 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str]:
     """Return what programs find as `context`, and what it is, said to the model."""
     if not work.doc_ids:
         return description, CONTEXT_OF_CORPUS
+    n = len(work.doc_ids)
     metas = list(work.index.metas(work.doc_ids))
     if sum(meta.char_count for meta in metas) > MOST_CONTEXT_CHARS:
-        return context_of_list(metas)
+        listed = "\n".join(f"{one.doc_id}\t{one.date}\t{one.title}" for one in metas)
+        return listed, CONTEXT_TOO_LONG.format(n=n)
     documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
     for document in documents:
         work.log.read(document)
-    return context_of_documents(documents, {one.id: entities_of(one, work.library) for one in documents})
+    extracted = [ExtractionResult(doc_name=one.id, extractions=entities_of(one, work.library)) for one in documents]
+    texts = [{"name": one.id, "text": one.content} for one in documents]
+    return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n)
 
 
 def _tell_turn(work: ReadingTask, turn: "Turn") -> None:

@@ -18,8 +18,8 @@ from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.deep_read.conclusion import answer_text
-from legal_rag.deep_read.map_reduce.prompts import error_text
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
+from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
-from legal_rag.deep_read.map_reduce.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.deep_read.models import SubCallError, SubModel
+from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.deep_read.map_reduce.mapping import AskedModel, Documents, Finding, Judged
-from legal_rag.deep_read.map_reduce.prompts import Scope, final_prompt, partial_prompt, quoted
 from legal_rag.deep_read.models import SubCallError
+from legal_rag.deep_read.prompts import Scope, final_prompt, partial_prompt, quoted
 
 MOST_SEARCHED = 40  # documents in which quotations without a marker are looked for
 MOST_QUOTED = 30  # quotations of an answer that no model wrote

@@ -20,7 +20,9 @@ from legal_rag.deep_read.map_reduce.mapping import (
     MapReduceSettings,
     map_documents,
 )
-from legal_rag.deep_read.map_reduce.prompts import (
+from legal_rag.deep_read.map_reduce.reducing import BEFORE_THE_END, FOUND, Reducer, quotations_text
+from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
+from legal_rag.deep_read.prompts import (
     AS_ASKED,
     NO_ANSWER,
     PARTS_FOLLOW,
@@ -30,8 +32,6 @@ from legal_rag.deep_read.map_reduce.prompts import (
     error_text,
     unread_text,
 )
-from legal_rag.deep_read.map_reduce.reducing import BEFORE_THE_END, FOUND, Reducer, quotations_text
-from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
