@@ -9,7 +9,6 @@ from legal_rag.agent import Budget
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.deep_read import CachedCorpusREPL, MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read import environment as cached_module
-from legal_rag.deep_read.environment import Cache
 from legal_rag.deep_read.models import SubCallError
 from legal_rag.indexer import IndexConfig, add_documents, remove_documents
 
@@ -163,12 +162,12 @@ def test_results_too_large_to_keep_are_found_anew(repl, monkeypatch):
     assert repl.cache_info["searches"] == (0, 4, 0, 100)
 
 
-def test_threads_share_a_cache_without_losing_count():
-    cache, wrong = Cache(10), []
+def test_threads_share_a_cache_without_losing_count(corpus):
+    repl, wrong = CachedCorpusREPL(corpus, Model()), []
 
     def looking():
         for n in range(500):
-            if cache.get(n % 20, lambda n=n: n % 20) != n % 20:
+            if repl.llm_query(f"q{n % 20}") != f"Q{n % 20}":
                 wrong.append(n)
 
     threads = [threading.Thread(target=looking) for _ in range(8)]
@@ -176,26 +175,29 @@ def test_threads_share_a_cache_without_losing_count():
         thread.start()
     for thread in threads:
         thread.join()
+    info = repl.cache_info["replies"]
     assert wrong == []
-    assert cache.info.hits + cache.info.misses == 8 * 500
-    assert cache.info.size == cache.info.maxsize == 10
+    assert info.hits + info.misses == 8 * 500
+    assert info.size == 20
 
 
-def test_a_value_that_takes_long_holds_up_no_other():
-    cache, entered, release = Cache(5), threading.Event(), threading.Event()
+def test_a_reply_that_takes_long_holds_up_no_other(corpus):
+    entered, release = threading.Event(), threading.Event()
 
-    def slow():
-        entered.set()
-        assert release.wait(20)
-        return "lent"
+    def reply(prompt):
+        if prompt == "a":
+            entered.set()
+            assert release.wait(20)
+        return prompt.upper()
 
-    thread = threading.Thread(target=cache.get, args=("a", slow))
+    repl = CachedCorpusREPL(corpus, Model(reply))
+    thread = threading.Thread(target=repl.llm_query, args=("a",))
     thread.start()
     assert entered.wait(20)
-    assert cache.get("b", lambda: "vite") == "vite"
+    assert repl.llm_query("b") == "B"
     release.set()
     thread.join()
-    assert cache.get("a", lambda: "autre") == "lent"
+    assert repl.llm_query("a") == "A"
 
 
 def test_an_environment_caches_what_its_functions_find(corpus):

@@ -6,7 +6,8 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
+from cachetools.keys import hashkey
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.corpus.documents import Document
@@ -123,56 +124,11 @@ class CacheInfo(NamedTuple):
     maxsize: int
 
 
-class Cache:
-    """The least recently used values dropped; thread-safe."""
-
-    def __init__(self, maxsize: int) -> None:
-        self._values: LRUCache[Hashable, Any] = LRUCache(maxsize)
-        self._lock = threading.Lock()
-        self._hits = self._misses = 0
-
-    def get(self, key: Hashable, make: Callable[[], T], keeps: Callable[[T], bool] = lambda value: True) -> T:
-        """Return the value of a key, made where it is missing, outside of the lock.
-
-        Args:
-            key: Of the value.
-            make: Makes it; what it raises is not cached.
-            keeps: Whether a value made is to be cached.
-        """
-        with self._lock:
-            if key in self._values:
-                self._hits += 1
-                found: T = self._values[key]
-                return found
-            self._misses += 1
-        value = make()
-        if keeps(value):
-            with self._lock:
-                self._values[key] = value
-        return value
-
-    def clear(self) -> None:
-        """Drop all values and counts."""
-        with self._lock:
-            self._values.clear()
-            self._hits = self._misses = 0
-
-    @property
-    def info(self) -> CacheInfo:
-        """Hits, misses, and size."""
-        with self._lock:
-            return CacheInfo(self._hits, self._misses, len(self._values), int(self._values.maxsize))
-
-
 class _CachedModel:
     """Sub-model that is asked the same prompt once."""
 
-    def __init__(self, model: SubModel, cache: Cache) -> None:
-        self._model, self._cache = model, cache
-
-    def query(self, prompt: str) -> str:
-        """Return the reply to a prompt; see `SubModel.query`."""
-        return self._cache.get(prompt, lambda: self._model.query(prompt))
+    def __init__(self, model: SubModel) -> None:
+        self.query = _cached(model.query, LRUCache(REPLIES))
 
 
 class CachedCorpusREPL(MultiDocREPL):
@@ -182,36 +138,52 @@ class CachedCorpusREPL(MultiDocREPL):
         self, corpus_index: Any, sub_llm: SubModel | None = None, retriever: Searcher | None = None, **settings: Any
     ) -> None:
         """See `MultiDocREPL`."""
-        self.doc_content_cache = Cache(DOCUMENTS)
-        self.search_result_cache = Cache(SEARCHES)
-        self.llm_response_cache = Cache(REPLIES)
-        model = None if sub_llm is None else _CachedModel(sub_llm, self.llm_response_cache)
+        model = None if sub_llm is None else _CachedModel(sub_llm)
+        self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
+        self.search_result_cache = _cached(_found, LRUCache(SEARCHES, _cache_size), key=lambda key, find: key)
+        self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
         super().__init__(corpus_index, model, retriever, **settings)
 
     @property
     def cache_info(self) -> dict[str, CacheInfo]:
         """Statistics of each cache."""
-        return {
-            "documents": self.doc_content_cache.info,
-            "searches": self.search_result_cache.info,
-            "replies": self.llm_response_cache.info,
+        caches = {
+            "documents": self.doc_content_cache,
+            "searches": self.search_result_cache,
+            "replies": self.llm_response_cache,
         }
+        infos = {name: one.cache_info() for name, one in caches.items()}
+        return {name: CacheInfo(one.hits, one.misses, one.currsize, one.maxsize) for name, one in infos.items()}
 
     def reload(self) -> None:
         """See `MultiDocREPL.reload`; the model's replies stay cached."""
         super().reload()
-        self.doc_content_cache.clear()
-        self.search_result_cache.clear()
+        self.doc_content_cache.cache_clear()
+        self.search_result_cache.cache_clear()
 
     def _load(self, doc_id: str) -> Document:
-        return self.doc_content_cache.get(doc_id, lambda: super(CachedCorpusREPL, self)._load(doc_id))
+        return self.doc_content_cache(doc_id)
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
-        return copy.deepcopy(self.search_result_cache.get(key, find, _is_kept))
+        return copy.deepcopy(self.search_result_cache(key, find))
 
 
-def _is_kept(found: Any) -> bool:
-    """Tell whether a result is worth caching: a search that ran out of time may come further the next time."""
+def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:
+    """Cache what a function returns; threads may share it, and none waits for another's call."""
+    return cached(cache, key, threading.Lock(), info=True)(function)
+
+
+def _found(key: Hashable, find: Callable[[], T]) -> T:
+    return find()
+
+
+def _cache_size(found: Any) -> int:
+    """Return the share of the cache that a result takes: one, or more than there is if it is not worth caching.
+
+    A search that ran out of time may come further the next time.
+    """
     if isinstance(found, Grepped):
-        return not found.out_of_time and sum(map(len, found.values())) <= MOST_MATCHES_KEPT
-    return len(found) <= MOST_IDS_KEPT
+        is_kept = not found.out_of_time and sum(map(len, found.values())) <= MOST_MATCHES_KEPT
+    else:
+        is_kept = len(found) <= MOST_IDS_KEPT
+    return 1 if is_kept else SEARCHES + 1
