@@ -254,10 +254,3 @@ def test_a_real_server_answers_within_the_budget_of_all_threads_together():
     assert [text[:7] for one, text in done.answers.items() if one != "d3"] == [f"{n} jours" for n in range(6) if n != 3]
     assert (tracker.usage.calls >= 6, few.usage.calls) == (True, 2)
     assert (cut.exhausted.limit, len(cut.read)) == ("model_calls", 2)
-
-
-def test_no_workers_and_empty_questions_are_refused():
-    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
-        asked(days, short(1), workers=0)
-    with pytest.raises(ValueError, match="the question is empty"):
-        answer_each(" ", ["d1"], library=short(1), model=Model(days))

@@ -76,16 +76,6 @@ def test_a_document_that_is_gone_is_told_and_the_others_are_read():
     assert result.notice == "1 décision n'a pas pu être lue (partie)"
 
 
-def test_no_workers_are_refused():
-    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
-        planned(workers=0)
-
-
-def test_an_empty_question_is_refused():
-    with pytest.raises(ValueError, match="the question is empty"):
-        map_reduce(" \n", ["a"], library=ELECTIONS, root=Model(), sub=Model())
-
-
 def test_the_result_is_the_same_whatever_the_order_of_the_threads():
     decisions = Decisions(**{f"d{number}": campaign("X...") if number % 3 else BAIL for number in range(24)})
     turns = threading.Barrier(4)
@@ -160,19 +150,6 @@ def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
 LONG = "\n".join(
     f"Considérant que le moyen n° {number} ; qu'il n'est pas fondé. Il y a lieu de l'écarter." for number in range(400)
 )
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"window_chars": 0}, "window_chars must be at least 1, got 0"),
-        ({"window_chars": 1000}, r"overlap_chars must be at most a quarter of window_chars \(1000\), got 400"),
-        ({"findings_chars": 100}, "findings_chars must be at least 8000, got 100"),
-    ],
-)
-def test_sizes_that_cannot_work_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        MapReduceSettings(**changes)
 
 
 def test_the_model_is_shown_every_character_of_a_long_document():

@@ -3,11 +3,10 @@
 import json
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, fields
-from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
@@ -24,6 +23,7 @@ from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
+from legal_rag.library.corpus import Corpus
 
 T = TypeVar("T")
 
@@ -42,62 +42,39 @@ class Judged(NamedTuple, Generic[T]):
     reason: str = UNREADABLE  # in French: why there is no value
 
 
-class AskedModel:
-    """A model that is asked for useful replies; threads may share it."""
+def ask(model: SubModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
+    """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
 
-    def __init__(self, model: SubModel) -> None:
-        self._model = model
-
-    def ask(self, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
-        """Return what was read from the reply to a prompt, or from a second one if the first has a problem.
-
-        Raises:
-            SubCallError: If the model fails, or neither reply is of use.
-            BudgetExceededError: If the budget has no room for a call.
-        """
-        reply = self._query(prompt)
-        judged = judge(reply)
-        if judged.problem:
-            reply, judged = self._once_more(prompt, reply, judged, judge)
-        if judged.value is None:
-            raise SubCallError(judged.reason if reply.strip() else _NOTHING)
-        return judged.value
-
-    def _once_more(
-        self, prompt: str, reply: str, judged: Judged[T], judge: Callable[[str], Judged[T]]
-    ) -> tuple[str, Judged[T]]:
-        """Return a second reply, or the first one where that is the better one."""
+    Raises:
+        SubCallError: If the model fails, or neither reply is of use.
+        BudgetExceededError: If the budget has no room for a call.
+    """
+    reply = _reply(model, prompt)
+    judged = judge(reply)
+    if judged.problem:
         try:
-            second = self._query(again(prompt, reply, judged.problem))
+            second = _reply(model, again(prompt, reply, judged.problem))
         except SubCallError:
             if judged.value is None:
                 raise
-            return reply, judged
+            return judged.value
         second_judged = judge(second)
-        if second_judged.value is None and judged.value is not None:
-            return reply, judged
-        return second, second_judged
-
-    def _query(self, prompt: str) -> str:
-        try:
-            return self._model.query(prompt)
-        except SubCallError as error:
-            if str(error) == _NOTHING:  # worth a second try, with another prompt
-                return ""
-            raise
+        if second_judged.value is not None or judged.value is None:
+            reply, judged = second, second_judged
+    if judged.value is None:
+        raise SubCallError(judged.reason if reply.strip() else _NOTHING)
+    return judged.value
 
 
-def is_too_long(error: SubCallError) -> bool:
-    """Tell whether a model failed because the prompt was longer than it reads."""
-    return _TOO_LONG in str(error)
+def _reply(model: SubModel, prompt: str) -> str:
+    try:
+        return model.query(prompt)
+    except SubCallError as error:
+        if str(error) == _NOTHING:  # worth a second try, with another prompt
+            return ""
+        raise
 
 
-def is_lasting(error: SubCallError) -> bool:
-    """Tell whether a model fails for a reason that will not pass: a refused key, an unknown model."""
-    return any(FAILURES[name] in str(error) for name in _LASTING)
-
-
-LEAST_FINDINGS_CHARS = 8000  # room for a finding with its notice, and in a summary of a quarter for its quotation
 AHEAD = 2  # windows under way or waiting, for each worker
 SHORTEST_WINDOW = 1500  # characters: what a model finds too long is not halved below
 LONGEST_QUOTE = 2500  # characters; of a longer one the beginning is kept
@@ -125,13 +102,6 @@ NO_JSON = "ce n'est pas l'objet JSON demandé"
 NO_KEYS = 'l\'objet JSON n\'a ni "pertinent", ni "reponse", ni "citations"'
 
 
-class Documents(Protocol):
-    """Where documents are looked up; a `Library` is one."""
-
-    def document(self, doc_id: str) -> Document:
-        """Return a document by its id, or raise LookupError."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class MapReduceSettings:
     """How much one prompt shows; sizes in characters, of which a token has some 3.5."""
@@ -141,19 +111,6 @@ class MapReduceSettings:
     findings_chars: int = 24_000  # of findings in one prompt, when the answer is written
     answer_chars: int = ANSWER_CHARS  # kept of the answer to one window
     answer_form: str = BRIEFLY  # form asked of that answer, in French
-
-    def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, int) and value < 1:
-                raise ValueError(f"{one.name} must be at least 1, got {value}")
-        if self.overlap_chars * 4 > self.window_chars:
-            raise ValueError(
-                f"overlap_chars must be at most a quarter of window_chars ({self.window_chars}), "
-                f"got {self.overlap_chars}"
-            )
-        if self.findings_chars < LEAST_FINDINGS_CHARS:
-            raise ValueError(f"findings_chars must be at least {LEAST_FINDINGS_CHARS}, got {self.findings_chars}")
 
 
 class Finding(NamedTuple):
@@ -232,8 +189,8 @@ def map_documents(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Documents,
-    model: AskedModel,
+    library: Corpus,
+    model: SubModel,
     workers: int,
     settings: MapReduceSettings,
     on_done: Callable[[DocumentRead], None] = lambda read: None,
@@ -251,10 +208,15 @@ def map_documents(
         settings: How documents are cut and answers kept.
         on_done: Called in this thread with each document that is done, in the order in which they are.
     """
-    reader = WindowReader(question, model, settings)
+
+    def read_window(task: _Task) -> WindowRead:
+        started = time.perf_counter()
+        part = _window_read(question, task.source, task.read.windows[task.number], model, settings)
+        return part._replace(seconds=time.perf_counter() - started)
+
     begun: list[DocumentRead] = []
     exhausted, failure = None, ""
-    for task, future in _in_parallel(reader.run, _tasks(doc_ids, library, settings, begun, on_done), workers):
+    for task, future in _in_parallel(read_window, _tasks(doc_ids, library, settings, begun, on_done), workers):
         read = task.read
         try:
             read.parts[task.number] = future.result()
@@ -263,35 +225,29 @@ def map_documents(
             continue
         except SubCallError as error:
             read.errors[task.number] = str(error)
-            failure = failure or (str(error) if is_lasting(error) else "")
+            failure = failure or (str(error) if _is_lasting(error) else "")
         if read.is_done:
             read.notice = read.notice if read.findings else ""
             on_done(read)
     return Mapped(begun, tuple(doc_ids[len(begun) :]), exhausted, failure)
 
 
-class WindowedDocument:
-    """A document cut into windows; threads may share it."""
+class Source(NamedTuple):
+    """A document, and its text as models are shown it, from which they copy; same length and offsets."""
 
-    def __init__(self, document: Document, settings: MapReduceSettings) -> None:
-        self.document = document
-        self.windows = cut_windows(document.content, settings.window_chars, settings.overlap_chars)
-
-    @cached_property
-    def shown(self) -> SourceText:
-        """The text as models are shown it, which is the one they copy from; same length and offsets."""
-        return SourceText(self.document.id, as_data(self.document.content))
+    document: Document
+    shown: SourceText
 
 
 class _Task(NamedTuple):
     read: DocumentRead
-    source: WindowedDocument
+    source: Source
     number: int  # of the window
 
 
 def _tasks(
     doc_ids: Sequence[str],
-    library: Documents,
+    library: Corpus,
     settings: MapReduceSettings,
     begun: list[DocumentRead],
     on_done: Callable[[DocumentRead], None],
@@ -301,14 +257,16 @@ def _tasks(
         read = DocumentRead(doc_id)
         begun.append(read)
         try:
-            source = WindowedDocument(library.document(doc_id), settings)
+            document = library.document(doc_id)
         except LookupError:  # removed since it was chosen
             read.errors[0] = UNKNOWN
             on_done(read)
             continue
-        read.windows, read.notice = source.windows, map_reduce_notice(source.document)
+        read.windows = cut_windows(document.content, settings.window_chars, settings.overlap_chars)
+        read.notice = map_reduce_notice(document)
         if not read.windows:
             on_done(read)
+        source = Source(document, SourceText(doc_id, as_data(document.content)))
         for number in range(len(read.windows)):
             yield _Task(read, source, number)
 
@@ -316,7 +274,7 @@ def _tasks(
 def _in_parallel(
     work: Callable[[_Task], WindowRead], tasks: Iterator[_Task], workers: int
 ) -> Iterator[tuple[_Task, "Future[WindowRead]"]]:
-    """Yield each task with its future as soon as it is done; an error that ends the run starts no further task."""
+    """Yield each task with its future as soon as it is done; an error that is final starts no further task."""
     running: dict[Future[WindowRead], _Task] = {}
     is_stopped = False
     with ThreadPoolExecutor(workers) as pool:
@@ -328,7 +286,7 @@ def _in_parallel(
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 finished = [(running.pop(future), future) for future in done]
-                is_stopped = is_stopped or any(_ends_run(future.exception()) for future in done)
+                is_stopped = is_stopped or any(_is_final(future.exception()) for future in done)
                 if is_stopped:
                     running = {future: task for future, task in running.items() if not future.cancel()}
                 yield from finished
@@ -336,89 +294,73 @@ def _in_parallel(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _ends_run(error: BaseException | None) -> bool:
-    return error is not None and not (isinstance(error, SubCallError) and not is_lasting(error))
+def _is_final(error: BaseException | None) -> bool:
+    return error is not None and not (isinstance(error, SubCallError) and not _is_lasting(error))
 
 
-class WindowReader:
-    """Reads windows of documents for one question; threads may share it."""
-
-    def __init__(self, question: str, model: AskedModel, settings: MapReduceSettings) -> None:
-        self._question, self._model, self._settings = question, model, settings
-
-    def run(self, task: _Task) -> WindowRead:
-        """Read one window, and measure the time."""
-        started = time.perf_counter()
-        part = self.read(task.source, task.source.windows[task.number])
-        return part._replace(seconds=time.perf_counter() - started)
-
-    def read(self, source: WindowedDocument, window: Span) -> WindowRead:
-        """Read a window; one that is too long for the model, in halves.
-
-        Raises:
-            SubCallError: If the model fails, or its replies cannot be read.
-            BudgetExceededError: If the budget has no room for a call.
-        """
-        prompt = map_prompt(self._question, source.document, window, self._settings.answer_form)
-        try:
-            return self._model.ask(
-                prompt, lambda reply: judge_reply(reply, source, window, self._settings.answer_chars)
-            )
-        except SubCallError as error:
-            half = -(-(window[1] - window[0]) * 5 // 8)  # two of these hold the whole, and what they share
-            if not is_too_long(error) or half < SHORTEST_WINDOW:
-                raise
-        overlap = min(self._settings.overlap_chars, half // 4)
-        parts = [self.read(source, part) for part in cut_windows(source.document.content, half, overlap, window)]
-        return WindowRead(tuple(one for part in parts for one in part.findings), sum(part.dropped for part in parts))
+def _is_lasting(error: SubCallError) -> bool:
+    """Tell whether a model fails for a reason that will not pass: a refused key, an unknown model."""
+    return any(FAILURES[name] in str(error) for name in _LASTING)
 
 
-def judge_reply(
-    reply: str, source: WindowedDocument, window: Span, answer_chars: int = ANSWER_CHARS
-) -> Judged[WindowRead]:
+def _window_read(
+    question: str, source: Source, window: Span, model: SubModel, settings: MapReduceSettings
+) -> WindowRead:
+    """Read a window; one that is too long for the model, in halves. Raises as `ask` does."""
+    prompt = map_prompt(question, source.document, window, settings.answer_form)
+    try:
+        return ask(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
+    except SubCallError as error:
+        half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
+        if _TOO_LONG not in str(error) or half < SHORTEST_WINDOW:
+            raise
+    halves = cut_windows(source.document.content, half, min(settings.overlap_chars, half // 4), window)
+    parts = [_window_read(question, source, part, model, settings) for part in halves]
+    return WindowRead(tuple(one for part in parts for one in part.findings), sum(part.dropped for part in parts))
+
+
+def judge_reply(reply: str, source: Source, window: Span, answer_chars: int = ANSWER_CHARS) -> Judged[WindowRead]:
     """Read a reply and verify its quotations; a reply without one that is in the document has a problem."""
     reading = read_reply(reply, answer_chars)
     if reading.problem:
         return Judged(None, reading.problem)
     if not reading.pertinent:
         return Judged(WindowRead())
-    citations = verified_quotes(reading.quotes, source, window)
-    held = tuple(dict.fromkeys(one for one in citations if one is not None))
-    dropped = reading.left_out + sum(one is None for one in citations)
-    finding = Finding(source.document.id, window, reading.answer, held)
-    return Judged(WindowRead((finding,), dropped), "" if held else _problem(reading, source))
+    citations = [_verified(quote, source, window) for quote in reading.quotes]
+    verified = tuple(dict.fromkeys(one for one in citations if one is not None))
+    finding = Finding(source.document.id, window, reading.answer, verified)
+    problem = "" if verified else _problem(reading.quotes, source.shown)
+    return Judged(WindowRead((finding,), reading.left_out + citations.count(None)), problem)
 
 
-def verified_quotes(quotes: Iterable[str], source: WindowedDocument, window: Span) -> list[Citation | None]:
-    """Return each quotation as the document has it, or None where it is not in it or too short to prove anything.
+def _verified(quote: str, source: Source, window: Span) -> Citation | None:
+    """Return a quotation as the document has it; None where it is not in it, or too short to prove anything.
 
-    Of several places one within the window is taken.
+    Of several occurrences one within the window is taken.
     """
-    content = source.document.content
-    citations: list[Citation | None] = []
-    for quote in quotes:
-        spans = _spans(quote, source.shown)
-        inside = (span for span in spans if window[0] <= span[0] and span[1] <= window[1])
-        span = next(inside, spans[0] if spans else (0, 0))
-        start, end = next(cut_at_blanks(content, *span, LONGEST_QUOTE))
-        text = content[start:end].rstrip()
-        telling = is_evidence(Quotation(start, end, text))
-        citations.append(Citation(source.document.id, start, start + len(text), text, "verified") if telling else None)
-    return citations
+    document = source.document
+    spans = _spans(quote, source.shown)
+    inside = (span for span in spans if window[0] <= span[0] and span[1] <= window[1])
+    span = next(inside, spans[0] if spans else (0, 0))
+    start, end = next(cut_at_blanks(document.content, *span, LONGEST_QUOTE))
+    text = document.content[start:end].rstrip()
+    if not is_evidence(Quotation(start, end, text)):
+        return None
+    return Citation(document.id, start, start + len(text), text, "verified")
 
 
-def _spans(quote: str, source: SourceText) -> Sequence[Span]:
-    """Return where a quotation stands; marks around it may be the model's."""
-    tries = (source.quotation_spans(one) for one in dict.fromkeys((quote.strip(), quote.strip(MARKS))) if one)
+def _spans(quote: str, shown: SourceText) -> Sequence[Span]:
+    """Find a quotation in a text; marks around it may be the model's."""
+    tries = (shown.quotation_spans(one) for one in dict.fromkeys((quote.strip(), quote.strip(MARKS))) if one)
     return next(filter(None, tries), [])
 
 
-def _problem(reading: "Reading", source: WindowedDocument) -> str:
-    if not reading.quotes:
+def _problem(quotes: Sequence[str], shown: SourceText) -> str:
+    if not quotes:
         return NO_QUOTE
-    if any(_spans(quote, source.shown) for quote in reading.quotes):
+    if any(_spans(quote, shown) for quote in quotes):
         return TOO_SHORT
-    return INVENTED.format(", ".join(f"« {quote[:200]} »" for quote in reading.quotes[:SHOWN_INVENTED]))
+    return INVENTED.format(", ".join(f"« {quote[:200]} »" for quote in quotes[:SHOWN_INVENTED]))
 
 
 class Reading(NamedTuple):

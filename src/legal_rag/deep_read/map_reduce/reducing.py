@@ -10,9 +10,10 @@ from legal_rag.agent.step_parsing import clean_answer
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.corpus.language import is_french_answer
-from legal_rag.deep_read.map_reduce.mapping import AskedModel, Documents, Finding, Judged
-from legal_rag.deep_read.models import SubCallError
+from legal_rag.deep_read.map_reduce.mapping import Finding, Judged, ask
+from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import Scope, final_prompt, partial_prompt, quoted
+from legal_rag.library.corpus import Corpus
 
 MOST_SEARCHED = 40  # documents in which quotations without a marker are looked for
 MOST_QUOTED = 30  # quotations of an answer that no model wrote
@@ -50,8 +51,8 @@ class Reducer:
     def __init__(
         self,
         question: str,
-        model: AskedModel,
-        library: Documents,
+        model: SubModel,
+        library: Corpus,
         findings_chars: int,
         *,
         workers: int,
@@ -90,7 +91,7 @@ class Reducer:
         while len(groups) > 1:
             groups = _groups(self._summaries(groups, judge, scope), self._most)
         prompt = final_prompt(self._question, [item.text for item in groups[0]], scope, summed_up=summed_up)
-        answer = self._model.ask(prompt, judge.answer)
+        answer = ask(self._model, prompt, judge.answer)
         self._on_call("réponse")
         return answer
 
@@ -101,7 +102,7 @@ class Reducer:
             texts = [item.text for item in groups[number]]
             prompt = partial_prompt(self._question, texts, number + 1, len(groups), scope, most)
             try:
-                return self._model.ask(prompt, lambda reply: judge.summary(reply, most))
+                return ask(self._model, prompt, lambda reply: judge.summary(reply, most))
             except SubCallError:
                 return WrittenAnswer(_quotations_of(groups[number], most), is_quoted=True)
 
@@ -138,7 +139,7 @@ class _Judge:
         read: Ids of the documents in which quotations without a marker are looked for.
     """
 
-    def __init__(self, library: Documents, read: Sequence[str]) -> None:
+    def __init__(self, library: Corpus, read: Sequence[str]) -> None:
         self._enricher, self._read = CitationEnricher(library), read[:MOST_SEARCHED]
 
     def answer(self, reply: str) -> Judged[str]:

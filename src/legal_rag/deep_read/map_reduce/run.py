@@ -12,9 +12,7 @@ from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event
 from legal_rag.citations.checks import Citation
 from legal_rag.deep_read.map_reduce.mapping import (
-    AskedModel,
     DocumentRead,
-    Documents,
     Finding,
     Mapped,
     MapReduceSettings,
@@ -32,6 +30,7 @@ from legal_rag.deep_read.prompts import (
     error_text,
     unread_text,
 )
+from legal_rag.library.corpus import Corpus
 
 DEFAULT_SETTINGS = MapReduceSettings()
 # For programs, whose budget counts calls and whose questions ask for lists and tables.
@@ -83,7 +82,7 @@ def map_reduce(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Documents,
+    library: Corpus,
     root: SubModel,
     sub: SubModel,
     workers: int = WORKERS,
@@ -105,23 +104,18 @@ def map_reduce(
             ('think'), in the order in which they are done.
         tracker: Of both models: events carry the usage since the one before, and reading leaves a tenth of the budget,
             and two calls, for the answer.
-
-    Raises:
-        ValueError: If the question is empty, or `workers` is below 1.
     """
-    _check(question, workers)
     events = _Events(on_event, tracker)
     mapped = map_documents(
-        question.strip(),
+        question,
         list(dict.fromkeys(doc_ids)),
         library=library,
-        model=AskedModel(sub.with_headroom() if isinstance(sub, ChatModel) else sub),
+        model=sub.with_headroom() if isinstance(sub, ChatModel) else sub,
         workers=workers,
         settings=settings,
         on_done=events.read,
     )
-    writer = AskedModel(root)
-    reducer = Reducer(question.strip(), writer, library, settings.findings_chars, workers=workers, on_call=events.wrote)
+    reducer = Reducer(question, root, library, settings.findings_chars, workers=workers, on_call=events.wrote)
     return _concluded(mapped, reducer)
 
 
@@ -137,7 +131,7 @@ def answer_each(
     question: str,
     doc_ids: Sequence[str],
     *,
-    library: Documents,
+    library: Corpus,
     model: SubModel,
     workers: int = WORKERS,
     settings: MapReduceSettings = EACH_SETTINGS,
@@ -155,19 +149,15 @@ def answer_each(
         model: The model that reads; it also merges the answers of a document's windows.
         workers: Calls at once.
         settings: How much one prompt shows.
-
-    Raises:
-        ValueError: If the question is empty, or `workers` is below 1.
     """
-    _check(question, workers)
-    asked, ids = AskedModel(model), list(dict.fromkeys(doc_ids))
-    mapped = map_documents(question.strip(), ids, library=library, model=asked, workers=workers, settings=settings)
+    ids = list(dict.fromkeys(doc_ids))
+    mapped = map_documents(question, ids, library=library, model=model, workers=workers, settings=settings)
     read = [one.doc_id for one in mapped.documents if one.parts]
     if mapped.failure:
         _fail_the_rest(mapped)
 
     def answer(one: DocumentRead) -> str:
-        reducer = Reducer(question.strip(), asked, library, settings.findings_chars, workers=1)
+        reducer = Reducer(question, model, library, settings.findings_chars, workers=1)
         return _document_answer(one, reducer)
 
     answers: dict[str, str] = {}
@@ -180,13 +170,6 @@ def answer_each(
             return DocumentAnswers(answers, read, mapped.exhausted or error)
     answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
     return DocumentAnswers(answers, read, mapped.exhausted)
-
-
-def _check(question: str, workers: int) -> None:
-    if not question.strip():
-        raise ValueError("the question is empty (expected one in French)")
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}")
 
 
 def _fail_the_rest(mapped: Mapped) -> None:
