@@ -198,12 +198,7 @@ class RlmOutcome:
 
 
 def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
-    """Answer a question by programs over a context; failures of the models are part of the outcome.
-
-    Args:
-        question: In French.
-        context: The variable of that name.
-        setup: What the run works with.
+    """Answer a question by programs that find `context`; failures of the models are part of the outcome.
 
     Raises:
         SandboxRefusedError: If the system cannot contain programs.
@@ -248,19 +243,19 @@ class SandboxedRLM(RLM):
             logger=setup.logger if depth == 0 else None,
         )
         self._setup, self._outcome, self._level = setup, outcome, depth
-        self._place: Any = None  # the environment of the run under way
+        self._environment: Any = None  # the environment of the current run
         self._prose = ""  # what the model last wrote that is no code
 
     @property
     def partial(self) -> tuple[Any, bool]:
         """What `answer` holds where the run was cut short, else the model's last words, and whether it is these."""
-        held = getattr(self._place, "partial", "")
+        held = getattr(self._environment, "partial", "")
         return held or self._prose, not held
 
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
         setup = self._setup
-        self._place = SandboxEnvironment(
+        self._environment = SandboxEnvironment(
             setup.functions,
             {**setup.values, "context": prompt},
             setup.sub,
@@ -270,9 +265,9 @@ class SandboxedRLM(RLM):
             accept_no_walls=setup.accept_no_walls,
         )
         try:
-            yield self, self._place  # rlms asks its handler for the usage alone, as `_chat` asks the model
+            yield self, self._environment  # rlms asks its handler for the usage alone, as `_chat` asks the model
         finally:
-            self._place.cleanup()
+            self._environment.cleanup()
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
         started = time.perf_counter()
@@ -327,7 +322,7 @@ class SandboxedRLM(RLM):
         iteration.iteration_time = time.perf_counter() - started
         if isinstance(environment, SandboxEnvironment):
             code = codes[len(iteration.code_blocks)]
-            result = environment.interrupted(str(error), iteration.iteration_time)
+            result = environment.result("", str(error), iteration.iteration_time)
             iteration.code_blocks.append(CodeBlock(code, result))
         if self.logger:
             self.logger.log(iteration)
@@ -335,7 +330,7 @@ class SandboxedRLM(RLM):
     def _default_answer(self, message_history: list[dict[str, Any]], lm_handler: Any) -> str:
         """Ask for the answer when the turns are used up."""
         self._outcome.out_of_turns = True
-        if kept := getattr(self._place, "partial", ""):
+        if kept := getattr(self._environment, "partial", ""):
             return kept
         messages = [*message_history, {"role": "user", "content": LAST_TURN}]
         self._outcome.is_prose = True
@@ -391,16 +386,9 @@ class SandboxEnvironment:
         limits: Limits | None = None,
         accept_no_walls: bool = False,
     ) -> None:
-        """Start a sandbox.
+        """Start a sandbox; see `RunSetup`.
 
-        Args:
-            functions: Which the programs may call, by name; those that ask a model ask `sub`.
-            values: Which they find, by name; plain ones.
-            sub: The sub-model, whose calls are returned with each block.
-            tracker: Of the run, which ends a block when its seconds have passed.
-            recurse: Answers a prompt by a deep read of its own; None asks the sub-model.
-            limits: Of each block; None takes the sandbox's own.
-            accept_no_walls: Run where the system has no walls.
+        `recurse` answers a prompt by a deep read of its own; without it the sub-model is asked.
         """
         self._sub, self._tracker = sub, tracker
         self.final: Any = None  # what FINAL or `answer` gave
@@ -413,8 +401,12 @@ class SandboxEnvironment:
         }
         self._ask = functions["llm_query_batched"]
         guarded = {name: self._guarded(function) for name, function in {**functions, **asking}.items()}
-        given: dict[str, Callable[..., Any]] = {"_take_final": self._take_final, "_take_state": self._take_state}
-        given |= guarded  # those above are no calls: an answer is taken at any time
+        # The budget does not guard these two: an answer is taken at any time.
+        given: dict[str, Callable[..., Any]] = {
+            "_take_final": self._take_final,
+            "_take_state": self._take_state,
+            **guarded,
+        }
         self._sandbox = Sandbox(given, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
         self._begun = False
 
@@ -422,7 +414,7 @@ class SandboxEnvironment:
         """Run a block of code.
 
         Raises:
-            BudgetExceededError: If the run came to a limit meanwhile; `interrupted` returns the calls made.
+            BudgetExceededError: If the run came to a limit meanwhile; `result` returns the calls made.
             SandboxRefusedError: If the system cannot contain programs.
         """
         started = time.perf_counter()
@@ -440,10 +432,10 @@ class SandboxEnvironment:
                 if isinstance(stop, _RunStopped):
                     raise stop.error from None
                 raise
-            return self._result("", str(stop), time.perf_counter() - started)
+            return self.result("", str(stop), time.perf_counter() - started)
         finally:
             alarm.cancel()
-        return self._result(result.output, result.error or "", time.perf_counter() - started)
+        return self.result(result.output, result.error or "", time.perf_counter() - started)
 
     def _run(self, code: str) -> SandboxResult:
         if not self._begun:
@@ -459,15 +451,12 @@ class SandboxEnvironment:
             return result if after is result else result._replace(error=after.error)
         return result._replace(error=result.error or after.error)  # also why an answer was refused
 
-    def interrupted(self, reason: str, seconds: float) -> REPLResult:
-        """Return what there is to tell of a block that a limit ended: the calls of the sub-model."""
-        return self._result("", reason, seconds)
-
     def cleanup(self) -> None:
         """End the sandbox."""
         self._sandbox.close()
 
-    def _result(self, output: str, error: str, seconds: float) -> REPLResult:
+    def result(self, output: str, error: str, seconds: float) -> REPLResult:
+        """Return a block's result in rlms' form, with the sub-model's calls since the last one."""
         return REPLResult(
             stdout=output,
             stderr=error,
