@@ -2,7 +2,7 @@
 
 import copy
 import difflib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -175,7 +175,8 @@ class MultiDocREPL:
         juridiction (« Cass. soc. »), formation, solution (« rejet »), date_from et date_to (« 1993 », « 1993-05-12 »),
         number (numéro ou ECLI), article cité (« L. 1152-1 du code du travail »), entites (« partie=Société Lever »).
         """
-        asked = _filter_arguments(locals())
+        arguments = locals()
+        asked = {name: arguments[name] for name in FILTERS}
         filters = self._filters(asked, doc_ids)
         with self._event("search", "find_documents", **asked) as ids:
             with search_errors(self._why_not(filters)):
@@ -276,7 +277,8 @@ class MultiDocREPL:
         """Passages les plus proches d'une question, le meilleur d'abord, avec les filtres de find_documents : liste de
         {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}.
         """
-        asked = _filter_arguments(locals())
+        arguments = locals()
+        asked = {name: arguments[name] for name in FILTERS}
         filters = self._filters(asked, doc_ids)
         with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
             hits = self._passages(question_of(query), _number("k", k, 10, 1, MOST_HITS), filters)
@@ -291,11 +293,7 @@ class MultiDocREPL:
 
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
-        name, topics = text_of(topic), list(self.corpus.topics)
-        meant = _same_name(name, topics)
-        if meant is None:
-            raise LookupError(f"aucun thème « {name} » ; les plus proches : {_near_names(name, topics)}")
-        return list(self.corpus.topics[meant])
+        return list(self.corpus.topics[_name_among(topic, list(self.corpus.topics), "aucun thème")])
 
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
@@ -387,11 +385,7 @@ class MultiDocREPL:
         """Texte d'une section d'un document."""
         document = self._document(doc_id)
         sections = self._outline_of(document.id).section_map
-        name = text_of(section_name)
-        meant = _same_name(name, list(sections))
-        if meant is None:
-            raise LookupError(f"aucune section « {name} » ; les plus proches : {_near_names(name, sections)}")
-        start, end = sections[meant]
+        start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
 
     def llm_query(self, prompt: str, model: str | None = None) -> str:
@@ -490,11 +484,7 @@ class MultiDocREPL:
             return self._once(("passages", query, k, filters), search)
 
     def _filters(self, asked: Mapping[str, object], doc_ids: object) -> Filters:
-        """Read filters, among some documents or all.
-
-        Raises:
-            ValueError: If one of them is not understood; the French sentence names it.
-        """
+        """Read filters, among some documents or all; the ValueError names the one that is not understood."""
         read = filters_of({name: text for name, value in asked.items() if (text := text_of(value))})
         return read if doc_ids is None else replace(read, doc_ids=tuple(self._ids(doc_ids)))
 
@@ -553,11 +543,6 @@ class MultiDocREPL:
             self.log.saw(hit)
 
 
-def _filter_arguments(arguments: Mapping[str, object]) -> dict[str, object]:
-    """Pick the filters among a function's arguments."""
-    return {name: arguments[name] for name in FILTERS}
-
-
 def _number(name: str, sent: object, default: int, least: int = 0, most: int = LARGEST) -> int:
     return whole_number(name, sent, least, most, default)
 
@@ -596,18 +581,16 @@ def _texts_of(sent: object) -> list[str]:
     return [text for one in items_of(sent) if (text := text_of(one))]
 
 
-def _same_name(name: str, known: Sequence[str]) -> str | None:
-    """Find a name regardless of case and accents."""
+def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
+    """Find a name regardless of case and accents; the LookupError quotes those most like it."""
+    name = text_of(sent)
     if name in known:
         return name
     folded = {fold_text(one).strip(): one for one in reversed(known)}
-    return folded.get(fold_text(name).strip())
-
-
-def _near_names(name: str, known: Iterable[str], most: int = 3) -> str:
-    """Quote the names most like one."""
-    near = difflib.get_close_matches(name, known, most, 0.0)
-    return ", ".join(f"« {shown(one[:SHOWN_CHARS])} »" for one in near)
+    if (meant := folded.get(fold_text(name).strip())) is not None:
+        return meant
+    near = ", ".join(f"« {shown(one[:SHOWN_CHARS])} »" for one in difflib.get_close_matches(name, known, 3, 0.0))
+    raise LookupError(f"{missing} « {name} » ; les plus proches : {near}")
 
 
 def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
@@ -635,11 +618,6 @@ class _ExtractionModel(BaseLanguageModel):
         super().__init__()
         self._sub = sub
         self.stopped: BudgetExceededError | None = None  # which LangExtract may wrap in another error
-
-    @property
-    def requires_fence_output(self) -> bool:
-        """LangExtract need not strip fences."""
-        return False
 
     def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
         """Yield one reply for each prompt."""
