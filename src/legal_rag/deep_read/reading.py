@@ -212,7 +212,7 @@ def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
         return None
     stopped, failed = _why_stopped(work, outcome)
     computed = not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies)
-    return _concluded(work, outcome.value, stopped, failed=failed, computed=computed)
+    return _concluded(work, outcome.value, stopped=stopped, failed=failed, computed=computed)
 
 
 def _setup(work: ReadingTask, trace: Path | None, description: str, context: str) -> "RunSetup":
@@ -294,33 +294,21 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
     is_cut = bool(result.exhausted or result.failure)
     remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
-    stopped = result.notice if is_cut else ""
-    return _concluded(
-        work, quoted if result.is_quoted else result.text, stopped, failed=result.exhausted is None, remarks=remarks
-    )
+    value, stopped = quoted if result.is_quoted else result.text, result.notice if is_cut else ""
+    return _concluded(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
 
-def _concluded(
-    work: ReadingTask,
-    value: Any,
-    stopped: str,
-    *,
-    failed: bool,
-    computed: bool = False,
-    remarks: Sequence[str] = (),
-) -> Prediction:
+def _concluded(work: ReadingTask, value: Any, **ending: Any) -> Prediction:
+    """Check the answer; `ending` says how the reading ended, see `conclude`."""
     return conclude(
         work.question,
         value,
         work.log,
         work.library,
         usage=work.tracker.usage,
-        stopped=stopped,
-        failed=failed,
-        computed=computed,
-        remarks=remarks,
         nearest=lambda: _search_nearest(work),
         on_event=work.on_event,
+        **ending,
     )
 
 
