@@ -216,11 +216,11 @@ class TraceLogger(RLMLogger):
         self._usage, self._seconds = None, 0.0
         self._iterations.append(entry)
         written = self._earlier.iterations if self._earlier else ()
-        if self._iteration_count <= len(written) and _is_same(
-            _iteration(entry, messages), earlier := written[self._iteration_count - 1]
-        ):
-            self._conversation = earlier.messages
-            return
+        if self._iteration_count <= len(written):
+            earlier = written[self._iteration_count - 1]
+            if _comparable(_iteration(entry, messages)) == _comparable(earlier):
+                self._conversation = earlier.messages
+                return
         self._conversation = messages
         self._append(entry)
         self._earlier = None  # the file continues from here
@@ -384,12 +384,8 @@ def _holds_no_line(path: Path) -> bool:
     return not line or (not line.endswith(b"\n") and (line.startswith(BEGINNING) or BEGINNING.startswith(line)))
 
 
-def _is_same(turn: Iteration, earlier: Iteration) -> bool:
-    """Tell whether a turn came out as it did in an earlier attempt, times and usage apart."""
-    return _comparable(turn) == _comparable(earlier)
-
-
 def _comparable(turn: Iteration) -> tuple[Any, ...]:
+    """Return what a turn came to, times and usage apart, to compare it with an earlier attempt's."""
     blocks = [(one.code, one.stdout, one.stderr, one.final_answer, len(one.calls)) for one in turn.blocks]
     messages = [(role, without_turn_limit(content)) for role, content in turn.messages]
     return turn.response, turn.final_answer, blocks, messages
