@@ -154,8 +154,8 @@ def test_a_search_that_ran_out_of_time_is_made_again(corpus):
 
 
 def test_results_too_large_to_keep_are_found_anew(repl, monkeypatch):
-    monkeypatch.setattr(cached_module, "MOST_IDS_KEPT", 3)
-    monkeypatch.setattr(cached_module, "MOST_MATCHES_KEPT", 3)
+    monkeypatch.setattr(cached_module, "MAX_IDS_KEPT", 3)
+    monkeypatch.setattr(cached_module, "MAX_MATCHES_KEPT", 3)
     for _ in range(2):
         assert len(repl.find_documents()) == 60
         assert len(repl.grep_corpus("cour")) > 3

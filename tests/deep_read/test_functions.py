@@ -12,7 +12,7 @@ from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.deep_read import MultiDocREPL, Sandbox, create_multi_doc_env, environment
 from legal_rag.deep_read.environment import FUNCTION_NAMES, description_of
-from legal_rag.deep_read.functions import MOST_EVENTS, MOST_READ, MOST_SEEN
+from legal_rag.deep_read.functions import MAX_EVENTS, MAX_READ, MAX_SEEN
 from legal_rag.deep_read.prompts import UNVERIFIED
 from legal_rag.retriever import Retriever
 
@@ -455,7 +455,7 @@ def test_the_environment_has_the_values_and_functions_of_the_corpus(corpus, rows
 
 
 def test_a_sandbox_is_not_given_all_ids_of_a_large_corpus(corpus, rows, monkeypatch):
-    monkeypatch.setattr(environment, "MOST_IDS", 59)
+    monkeypatch.setattr(environment, "MAX_IDS", 59)
     env = create_multi_doc_env(corpus)
     assert "doc_ids" not in env.values
     assert env["doc_ids"] == dict(env)["doc_ids"] == list(rows)
@@ -520,9 +520,9 @@ def test_what_was_searched_found_and_read_is_written_down(corpus):
 
 def test_loops_over_a_corpus_leave_a_log_of_bounded_size(corpus):
     repl = MultiDocREPL(corpus)
-    for _ in range(MOST_EVENTS + 5):
+    for _ in range(MAX_EVENTS + 5):
         repl.find_documents(number="01-43.927")
     repl.search_passages("cour", k=200)
-    assert len(repl.log.events) == MOST_EVENTS
-    assert len(repl.log.passages) <= MOST_SEEN
-    assert MOST_READ < 10_000
+    assert len(repl.log.events) == MAX_EVENTS
+    assert len(repl.log.passages) <= MAX_SEEN
+    assert MAX_READ < 10_000

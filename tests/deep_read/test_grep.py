@@ -9,7 +9,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from legal_rag.deep_read import grep as grep_module
-from legal_rag.deep_read.grep import MOST_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, GrepQuery, compile_pattern, grep_text
+from legal_rag.deep_read.grep import MAX_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, GrepQuery, compile_pattern, grep_text
 from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_documents
 from legal_rag.library import Library
 from legal_rag.library.bm25 import LEXICAL_FOLDER
@@ -193,9 +193,9 @@ def test_what_stands_around_a_match_is_shown_where_asked_for():
 
 
 def test_one_document_gives_all_its_matches_or_says_that_there_are_too_many():
-    assert len(grep_text("é" * MOST_IN_DOCUMENT, "é")) == MOST_IN_DOCUMENT
+    assert len(grep_text("é" * MAX_IN_DOCUMENT, "é")) == MAX_IN_DOCUMENT
     with pytest.raises(ValueError, match="plus de 10000 occurrences"):
-        grep_text("é" * (MOST_IN_DOCUMENT + 1), "é")
+        grep_text("é" * (MAX_IN_DOCUMENT + 1), "é")
 
 
 def word_patterns(word):
@@ -290,7 +290,7 @@ def test_a_search_out_of_time_gives_what_it_has(library):
 
 
 def test_all_matches_together_are_bounded(library, monkeypatch):
-    monkeypatch.setattr(grep_module, "MOST_MATCHES", 10)
+    monkeypatch.setattr(grep_module, "MAX_MATCHES", 10)
     found = search(library, "e", max_docs=None, max_matches_per_doc=None)
     assert sum(map(len, found.values())) == 10
     assert not found.complete

@@ -27,7 +27,7 @@ from support.plan_models import (
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
 from legal_rag.corpus import read_documents, split_sentences
-from legal_rag.deep_read.map_reduce.mapping import MOST_QUOTES, MapReduceSettings, read_reply
+from legal_rag.deep_read.map_reduce.mapping import MAX_QUOTES, MapReduceSettings, read_reply
 from legal_rag.deep_read.map_reduce.run import map_reduce
 from legal_rag.deep_read.models import SubCallError
 
@@ -134,7 +134,7 @@ def test_what_a_model_copies_from_real_decisions_stands_in_them(shared_data):
     def copying(prompt):
         text = shown_text(prompt)
         sentences = [text[start:end] for start, end in split_sentences(text) if 60 < end - start < 800][::7]
-        quotes = [" ".join(re.sub("[’‘]", "'", one).replace("œ", "oe").split()) for one in sentences[:MOST_QUOTES]]
+        quotes = [" ".join(re.sub("[’‘]", "'", one).replace("œ", "oe").split()) for one in sentences[:MAX_QUOTES]]
         copied.extend(dict.fromkeys(quotes))
         return finding(*quotes) if quotes else NONE
 
@@ -264,7 +264,7 @@ def test_a_reply_that_cannot_be_read_has_a_problem(reply, problem):
 
 def test_a_flood_of_quotations_is_bounded_and_counted():
     found = read_reply(finding(*(f"phrase numéro {number} du texte" for number in range(500))))
-    assert (len(found.quotes), found.left_out) == (MOST_QUOTES, 500 - MOST_QUOTES)
+    assert (len(found.quotes), found.left_out) == (MAX_QUOTES, 500 - MAX_QUOTES)
 
 
 def test_an_answer_loses_the_markers_that_a_model_makes_up():

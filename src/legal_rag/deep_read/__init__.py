@@ -8,7 +8,7 @@ _HOMES = {
     "CachedCorpusREPL": "environment",
     "Limits": "sandbox.sandbox",
     "MultiDocREPL": "functions",
-    "MultiDocRLM": "reader",
+    "MultiDocRLM": "multi_doc_rlm",
     "Sandbox": "sandbox.sandbox",
     "SandboxResult": "sandbox.sandbox",
     "create_multi_doc_env": "environment",
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from legal_rag.deep_read.environment import CachedCorpusREPL as CachedCorpusREPL
     from legal_rag.deep_read.environment import create_multi_doc_env as create_multi_doc_env
     from legal_rag.deep_read.functions import MultiDocREPL as MultiDocREPL
-    from legal_rag.deep_read.reader import MultiDocRLM as MultiDocRLM
+    from legal_rag.deep_read.multi_doc_rlm import MultiDocRLM as MultiDocRLM
     from legal_rag.deep_read.reading import deep_read as deep_read
     from legal_rag.deep_read.sandbox.sandbox import Limits as Limits
     from legal_rag.deep_read.sandbox.sandbox import Sandbox as Sandbox

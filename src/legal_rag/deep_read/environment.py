@@ -34,16 +34,16 @@ FUNCTION_NAMES = tuple(
 )
 DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
 SAMPLES = 20  # summaries among the values
-MOST_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
+MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
-MOST_IDS_KEPT, MOST_MATCHES_KEPT = 50_000, 5_000  # of one search; larger results are not cached
+MAX_IDS_KEPT, MAX_MATCHES_KEPT = 50_000, 5_000  # of one search; larger results are not cached
 
 
 class MultiDocEnv:
     """The names that a program finds: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
     A sandbox is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
-    than `MOST_IDS` documents. `descriptions` tell a model about each function, except for those that rlms describes.
+    than `MAX_IDS` documents. `descriptions` tell a model about each function, except for those that rlms describes.
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
@@ -56,7 +56,7 @@ class MultiDocEnv:
             "total_chars": corpus.total_chars,
             "doc_summaries": dict(corpus.summaries(limit=SAMPLES)),
         }
-        if corpus.total_docs <= MOST_IDS:
+        if corpus.total_docs <= MAX_IDS:
             self.values["doc_ids"] = corpus.document_ids()
 
     @property
@@ -183,7 +183,7 @@ def _cache_size(found: Any) -> int:
     A search that ran out of time may come further the next time.
     """
     if isinstance(found, Grepped):
-        is_kept = not found.out_of_time and sum(map(len, found.values())) <= MOST_MATCHES_KEPT
+        is_kept = not found.out_of_time and sum(map(len, found.values())) <= MAX_MATCHES_KEPT
     else:
-        is_kept = len(found) <= MOST_IDS_KEPT
+        is_kept = len(found) <= MAX_IDS_KEPT
     return 1 if is_kept else SEARCHES + 1

@@ -35,7 +35,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
-from legal_rag.deep_read.grep import MOST_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
+from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FILTERS = ("juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites")
-MOST_LISTED = 100_000  # ids or summaries returned by one call
-MOST_HITS = 1000  # returned by one search
+MAX_LISTED = 100_000  # ids or summaries returned by one call
+MAX_HITS = 1000  # returned by one search
 KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently used dropped
-MOST_EVENTS = 200  # logged in one run: a loop may call a function for each document
-MOST_READ = 1000  # documents logged as read in one run
-MOST_LOGGED_IDS = 50  # of one result
-MOST_SEEN = 20  # passages logged for one search, the best ones
+MAX_EVENTS = 200  # logged in one run: a loop may call a function for each document
+MAX_READ = 1000  # documents logged as read in one run
+MAX_LOGGED_IDS = 50  # of one result
+MAX_SEEN = 20  # passages logged for one search, the best ones
 LARGEST = 2**53  # beyond it a program's numbers are not exact
 TRUE, FALSE = frozenset({"true", "vrai", "oui", "1", "yes"}), frozenset({"false", "faux", "non", "0", "no"})
 ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
@@ -128,8 +128,8 @@ class MultiDocREPL:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
         most, first = _at_most("limit", limit), _number("offset", offset, 0)
         left = max(0, self.corpus.total_docs - first)
-        if min(left, most or left) > MOST_LISTED:
-            raise ValueError(f"{left} documents : demandez-en {MOST_LISTED} au plus à la fois, par limit et offset")
+        if min(left, most or left) > MAX_LISTED:
+            raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
         return self.corpus.document_ids(most, first)
 
     def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
@@ -142,8 +142,8 @@ class MultiDocREPL:
         """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
         doc_ids, de tous.
         """
-        if doc_ids is None and (total := self.corpus.total_docs) > MOST_LISTED:
-            raise ValueError(f"{total} documents : nommez-en {MOST_LISTED} au plus à la fois dans doc_ids")
+        if doc_ids is None and (total := self.corpus.total_docs) > MAX_LISTED:
+            raise ValueError(f"{total} documents : nommez-en {MAX_LISTED} au plus à la fois dans doc_ids")
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
         return {one.doc_id: _without_entities(one) for one in metas}
 
@@ -155,8 +155,8 @@ class MultiDocREPL:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset.
         Le résultat a deux attributs : total (documents du corpus) et complete (vrai si tous y sont).
         """
-        most, first = _at_most("limit", limit) or MOST_LISTED, _number("offset", offset, 0)
-        ids = self.corpus.document_ids(min(most, MOST_LISTED), first)
+        most, first = _at_most("limit", limit) or MAX_LISTED, _number("offset", offset, 0)
+        ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return Summaries(dict(self.corpus.summaries(ids)), self.corpus.total_docs)
 
     def find_documents(
@@ -245,7 +245,7 @@ class MultiDocREPL:
                 ignore_case=_yes_or_no("ignore_case", ignore_case),
                 fold=_yes_or_no("fold", fold),
                 max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
-                context=_number("context", context, 0, 0, MOST_CONTEXT),
+                context=_number("context", context, 0, 0, MAX_CONTEXT),
             )
             found = self._once(("grep", query), lambda: self._grep.search(query))
             ids += found
@@ -254,7 +254,7 @@ class MultiDocREPL:
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
-            hits = self._by_words(question_of(query), _number("top_k", top_k, 10, 1, MOST_HITS))
+            hits = self._by_words(question_of(query), _number("top_k", top_k, 10, 1, MAX_HITS))
             ids += [hit.doc_id for hit in hits]
         self._saw(hits)
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
@@ -281,7 +281,7 @@ class MultiDocREPL:
         asked = {name: arguments[name] for name in FILTERS}
         filters = self._filters(asked, doc_ids)
         with self._event("search", "search_passages", query=query, k=k, **asked) as ids:
-            hits = self._passages(question_of(query), _number("k", k, 10, 1, MOST_HITS), filters)
+            hits = self._passages(question_of(query), _number("k", k, 10, 1, MAX_HITS), filters)
             ids += [hit.chunk_id for hit in hits]
         self._saw(hits)
         return [_passage(hit) for hit in hits]
@@ -338,7 +338,7 @@ class MultiDocREPL:
             _pattern_of(pattern),
             ignore_case=_yes_or_no("ignore_case", ignore_case),
             fold=_yes_or_no("fold", fold),
-            context=_number("context", context, 0, 0, MOST_CONTEXT),
+            context=_number("context", context, 0, 0, MAX_CONTEXT),
         )
 
     def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
@@ -508,15 +508,15 @@ class MultiDocREPL:
         return document
 
     def _note_read(self, document: Document) -> None:
-        if len(self.log.documents) < MOST_READ:
+        if len(self.log.documents) < MAX_READ:
             self.log.read(document)
 
     def _ask(self, sub: SubModel, question: str, doc_ids: Sequence[str], ids: list[str]) -> dict[str, str]:
         """Ask known documents; those that were read are logged, and added to `ids`, also where the budget ends."""
         done = answer_each(question, doc_ids, library=self.library, model=sub, workers=self._workers)
-        for doc_id in done.read[:MOST_READ]:
+        for doc_id in done.read[:MAX_READ]:
             self._note_read(self._load(doc_id))
-        ids += done.read[:MOST_LOGGED_IDS]
+        ids += done.read[:MAX_LOGGED_IDS]
         if done.exhausted is not None:
             raise done.exhausted
         return done.answers
@@ -529,17 +529,17 @@ class MultiDocREPL:
 
     @contextmanager
     def _event(self, kind: EventType, function: str, **arguments: Any) -> Iterator[list[str]]:
-        """Log one call, up to `MOST_EVENTS`, with the ids that the block puts in the list."""
-        if len(self.log.events) >= MOST_EVENTS:
+        """Log one call, up to `MAX_EVENTS`, with the ids that the block puts in the list."""
+        if len(self.log.events) >= MAX_EVENTS:
             yield []
             return
         given = {name: value for name, value in arguments.items() if value not in (None, "", [], ())}
         with self.log.record(kind, function, **given) as ids:
             yield ids
-            del ids[MOST_LOGGED_IDS:]
+            del ids[MAX_LOGGED_IDS:]
 
     def _saw(self, hits: Sequence[SearchHit]) -> None:
-        for hit in hits[:MOST_SEEN]:
+        for hit in hits[:MAX_SEEN]:
             self.log.saw(hit)
 
 

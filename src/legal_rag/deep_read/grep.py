@@ -16,16 +16,16 @@ from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
-MOST_MATCHES = 100_000  # returned by one search, over all documents
-MOST_IN_DOCUMENT = 10_000
+MAX_MATCHES = 100_000  # returned by one search, over all documents
+MAX_IN_DOCUMENT = 10_000
 SHOWN_CHARS = 300  # of a match
-MOST_CONTEXT = 1000  # characters on either side
+MAX_CONTEXT = 1000  # characters on either side
 SECONDS = 20.0  # after which a search stops, between two documents
-MOST_CANDIDATES = 50_000  # documents from the lexical index; beyond, texts are streamed
+MAX_CANDIDATES = 50_000  # documents from the lexical index; beyond, texts are streamed
 SHARE_OF_CORPUS = 2  # one in two: where the index names more, it saves nothing
 
 LONGEST_PATTERN = 2000  # characters
-MOST_ITEMS = 3000  # of a pattern whose counted repetitions are written out; each may cost RE2 50 ns a byte
+MAX_ITEMS = 3000  # of a pattern whose counted repetitions are written out; each may cost RE2 50 ns a byte
 COMPILED = 16  # patterns kept; each may take RE2's 8 MB twice
 
 MARK = "\x01"
@@ -78,8 +78,8 @@ _TOO_LARGE = "motif refusé : trop de répétitions comptées (1000 au plus, l'u
 
 ANY = "\uffff"  # a noncharacter: stands for any text, also an empty one
 END = " "  # stands for anything that is no part of a word, and for the border of a text
-MOST_VARIANTS = 64
-MOST_MEMBERS = 8  # of a class that is taken apart
+MAX_VARIANTS = 64
+MAX_MEMBERS = 8  # of a class that is taken apart
 LONGEST_TERM = 30  # bytes; of longer words the index may know nothing
 _LETTERS = r"\p{Alphabetic}\p{L}\p{M}\p{N}"  # at least what the index takes for parts of words
 _WHOLE_WORD = regex.compile(rf"(?<![{_LETTERS}{ANY}])[{_LETTERS}]+(?![{_LETTERS}{ANY}])")
@@ -121,7 +121,7 @@ class GrepQuery:
     doc_ids: tuple[str, ...] | None = None  # documents to search; None is all, unknown ids are ignored
     ignore_case: bool = True
     fold: bool = False
-    max_matches_per_doc: int | None = 50  # None is `MOST_IN_DOCUMENT`
+    max_matches_per_doc: int | None = 50  # None is `MAX_IN_DOCUMENT`
     context: int = 0  # characters shown on either side of each match
 
 
@@ -146,8 +146,8 @@ class CorpusGrep:
         compiled = compile_pattern(query.pattern, ignore_case=query.ignore_case, fold=query.fold)
         wanted = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
         found = Grepped(self._library.n_documents if wanted is None else len(wanted))
-        most = MOST_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
-        ends, left = None if self._seconds is None else time.monotonic() + self._seconds, MOST_MATCHES
+        most = MAX_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
+        ends, left = None if self._seconds is None else time.monotonic() + self._seconds, MAX_MATCHES
         for doc_id, data in self._texts(compiled, wanted):
             found.out_of_time = ends is not None and time.monotonic() > ends
             if left <= 0 or found.out_of_time:
@@ -179,7 +179,7 @@ class CorpusGrep:
         """Return a position of each document that holds the required words; None if that does not help."""
         if pattern.required is None or self._lexical is None:
             return None
-        most = min(self._library.n_documents // SHARE_OF_CORPUS, MOST_CANDIDATES)
+        most = min(self._library.n_documents // SHARE_OF_CORPUS, MAX_CANDIDATES)
         return self._lexical.documents_having(pattern.required, most)
 
     @cached_property
@@ -196,12 +196,12 @@ def grep_text(
     """Find all matches in one text; see `GrepQuery`.
 
     Raises:
-        ValueError: If the pattern is refused, or matches more than `MOST_IN_DOCUMENT` times; in French.
+        ValueError: If the pattern is refused, or matches more than `MAX_IN_DOCUMENT` times; in French.
     """
     compiled = compile_pattern(pattern, ignore_case=ignore_case, fold=fold)
-    spans = list(islice(compiled.spans(content.encode()), MOST_IN_DOCUMENT + 1))
-    if len(spans) > MOST_IN_DOCUMENT:
-        raise ValueError(f"plus de {MOST_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
+    spans = list(islice(compiled.spans(content.encode()), MAX_IN_DOCUMENT + 1))
+    if len(spans) > MAX_IN_DOCUMENT:
+        raise ValueError(f"plus de {MAX_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
     return matches_at(spans, content, context)
 
 
@@ -271,7 +271,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
         part = reader.alternatives()
     except RecursionError:
         raise ValueError("motif refusé : trop de parenthèses imbriquées") from None
-    if part.items > MOST_ITEMS:
+    if part.items > MAX_ITEMS:
         raise ValueError(_TOO_LARGE)
     loose = _compiled(flags + part.loose)
     if loose.search(b"") is not None:
@@ -346,7 +346,7 @@ class _Reader:
         return _Part(
             "|".join(part.loose for part in parts),
             "|".join(part.exact for part in parts),
-            variants if len(variants) <= MOST_VARIANTS else UNKNOWN,
+            variants if len(variants) <= MAX_VARIANTS else UNKNOWN,
             sum(part.items for part in parts),
         )
 
@@ -356,7 +356,7 @@ class _Reader:
             part = self._item(self._tokens.pop())
             if self._tokens and self._tokens[-1]["repeat"]:
                 part = _repeated(part, self._tokens.pop())
-            variants = part.variants if len(whole.variants) * len(part.variants) <= MOST_VARIANTS else UNKNOWN
+            variants = part.variants if len(whole.variants) * len(part.variants) <= MAX_VARIANTS else UNKNOWN
             joined = frozenset(before + after for before in whole.variants for after in variants)
             whole = _Part(whole.loose + part.loose, whole.exact + part.exact, joined, whole.items + part.items)
         return whole
@@ -422,7 +422,7 @@ class _Reader:
         variants = UNKNOWN
         if not negated and kinds <= {"s", "W", "char", "escaped"} and all(_shown(char) == END for char in chars):
             variants = frozenset({END})
-        elif not negated and kinds <= {"char", "escaped"} and len(chars) <= MOST_MEMBERS:
+        elif not negated and kinds <= {"char", "escaped"} and len(chars) <= MAX_MEMBERS:
             variants = frozenset(map(_shown, chars))
         return _unit(f"[{negated}{written}]", variants, f"[^{written}{MARK}]" if negated else "")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PACKAGE = "legal_rag.deep_read"
 SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each
-MOST_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
+MAX_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
 HEAD_CHARS = 300  # of a title, in a notice
 SHOWN_QUOTE = (800, 300)  # characters at the beginning and at the end of a longer quotation
 SHOWN_REPLY = 1500  # characters of a rejected reply, in the second prompt

@@ -19,7 +19,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.conclusion import MOST_PASSAGES, conclude, is_computed
+from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude, is_computed
 from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.functions import MultiDocREPL
 from legal_rag.deep_read.map_reduce.run import map_reduce
@@ -28,7 +28,7 @@ from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
     CONTEXT_OF_DOCUMENTS,
     CONTEXT_TOO_LONG,
-    MOST_CONTEXT_CHARS,
+    MAX_CONTEXT_CHARS,
     SAMPLES,
     corpus_description,
     system_prompt,
@@ -244,7 +244,7 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str]:
         return description, CONTEXT_OF_CORPUS
     n = len(work.doc_ids)
     metas = list(work.index.metas(work.doc_ids))
-    if sum(meta.char_count for meta in metas) > MOST_CONTEXT_CHARS:
+    if sum(meta.char_count for meta in metas) > MAX_CONTEXT_CHARS:
         listed = "\n".join(f"{one.doc_id}\t{one.date}\t{one.title}" for one in metas)
         return listed, CONTEXT_TOO_LONG.format(n=n)
     documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
@@ -322,6 +322,6 @@ def _search_nearest(work: ReadingTask) -> None:
     """Log the passages closest to the question, which stand in for an answer; errors leave nothing."""
     repl = MultiDocREPL(work.index, None, work.retriever, log=work.log)
     try:
-        repl.search_passages(work.question, MOST_PASSAGES, doc_ids=work.doc_ids or None)
+        repl.search_passages(work.question, MAX_PASSAGES, doc_ids=work.doc_ids or None)
     except Exception:  # the run has failed already, and says so
         logger.debug("nothing stands in", exc_info=True)

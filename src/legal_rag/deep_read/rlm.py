@@ -33,14 +33,14 @@ FENCE = re.compile(
 OWN, USUAL = frozenset({"repl"}), frozenset({"python", "py", "python3", "tool_code", ""})
 FINAL_LINE = re.compile(r"^[ \t]*(?P<name>FINAL(?:_VAR)?)\((?P<inner>.*)\)[ \t]*;?[ \t]*\Z", re.DOTALL | re.MULTILINE)
 
-MOST_ERRORS = 5  # turns in a row without a program that runs
+MAX_ERRORS = 5  # turns in a row without a program that runs
 NO_CODE = "Votre réponse ne contient aucun programme. Écrivez un bloc ```repl … ``` ; finissez par FINAL(réponse)."
 LAST_TURN = (
     "Vous n'avez plus de tour. Écrivez maintenant, en français et sans programme, la réponse finale d'après ce que vous"
     " avez trouvé, avec ses citations [Source: identifiant, chars début-fin]."
 )
-MOST_SHOWN_VARIABLES = 40
-MOST_ANSWER = 200_000  # characters
+MAX_SHOWN_VARIABLES = 40
+MAX_ANSWER = 200_000  # characters
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, and FINAL for any value.
 PRELUDE = """
 answer = {"content": "", "ready": False}
@@ -237,7 +237,7 @@ class SandboxedRLM(RLM):
             depth=0,
             max_depth=1,
             max_iterations=setup.tracker.budget.steps,
-            max_errors=MOST_ERRORS,
+            max_errors=MAX_ERRORS,
             custom_system_prompt=setup.prompt,
             custom_tools=tools,
             logger=setup.logger if depth == 0 else None,
@@ -460,7 +460,7 @@ class SandboxEnvironment:
         return REPLResult(
             stdout=output,
             stderr=error,
-            locals=dict.fromkeys(self._names[:MOST_SHOWN_VARIABLES], ""),
+            locals=dict.fromkeys(self._names[:MAX_SHOWN_VARIABLES], ""),
             execution_time=seconds,
             rlm_calls=[completion_of(call, self._sub.name) for call in self._sub.take_calls()],
             final_answer=self.final if self.is_final else None,
@@ -477,8 +477,8 @@ class SandboxEnvironment:
         return guarded
 
     def _take_final(self, value: Any) -> None:
-        if (length := len(answer_text(value))) > MOST_ANSWER:
-            raise ValueError(f"réponse trop longue : {length} caractères, au plus {MOST_ANSWER}")
+        if (length := len(answer_text(value))) > MAX_ANSWER:
+            raise ValueError(f"réponse trop longue : {length} caractères, au plus {MAX_ANSWER}")
         if not self.is_final:
             self.final, self.is_final = "" if value is None else value, True
 

@@ -27,9 +27,9 @@ PRIVATE = 0o600
 EXPECTED = "expected JSON lines as rlms writes them"
 LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
 SHOWN_CHARS = 60  # of a value in an error
-MOST_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
-MOST_VALUE = 200  # characters of a variable
-MOST_VARIABLES = 100
+MAX_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
+MAX_VALUE = 200  # characters of a variable
+MAX_VARIABLES = 100
 CUT = " […{} caractères non conservés]"
 SECRET = re.compile(r"key$|api.?key|secret|passw|auth|credential|cookie|header|bearer|signature|token(?!s|iz)", re.I)
 
@@ -431,10 +431,10 @@ def _length_in_common(messages: Sequence[TraceMessage], earlier: Sequence[TraceM
 
 def _block_entry(block: dict[str, Any]) -> dict[str, Any]:
     result = block["result"]
-    variables = list(result["locals"].items())[:MOST_VARIABLES]
+    variables = list(result["locals"].items())[:MAX_VARIABLES]
     entry = {
-        "stdout": _cut(result["stdout"] or "", MOST_PRINTED),
-        "stderr": _cut(result["stderr"] or "", MOST_PRINTED),
+        "stdout": _cut(result["stdout"] or "", MAX_PRINTED),
+        "stderr": _cut(result["stderr"] or "", MAX_PRINTED),
         "locals": {storable(str(name)): _variable(value) for name, value in variables},
         "execution_time": json_safe(result["execution_time"]),
         "rlm_calls": [
@@ -451,7 +451,7 @@ def _answer_entry(value: Any) -> str | None:
 
 def _variable(value: Any) -> str:
     try:
-        return _cut(_text(value), MOST_VALUE)
+        return _cut(_text(value), MAX_VALUE)
     except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
         return f"({type(value).__name__})"
 

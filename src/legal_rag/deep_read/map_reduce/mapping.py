@@ -85,11 +85,11 @@ INVENTED = "aucune citation ne se trouve mot pour mot dans le texte : {}"
 TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : recopiez la phrase entière"
 
 # How replies are read.
-MOST_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
-MOST_BRACKETS = 300  # of one that is repaired: thousands left open take minutes
-MOST_TRIES = 100  # places where an object may begin
+MAX_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
+MAX_BRACKETS = 300  # of one that is repaired: thousands left open take minutes
+MAX_TRIES = 100  # places where an object may begin
 DEEPEST = 4  # objects within objects: {"resultat": [{…}]}
-MOST_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
+MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
 PERTINENT = ("pertinent", "pertinente", "pertinence", "est_pertinent", "relevant", "is_relevant")
 ANSWER = ("reponse", "answer", "response", "constat", "resume", "reponse_courte")
 QUOTES = ("citations", "citation", "quotes", "quote", "extraits", "extrait", "passages", "passage", "preuves")
@@ -369,7 +369,7 @@ class Reading(NamedTuple):
     pertinent: bool
     answer: str = ""
     quotes: tuple[str, ...] = ()  # as the model writes them
-    left_out: int = 0  # quotations beyond `MOST_QUOTES`
+    left_out: int = 0  # quotations beyond `MAX_QUOTES`
     problem: str = ""  # in French, for the model: why the reply cannot be read
 
 
@@ -380,7 +380,7 @@ def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> Reading:
         text: The reply.
         answer_chars: Characters that are kept of the answer.
     """
-    text = storable(text[:MOST_CHARS]).strip()
+    text = storable(text[:MAX_CHARS]).strip()
     if not text:
         return Reading(False, problem=EMPTY)
     values = list(_values(text))
@@ -393,7 +393,7 @@ def read_reply(text: str, answer_chars: int = ANSWER_CHARS) -> Reading:
 def _values(text: str) -> Iterator[Any]:
     """Yield the well-formed JSON values of a text that have one of our keys; if there are none, a repaired one."""
     decoder, at, found = json.JSONDecoder(), 0, False
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         at = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
         if at < 0:
             break
@@ -412,7 +412,7 @@ def _values(text: str) -> Iterator[Any]:
 def _repaired(text: str) -> Any:
     import json_repair
 
-    if "{" not in text or text.count("{") + text.count("[") > MOST_BRACKETS:
+    if "{" not in text or text.count("{") + text.count("[") > MAX_BRACKETS:
         return None
     try:
         value = json_repair.loads(text[text.index("{") :])
@@ -452,8 +452,8 @@ def _merged(readings: Sequence[Reading], answer_chars: int) -> Reading:
     quotes = tuple(dict.fromkeys(quote for one in telling for quote in one.quotes))
     answer = "\n".join(dict.fromkeys(one.answer for one in telling if one.answer))
     kept = answer if len(answer) <= answer_chars else f"{answer[:answer_chars]} […]"
-    left_out = max(0, len(quotes) - MOST_QUOTES)
-    return Reading(telling[0].pertinent, kept, quotes[:MOST_QUOTES], left_out)
+    left_out = max(0, len(quotes) - MAX_QUOTES)
+    return Reading(telling[0].pertinent, kept, quotes[:MAX_QUOTES], left_out)
 
 
 def _quotes(value: Any) -> Iterator[str]:

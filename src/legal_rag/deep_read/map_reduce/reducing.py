@@ -15,8 +15,8 @@ from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import Scope, final_prompt, partial_prompt, quoted
 from legal_rag.library.corpus import Corpus
 
-MOST_SEARCHED = 40  # documents in which quotations without a marker are looked for
-MOST_QUOTED = 30  # quotations of an answer that no model wrote
+MAX_SEARCHED = 40  # documents in which quotations without a marker are looked for
+MAX_QUOTED = 30  # quotations of an answer that no model wrote
 EMPTY = "elle est vide"
 NOT_FRENCH = "elle n'est pas en français"
 UNPROVEN = (
@@ -125,7 +125,7 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
     """Return an answer made of quotations alone, and these: the first of each finding, then the second ones."""
     in_turn = chain.from_iterable(zip_longest(*(finding.citations for finding in findings)))
     citations = tuple(dict.fromkeys(one for one in in_turn if one))
-    shown = citations[:MOST_QUOTED]
+    shown = citations[:MAX_QUOTED]
     left = len(citations) - len(shown)
     rest = [OTHERS.format(left)] if left else []
     return "\n\n".join([introduction, *map(quoted, shown), *rest]), shown
@@ -140,7 +140,7 @@ class _Judge:
     """
 
     def __init__(self, library: Corpus, read: Sequence[str]) -> None:
-        self._enricher, self._read = CitationEnricher(library), read[:MOST_SEARCHED]
+        self._enricher, self._read = CitationEnricher(library), read[:MAX_SEARCHED]
 
     def answer(self, reply: str) -> Judged[str]:
         text = clean_answer(reply)

@@ -37,7 +37,7 @@ DEFAULT_SETTINGS = MapReduceSettings()
 EACH_SETTINGS = MapReduceSettings(window_chars=40_000, overlap_chars=1000, answer_chars=4000, answer_form=AS_ASKED)
 WORKERS = 8  # calls at once
 TOOL = "lecture"  # what events call it
-MOST_NAMED = 5  # documents that a notice names
+MAX_NAMED = 5  # documents that a notice names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +269,7 @@ def _scope(mapped: Mapped, verified: list[Finding]) -> Scope:
 def _counted(one: str, several: str, doc_ids: tuple[str, ...]) -> str:
     if not doc_ids:
         return ""
-    named = ", ".join(doc_ids[:MOST_NAMED]) + (", …" if len(doc_ids) > MOST_NAMED else "")
+    named = ", ".join(doc_ids[:MAX_NAMED]) + (", …" if len(doc_ids) > MAX_NAMED else "")
     return f"1 décision {one} ({named})" if len(doc_ids) == 1 else f"{len(doc_ids)} décisions {several} ({named})"
 
 
