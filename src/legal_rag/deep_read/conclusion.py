@@ -69,8 +69,8 @@ def _in_line(text: str) -> str:
     return " ".join(text.split())
 
 
-MOST_READ = 40  # documents in which uncited facts of an answer are looked for
-MOST_PASSAGES = 3  # shown in place of an answer
+MAX_READ = 40  # documents in which uncited facts of an answer are looked for
+MAX_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
 COMPUTED = "Réponse calculée par programme, sans citation ; une trace (--trace) garde le programme"
 NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
@@ -152,43 +152,40 @@ def _checked(value: Any, log: EventLog, corpus: Corpus, *, plain: bool) -> Enric
     text = "" if value is None else answer_text(value)
     if not text:
         return None
-    read = [] if plain else list(log.sources)[:MOST_READ]
+    read = [] if plain else list(log.sources)[:MAX_READ]
     return CitationEnricher(corpus).enrich(text, read=read)
 
 
 def _found_so_far(log: EventLog) -> EnrichedResponse:
     """Quote the best passages that were found; without any, say that there is no result."""
-    best = sorted(log.passages.values(), key=lambda one: -(one.score or 0.0))[:MOST_PASSAGES]
+    best = sorted(log.passages.values(), key=lambda one: -(one.score or 0.0))[:MAX_PASSAGES]
     if not best:
         return abstention()._replace(text=NO_RESULT)
-    lines, citations = [SO_FAR], []
-    for passage in best:
-        line, citation = _quoted(passage)
-        lines.append(line)
-        citations.append(citation)
-    return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False)
+    citations = [_citation(passage) for passage in best]
+    lines = [f"« {one.quote} » {format_marker(one.doc_id, one.char_start, one.char_end)}" for one in citations]
+    return EnrichedResponse("\n\n".join([SO_FAR, *lines]), citations, [], [], 1.0, abstained=False)
 
 
-def _quoted(passage: Passage) -> tuple[str, Citation]:
+def _citation(passage: Passage) -> Citation:
     quote = passage.text[:SHOWN_CHARS]
     if len(quote) < len(passage.text):
         quote = quote[: quote.rfind(" ") + 1].rstrip() or quote
-    span = (passage.char_start, passage.char_start + len(quote))
-    return f"« {quote} » {format_marker(passage.doc_id, *span)}", Citation(passage.doc_id, *span, quote, "verified")
+    start = passage.char_start
+    return Citation(passage.doc_id, start, start + len(quote), quote, "verified")
 
 
 SHORTEST = 25  # characters of an answer that is a piece of a model's text; shorter ones are labels, units, names
 GRAM = 4  # words in a row that show that a text is from another one, whatever was replaced or cut around them
-MOST_LABEL = 8  # words in a row of a reply, or of a sentence that stands in the code; from there on they are told
-MOST_TEMPLATE = 16  # words in a row of a sentence in the code that a program filled in
-MOST_TOLD = 0.5  # share of an answer's words that may be told
+MAX_LABEL = 8  # words in a row of a reply, or of a sentence that stands in the code; from there on they count as copied
+MAX_TEMPLATE = 16  # words in a row of a sentence in the code that a program filled in
+MAX_COPIED_SHARE = 0.5  # share of an answer's words that may be copied
 WORD = re.compile(r"\w+")
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")  # in a reply that is JSON: \u00e9, \n
 END = re.compile(r"[.!?;]\s|\s:\s|\n")  # of a sentence, of a line, of what a line of a table is about
 
 
 def is_computed(value: Any, codes: Iterable[str], replies: Iterable[str]) -> bool:
-    """Tell whether a program computed an answer, as far as it can be told.
+    """Tell whether a program computed an answer, as far as its words show.
 
     Args:
         value: The answer: a text, or a plain value.
@@ -200,15 +197,15 @@ def is_computed(value: Any, codes: Iterable[str], replies: Iterable[str]) -> boo
     if not text or (isinstance(value, str) and _is_piece(text, (*(one for all_ in written for one in all_), *replies))):
         return False
     words = _words(text)
-    places = _places_of_grams(words)
-    in_reply = _covered(places, len(words), replies)
-    in_code = _covered(places, len(words), (" ".join(constants) for constants in written))
-    told = {n for start, end in _runs(in_reply, MOST_LABEL) for n in range(start, end)}
-    told |= {n for start, end in _runs(in_code, MOST_TEMPLATE) for n in range(start, end)}
+    positions = _positions_of_grams(words)
+    in_reply = _covered(positions, len(words), replies)
+    in_code = _covered(positions, len(words), (" ".join(constants) for constants in written))
+    copied = {n for start, end in _stretches(in_reply, MAX_LABEL) for n in range(start, end)}
+    copied |= {n for start, end in _stretches(in_code, MAX_TEMPLATE) for n in range(start, end)}
     for start, end in _sentences(text):
-        if end - start >= MOST_LABEL and all(in_code[n] or in_reply[n] for n in range(start, end)):
-            told.update(range(start, end))
-    return len(told) <= MOST_TOLD * len(words)
+        if end - start >= MAX_LABEL and all(in_code[n] or in_reply[n] for n in range(start, end)):
+            copied.update(range(start, end))
+    return len(copied) <= MAX_COPIED_SHARE * len(words)
 
 
 def _unescaped(reply: str) -> str:
@@ -216,9 +213,9 @@ def _unescaped(reply: str) -> str:
     return ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", reply)
 
 
-def _is_piece(text: str, told: Iterable[str]) -> bool:
+def _is_piece(text: str, texts: Iterable[str]) -> bool:
     squeezed = " ".join(text.split())
-    return len(squeezed) >= SHORTEST and any(squeezed in " ".join(one.split()) for one in told)
+    return len(squeezed) >= SHORTEST and any(squeezed in " ".join(one.split()) for one in texts)
 
 
 def _constants(code: str) -> list[str]:
@@ -235,25 +232,25 @@ def _words(text: str) -> list[str]:
     return WORD.findall(text.casefold())
 
 
-def _places_of_grams(words: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    places: dict[tuple[str, ...], list[int]] = {}
+def _positions_of_grams(words: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
+    positions: dict[tuple[str, ...], list[int]] = {}
     for n in range(len(words) - GRAM + 1):
-        places.setdefault(tuple(words[n : n + GRAM]), []).append(n)
-    return places
+        positions.setdefault(tuple(words[n : n + GRAM]), []).append(n)
+    return positions
 
 
-def _covered(places: dict[tuple[str, ...], list[int]], n_words: int, told: Iterable[str]) -> list[bool]:
-    """Tell which words of an answer stand in what was told, with their neighbours."""
+def _covered(positions: dict[tuple[str, ...], list[int]], n_words: int, texts: Iterable[str]) -> list[bool]:
+    """Tell which words of an answer stand in some texts, with their neighbours."""
     covered = [False] * n_words
-    for text in told:
+    for text in texts:
         words = _words(text)
-        for gram in {tuple(words[n : n + GRAM]) for n in range(len(words) - GRAM + 1)} & places.keys():
-            for place in places[gram]:
-                covered[place : place + GRAM] = [True] * GRAM
+        for gram in {tuple(words[n : n + GRAM]) for n in range(len(words) - GRAM + 1)} & positions.keys():
+            for position in positions[gram]:
+                covered[position : position + GRAM] = [True] * GRAM
     return covered
 
 
-def _runs(covered: Sequence[bool], shortest: int) -> Iterator[tuple[int, int]]:
+def _stretches(covered: Sequence[bool], shortest: int) -> Iterator[tuple[int, int]]:
     start = 0
     for n, is_covered in enumerate([*covered, False]):
         if not is_covered:
