@@ -126,15 +126,9 @@ class GrepQuery:
 
 
 class CorpusGrep:
-    """Regular-expression search over the texts of one Library."""
+    """Regular-expression search over the texts of one Library; `seconds` limits each search, None does not."""
 
     def __init__(self, library: Library, seconds: float | None = SECONDS) -> None:
-        """Prepare.
-
-        Args:
-            library: Whose documents are searched.
-            seconds: Time limit of a search, complete or not; None sets none.
-        """
         self._library, self._seconds = library, seconds
 
     def search(self, query: GrepQuery) -> Grepped:

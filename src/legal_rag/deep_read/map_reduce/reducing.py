@@ -58,16 +58,7 @@ class Reducer:
         workers: int,
         on_call: Callable[[str], None] = lambda what: None,
     ) -> None:
-        """Prepare.
-
-        Args:
-            question: In French.
-            model: The model that writes.
-            library: Where citations are checked.
-            findings_chars: Characters of findings in one prompt.
-            workers: Summaries written at once.
-            on_call: Called with what was written: 'résumé 2/5', 'réponse'.
-        """
+        """Prepare; `on_call` is called with what was written: 'résumé 2/5', 'réponse'."""
         self._question, self._model, self._library = question, model, library
         self._most, self._workers, self._on_call = findings_chars, workers, on_call
         self.remarks: list[str] = []  # in French: what summaries left out
@@ -111,14 +102,11 @@ class Reducer:
             for one in pool.map(summary, range(len(groups))):
                 written.append(one)
                 self._on_call(f"résumé {len(written)}/{len(groups)}")
-        self._remark(written)
-        return [_summed_up(one.text, group) for one, group in zip(written, groups, strict=True)]
-
-    def _remark(self, written: Sequence[WrittenAnswer]) -> None:
         if n_quoted := sum(one.is_quoted for one in written):
             self.remarks.append(QUOTED_ONLY.format(n_quoted, len(written)))
         if n_cut := sum(one.is_cut for one in written):
             self.remarks.append(CUT_SHORT.format(n_cut))
+        return [_summed_up(one.text, group) for one, group in zip(written, groups, strict=True)]
 
 
 def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
@@ -132,12 +120,7 @@ def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str
 
 
 class _Judge:
-    """Judges replies of the writing model: whether they cite what proves them.
-
-    Args:
-        library: Where citations are checked.
-        read: Ids of the documents in which quotations without a marker are looked for.
-    """
+    """Judges whether replies cite what proves them; quotations without a marker are looked for in `read`."""
 
     def __init__(self, library: Corpus, read: Sequence[str]) -> None:
         self._enricher, self._read = CitationEnricher(library), read[:MAX_SEARCHED]
