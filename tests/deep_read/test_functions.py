@@ -526,3 +526,8 @@ def test_loops_over_a_corpus_leave_a_log_of_bounded_size(corpus):
     assert len(repl.log.events) == MAX_EVENTS
     assert len(repl.log.passages) <= MAX_SEEN
     assert MAX_READ < 10_000
+
+
+def test_an_environment_without_workers_is_refused(corpus):
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        create_multi_doc_env(corpus, workers=0)
