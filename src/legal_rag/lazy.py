@@ -1,25 +1,28 @@
 """Lazy exports: a package names its public objects without importing the heavy modules that define them."""
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def lazy_exports(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make a package's module-level `__getattr__` (PEP 562), which imports a public name when it is first asked for.
+def lazy_exports(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
+    """Make a package's `__all__` and `__getattr__` (PEP 562) of what it imports for type checkers.
 
-    Type checkers do not follow it: the package imports the same names under `TYPE_CHECKING`.
+    The imports under `if TYPE_CHECKING` are parsed, not run: a module is imported when a name of it is first used.
 
     Args:
         package: The package's `__name__`.
-        homes: For each public name the module that defines it, relative to the package ("rules.parties"), or absolute
-            if it lies in another room ("legal_rag.library.filters").
+        file: Its `__file__`.
     """
+    body = ast.parse(Path(file).read_bytes()).body
+    imports = next(node.body for node in body if isinstance(node, ast.If))
+    homes = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
 
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
-        return getattr(import_module(home if home.startswith("legal_rag.") else f"{package}.{home}"), name)
+        return getattr(import_module(str(homes[name])), name)
 
-    return __getattr__
+    return sorted(homes), __getattr__

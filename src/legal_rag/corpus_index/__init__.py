@@ -8,23 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from legal_rag.lazy import lazy_exports
 
-_HOMES = {
-    "CorpusIndex": "index",
-    "CorpusIndexer": "building",
-    "DocumentIndex": "sections",
-    "DocumentMeta": "index",
-    "has_corpus_index": "index",
-}
-__all__ = sorted([*_HOMES, "IncrementalIndexer"])
-
 if TYPE_CHECKING:
-    from legal_rag.corpus_index.building import CorpusIndexer as CorpusIndexer
-    from legal_rag.corpus_index.index import CorpusIndex as CorpusIndex
-    from legal_rag.corpus_index.index import DocumentMeta as DocumentMeta
-    from legal_rag.corpus_index.index import has_corpus_index as has_corpus_index
-    from legal_rag.corpus_index.sections import DocumentIndex as DocumentIndex
+    from legal_rag.corpus_index.building import CorpusIndexer
+    from legal_rag.corpus_index.index import CorpusIndex, DocumentMeta, has_corpus_index
+    from legal_rag.corpus_index.sections import DocumentIndex
 else:
-    _lazy = lazy_exports(__name__, _HOMES)
+    _names, _lazy = lazy_exports(__name__, __file__)
+    __all__ = sorted([*_names, "IncrementalIndexer"])
 
     def __getattr__(name: str) -> Any:
         if name == "IncrementalIndexer":  # defined in the indexer, which builds on this package
