@@ -56,7 +56,7 @@ class _LazyGroup(click.Group):
 @click.group(
     cls=_LazyGroup,
     no_args_is_help=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True},
 )
 @click.version_option(package_name="legal-rag")
 def commands() -> None:

@@ -14,6 +14,7 @@ from legal_rag.cli.options import (
     extraction_settings,
     model_options,
     open_library,
+    options,
     place_options,
     print_json,
     trust_option,
@@ -47,25 +48,14 @@ answers_folder_option = click.option(
 )
 
 
-def budget_options(command: Any) -> Any:
-    """Add the options that limit one run."""
-    for option in (
-        click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
-        click.option("--max-seconds", type=float, default=BUDGET.seconds, show_default=True),
-        click.option(
-            "--max-tokens", type=int, default=BUDGET.tokens, show_default=True, help="Read and written, in all."
-        ),
-        click.option("--max-calls", type=int, default=BUDGET.model_calls, show_default=True, help="Of the model."),
-        click.option(
-            "--max-steps",
-            type=int,
-            default=BUDGET.steps,
-            show_default=True,
-            help="Each a thought with a tool call or a program.",
-        ),
-    ):
-        command = option(command)
-    return command
+# Those that limit one run.
+budget_options = options(
+    click.option("--max-steps", default=BUDGET.steps, help="Steps: each a thought with a tool call or a program."),
+    click.option("--max-calls", default=BUDGET.model_calls, help="Calls of the model."),
+    click.option("--max-tokens", default=BUDGET.tokens, help="Tokens read and written, in all."),
+    click.option("--max-seconds", default=BUDGET.seconds),
+    click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
+)
 
 
 @click.command("ask")
@@ -83,7 +73,7 @@ def budget_options(command: Any) -> Any:
     help="Instructions to the model. [default: the index's instructions.md, else jurisprudence]",
 )
 @click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the model.")
-@click.option("--seed", type=int, help="Of the model's sampling; the same seed gives the same answer.")
+@click.option("--seed", type=int, help="Seed of the model's sampling; the same gives the same answer.")
 @budget_options
 @click.option(
     "--extract/--no-extract",
@@ -112,16 +102,17 @@ def ask_command(
     extraction = extraction_settings(settings)
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     library = open_library(index_folder, index_name)
-    store = store_to_write(library, answers_folder) if save else None
+    store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
     agent = _agent(library, agent_settings)
     prediction = _answer(agent, question, stream=stream)
-    comparison = _compared(prediction, library, agent) if compare else None
+    comparison = None
+    if compare:
+        from legal_rag.agent.contradictions import contradictions
+
+        comparison = contradictions(prediction, library, getattr(agent, "lm", None))
     print_answer(prediction, comparison, as_json=as_json)
-    if page:
-        write_page(prediction, page)
-    if store:
-        click.echo(f"saved as answer {store.save(prediction)}", err=True)
+    keep_answer(prediction, page, store)
     if extract or (extract is None and extraction.api_key):
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
@@ -169,28 +160,33 @@ def page_to_write(html: str | None) -> Path | None:
         return page
 
 
-def write_page(prediction: "Prediction", page: Path) -> None:
-    """Write an answer's page atomically."""
-    from legal_rag.corpus.cleaning import storable
+def write_page(page: Path, html: str) -> None:
+    """Write a page atomically, and say where."""
     from legal_rag.files import write_whole
-    from legal_rag.report.page import render_answer
 
-    write_whole(page, storable(render_answer(prediction)))
+    write_whole(page, html)
     click.echo(f"page written: {page}", err=True)
 
 
-def open_store(library: Any, answers_folder: str | None) -> "SavedAnswers":
-    """Open the folder of saved answers: the one named, or the index's own."""
+def open_store(library: Any, answers_folder: str | None, *, to_write: bool = False) -> "SavedAnswers":
+    """Open the folder of saved answers, the one named or the index's own; check that it is writable if need be."""
     from legal_rag.report.saved_answers import SavedAnswers
 
-    return SavedAnswers(answers_folder) if answers_folder else SavedAnswers.of(library)
-
-
-def store_to_write(library: Any, answers_folder: str | None) -> "SavedAnswers":
-    """Open the folder of saved answers; check that it is writable before any model call."""
-    store = open_store(library, answers_folder)
-    store.check_writable()
+    store = SavedAnswers(answers_folder) if answers_folder else SavedAnswers.of(library)
+    if to_write:
+        store.check_writable()
     return store
+
+
+def keep_answer(prediction: "Prediction", page: Path | None, store: "SavedAnswers | None") -> None:
+    """Write an answer's page, and save the answer, where these are asked for."""
+    if page:
+        from legal_rag.corpus.cleaning import storable
+        from legal_rag.report.page import render_answer
+
+        write_page(page, storable(render_answer(prediction)))
+    if store:
+        click.echo(f"saved as answer {store.save(prediction)}", err=True)
 
 
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -225,15 +221,13 @@ def instructions_text(named: str) -> str:
 
 def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
-    from legal_rag.agent.llm import has_endpoint
+    from legal_rag.agent.llm import has_endpoint, use_reply_cache
 
     if not has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
         return build_agent(library, **settings)
     from legal_rag.deep_read.agent_tool import deep_read_tool
 
     if settings["cache"]:
-        from legal_rag.agent.llm import use_reply_cache
-
         use_reply_cache()
     return build_agent(library, extra_tools=[deep_read_tool], **settings)
 
@@ -245,12 +239,6 @@ def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: 
         for event in answer:
             click.echo(event_line(event), err=True)
         return answer.prediction
-
-
-def _compared(prediction: "Prediction", library: Any, agent: "LegalReActAgent | EvidenceAgent") -> "Comparison":
-    from legal_rag.agent.contradictions import contradictions
-
-    return contradictions(prediction, library, getattr(agent, "lm", None))
 
 
 @click.command("answers")
@@ -281,8 +269,7 @@ def answers_command(
         page = page_to_write(html)
         prediction = store.load(answer_id)
         print_answer(prediction, as_json=as_json)
-        if page:
-            write_page(prediction, page)
+        keep_answer(prediction, page, None)
     elif as_json:
         print_json([answer._asdict() for answer in store.list()])
     else:

@@ -13,10 +13,11 @@ from legal_rag.cli.ask import (
     budget_options,
     html_option,
     instructions_text,
+    keep_answer,
+    open_store,
     page_to_write,
     print_answer,
     save_option,
-    store_to_write,
     stream_option,
     write_page,
 )
@@ -27,7 +28,7 @@ from legal_rag.report.lines import event_line
 if TYPE_CHECKING:
     import dspy
 
-    from legal_rag.agent.prediction import Event, Prediction
+    from legal_rag.agent.prediction import Prediction
     from legal_rag.library.library import Library
 
 
@@ -35,7 +36,6 @@ DEFAULTS = DeepReadSettings()
 UNFINISHED = "unfinished"  # folder of the traces of reads that were killed, or reached a limit
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
 SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
-MODEL_SETTINGS = ("model", "api_key", "api_base")
 
 
 @click.command("deep-read")
@@ -44,9 +44,9 @@ MODEL_SETTINGS = ("model", "api_key", "api_base")
 @click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Read this document; may be repeated.")
 @model_options
 @click.option("--sub-model", help="The model that reads parts, at the same address; else the same model.")
-@click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan, show_default=True)
-@click.option("--map-documents", type=int, default=DEFAULTS.map_documents, show_default=True, help="Of plan 'map'.")
-@click.option("--workers", type=int, default=DEFAULTS.workers, show_default=True, help="Questions asked at once.")
+@click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan)
+@click.option("--map-documents", default=DEFAULTS.map_documents, help="Of plan 'map'.")
+@click.option("--workers", default=DEFAULTS.workers, help="Questions asked at once.")
 @click.option("--accept-no-walls", is_flag=True, help="Run programs where this system cannot contain them.")
 @click.option("--trace", metavar="FILE", help="Record the trace; an unfinished read in FILE is resumed.")
 @stream_option
@@ -76,20 +76,35 @@ def deep_read_command(
     A read that was killed is resumed by the same command.
     """
     budget = Budget(**{limit: options[name] for name, limit in BUDGET_OPTIONS.items()})
-    settings = _settings(options)
+    named = options["instructions"]
+    instructions = "" if named is None else instructions_text(named)
+    settings = DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
     library = open_library(index_folder, index_name)
-    store = store_to_write(library, answers_folder) if save else None
+    store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
     models = _models(options)
     if models is None:
         prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
-        prediction = _read(library, question, doc_ids, models, budget, settings, trace, options, stream=stream)
+        from legal_rag.deep_read.reading import deep_read
+        from legal_rag.library.library import RUNS
+        from legal_rag.retriever.retriever import Retriever
+
+        prediction = deep_read(
+            question,
+            doc_ids or None,
+            library=library,
+            lm=models[0],
+            sub_lm=models[1],
+            budget=budget,
+            settings=settings,
+            retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
+            trace=Path(trace).expanduser() if trace else None,
+            unfinished=library.path / RUNS / UNFINISHED,
+            on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
+        )
     print_answer(prediction, as_json=as_json)
-    if page:
-        write_page(prediction, page)
-    if store:
-        click.echo(f"saved as answer {store.save(prediction)}", err=True)
+    keep_answer(prediction, page, store)
 
 
 @click.command("trace")
@@ -100,74 +115,29 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
     """Show a deep read turn by turn: reasoning, programs, output."""
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.deep_read.trace_view import format_trace, render_trace
-    from legal_rag.files import write_whole
 
     page = page_to_write(html)
     trace = read_trace(Path(file).expanduser())
     print_json(trace.to_json()) if as_json else click.echo(format_trace(trace))
     if page:
-        write_whole(page, render_trace(trace))
-        click.echo(f"page written: {page}", err=True)
-
-
-def _settings(options: dict[str, Any]) -> DeepReadSettings:
-    named = options["instructions"]
-    instructions = "" if named is None else instructions_text(named)
-    return DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})
+        write_page(page, render_trace(trace))
 
 
 def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     """Describe the root model and the sub-model; None where there is no endpoint."""
-    from legal_rag.agent.llm import build_language_model, has_endpoint
+    from legal_rag.agent.llm import build_language_model, has_endpoint, use_reply_cache
 
-    given = {name: options[name] for name in MODEL_SETTINGS}
-    if not has_endpoint(given["api_key"], given["api_base"], given["model"]):
+    model, endpoint = options["model"], (options["api_key"], options["api_base"])
+    if not has_endpoint(*endpoint, model):
         return None
     cache = not options["no_cache"]
     if cache:
-        from legal_rag.agent.llm import use_reply_cache
-
         use_reply_cache()
     root, sub = (
-        build_language_model(model, given["api_key"], given["api_base"], cache=cache, seed=options["seed"])
-        for model in (given["model"], options["sub_model"] or given["model"])
+        build_language_model(name, *endpoint, cache=cache, seed=options["seed"])
+        for name in (model, options["sub_model"] or model)
     )
     return root, sub
-
-
-def _read(
-    library: "Library",
-    question: str,
-    doc_ids: tuple[str, ...],
-    models: "tuple[dspy.LM, dspy.LM]",
-    budget: Budget,
-    settings: DeepReadSettings,
-    trace: str | None,
-    options: dict[str, Any],
-    *,
-    stream: bool,
-) -> "Prediction":
-    from legal_rag.deep_read.reading import deep_read
-    from legal_rag.library.library import RUNS
-    from legal_rag.retriever.retriever import Retriever
-
-    return deep_read(
-        question,
-        doc_ids or None,
-        library=library,
-        lm=models[0],
-        sub_lm=models[1],
-        budget=budget,
-        settings=settings,
-        retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
-        trace=Path(trace).expanduser() if trace else None,
-        unfinished=library.path / RUNS / UNFINISHED,
-        on_event=_print_event if stream else lambda event: None,
-    )
-
-
-def _print_event(event: "Event") -> None:
-    click.echo(event_line(event), err=True)
 
 
 def _passages(library: "Library", question: str, doc_ids: tuple[str, ...], *, trust_remote_code: bool) -> "Prediction":

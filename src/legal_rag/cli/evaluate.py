@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 @place_options
 @click.option("--queries", required=True, help="JSONL with qid, question and doc_id; or a saved dataset's folder.")
 @click.option("--qrels", help="Judgements, as trec_eval reads them; else each question's own doc_id.")
-@click.option("--k", type=int, default=100, show_default=True, help="Documents ranked for each question.")
+@click.option("--k", default=100, help="Documents ranked for each question.")
 @click.option("--run-out", help="Write the run here, as trec_eval reads it.")
 @click.option("--qrels-out", help="Write the judgements here.")
-@click.option("--run-name", default="legal_rag", show_default=True)
+@click.option("--run-name", default="legal_rag")
 @click.option("--compare", metavar="RUN", help="Test the differences from another run, by randomisation.")
 @mode_option
 @filter_options
@@ -100,19 +100,16 @@ DEFAULT = QuestionSettings()
 @place_options
 @click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")
 @click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
-@click.option("--workers", default=WORKERS, show_default=True, help="Requests to the model under way at once.")
-@click.option("--seed", default=DEFAULT.seed, show_default=True)
+@click.option("--workers", default=WORKERS, help="Requests to the model under way at once.")
+@click.option("--seed", default=DEFAULT.seed)
 @model_options
 @click.option("--no-model", is_flag=True, help="Make questions of official summaries and titles.")
-@click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy, show_default=True)
-@click.option("--tries", default=DEFAULT.tries, show_default=True, help="For each document, at most.")
-@click.option("--threshold", default=DEFAULT.threshold, show_default=True, help="Score from which a pair is kept.")
-@click.option("--context-chars", default=DEFAULT.context_chars, show_default=True, help="Shown of a document.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy)
+@click.option("--tries", default=DEFAULT.tries, help="For each document, at most.")
+@click.option("--threshold", default=DEFAULT.threshold, help="Score from which a pair is kept.")
+@click.option("--context-chars", default=DEFAULT.context_chars, help="Shown of a document.")
 @click.option(
-    "--must-retrieve",
-    default=DEFAULT.must_retrieve,
-    metavar="K",
-    help="Keep what finds its document within rank K.",
+    "--must-retrieve", default=DEFAULT.must_retrieve, metavar="K", help="Keep what finds its document within rank K."
 )
 @click.option(
     "--hard-negatives", default=DEFAULT.hard_negatives, metavar="N", help="Store the first N others that it finds."

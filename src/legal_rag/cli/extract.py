@@ -31,14 +31,7 @@ LISTED_IDS = 5  # in a message
 @click.option("--source", help="Extract these documents without a Library: a file, a folder, a dataset, or 'sample'.")
 @source_options
 @extract_options
-@click.option(
-    "--workers",
-    "extract_workers",
-    type=int,
-    default=EXTRACTION.max_workers,
-    show_default=True,
-    help="Requests at once.",
-)
+@click.option("--workers", "extract_workers", default=EXTRACTION.max_workers, help="Requests at once.")
 @click.option("--output", help=f"Folder for the files; else the Library's own, or, with --source, ./{DEFAULT_OUTPUT}.")
 @click.option("--view", is_flag=True, help="Open the page of all entities in the browser.")
 def extract_command(
@@ -55,11 +48,19 @@ def extract_command(
     Without --extract-model, Gemini extracts where there is a key for it, else rules do. A run that was stopped
     is resumed by the same command.
     """
+    from legal_rag.indexer.config import IndexConfig
+    from legal_rag.indexer.entities import extract_library, extract_source
+
     settings = extraction_settings(options)
     if source is not None:
-        report = _of_source(source, output or DEFAULT_OUTPUT, options, settings)
+        cfg = IndexConfig(source=source, **read_options(options))
+        report = extract_source(cfg, settings, output or DEFAULT_OUTPUT)
     else:
-        report = _of_library(open_library(index_folder, index_name), output, options, settings)
+        if options["limit"] is not None or options["ids_file"] is not None:
+            raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
+        # What a model was paid for is not made anew by rules, unless these are asked for.
+        keep_models = options["extract_model"] is None
+        report = extract_library(open_library(index_folder, index_name), settings, output, keep_models=keep_models)
     if as_json:
         print_json(report.to_json())
     else:
@@ -106,21 +107,3 @@ def print_losses(report: "ExtractReport") -> None:
         click.echo(f"{doc_id} was not extracted: {why}", err=True)
     if len(report.failed) > LISTED_IDS:
         click.echo(f"{len(report.failed)} documents in all were not extracted (the same command tries again)", err=True)
-
-
-def _of_source(source: str, output: str, options: dict[str, Any], settings: "ExtractionSettings") -> "ExtractReport":
-    from legal_rag.indexer.config import IndexConfig
-    from legal_rag.indexer.entities import extract_source
-
-    return extract_source(IndexConfig(source=source, **read_options(options)), settings, output)
-
-
-def _of_library(
-    library: Any, output: str | None, options: dict[str, Any], settings: "ExtractionSettings"
-) -> "ExtractReport":
-    from legal_rag.indexer.entities import extract_library
-
-    if options["limit"] is not None or options["ids_file"] is not None:
-        raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")
-    # What a model was paid for is not made anew by rules, unless these are asked for.
-    return extract_library(library, settings, output, keep_models=options["extract_model"] is None)

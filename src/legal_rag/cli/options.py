@@ -15,47 +15,60 @@ from legal_rag.retriever.ranking import MODES
 EXTRACT_OPTIONS = ("extract_model", "extract_schema", "extract_api_key", "extract_api_base", "extract_passes")
 EXTRACTION = ExtractionSettings()
 
+
+def options(*several: Any) -> Any:
+    """Make one decorator of several options, which `--help` lists in this order."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(several):
+            command = option(command)
+        return command
+
+    return add
+
+
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
-
-
-def place_options(command: Any) -> Any:
-    """Add the options of every command."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
-        click.option("--index-name", default=DEFAULT_NAME, show_default=True, help="The Library's own folder name."),
-        click.option("--index-folder", default=DEFAULT_FOLDER, show_default=True, help="The folder Libraries lie in."),
-    ):
-        command = option(command)
-    return command
-
-
-def source_options(command: Any) -> Any:
-    """Add the options that select and parse source documents."""
-    for option in (
-        click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
-        click.option("--limit", type=int, help="How many documents at most."),
-        click.option("--html", is_flag=True, help="Parse every text as HTML, tags or not."),
-        click.option("--text-column", default=TEXT_COLUMN, show_default=True),
-        click.option("--id-column", default=ID_COLUMN, show_default=True),
-        click.option("--split", default=DEFAULT_SPLIT, show_default=True),
-        click.option("--config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
-    ):
-        command = option(command)
-    return command
-
-
-def model_options(command: Any) -> Any:
-    """Add the options that select a language model."""
-    for option in (
-        click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
-        click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
-        click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
-    ):
-        command = option(command)
-    return command
-
-
 mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
+
+# Those of every command on a Library.
+place_options = options(
+    click.option("--index-folder", default=DEFAULT_FOLDER, help="The folder Libraries lie in."),
+    click.option("--index-name", default=DEFAULT_NAME, help="The Library's own folder name."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
+)
+
+# The documents of a source, and how they are read: see `read_options`.
+source_options = options(
+    click.option("--config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
+    click.option("--split", default=DEFAULT_SPLIT),
+    click.option("--id-column", default=ID_COLUMN),
+    click.option("--text-column", default=TEXT_COLUMN),
+    click.option("--html", is_flag=True, help="Parse every text as HTML, tags or not."),
+    click.option("--limit", type=int, help="How many documents at most."),
+    click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
+)
+
+model_options = options(
+    click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
+    click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
+    click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
+)
+
+# Those of entity extraction: see `extraction_settings`.
+extract_options = options(
+    click.option(
+        "--extract-model",
+        help=f"'{RULES}', or a model's id; else {DEFAULT_MODEL} where there is a key, {RULES} where there is none.",
+    ),
+    click.option(
+        "--extract-schema", default=EXTRACTION.schema_name, help="What is extracted: 'auto' chooses for each document."
+    ),
+    click.option("--extract-api-key", envvar=KEY_VARIABLE, help=f"The model's key, never stored; else {KEY_VARIABLE}."),
+    click.option("--extract-api-base", help="Address of an OpenAI-compatible server, or Ollama's."),
+    click.option(
+        "--extract-passes", default=EXTRACTION.extraction_passes, help="Times that a model reads each piece, 1 to 5."
+    ),
+)
 
 
 def filter_options(command: Any) -> Any:
@@ -66,53 +79,22 @@ def filter_options(command: Any) -> Any:
         values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
         return command(*arguments, filters=Filters(**values), **settings)
 
-    for option in (
-        click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+    return options(
+        click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),
+        click.option("--formation", help="Chamber, e.g. 'soc.', '2e civ.'."),
+        click.option("--solution", help="Outcome, e.g. 'rejet'."),
+        click.option("--date-from", help="First day or year, e.g. 2023, 2023-11-08, '8 novembre 2023'."),
+        click.option("--date-to", help="Last day or year, included."),
+        click.option("--number", help="The decision's own number, or its ECLI."),
+        click.option("--article", help="Documents that cite this article, or are it: 'L. 1152-1 du code du travail'."),
         click.option(
             "--entity",
             multiple=True,
             metavar="CLASS=VALUE",
-            help="That hold it, e.g. 'partie=Société Lever', 'montant=1 000 francs'; may be repeated.",
+            help="Documents with this entity: 'partie=Société Lever', 'montant=1 000 francs'; may be repeated.",
         ),
-        click.option("--article", help="That cite it, or are it, e.g. 'L. 1152-1 du code du travail'."),
-        click.option("--number", help="The decision's own number, or its ECLI."),
-        click.option("--date-to", help="Day or year, included."),
-        click.option("--date-from", help="Day or year, included, e.g. 2023, 2023-11-08, '8 novembre 2023'."),
-        click.option("--solution", help="Outcome, e.g. 'rejet'."),
-        click.option("--formation", help="Chamber, e.g. 'soc.', '2e civ.'."),
-        click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),
-    ):
-        filtered = option(filtered)
-    return filtered
-
-
-def extract_options(command: Any) -> Any:
-    """Add the options of entity extraction; see `extraction_settings`."""
-    for option in (
-        click.option(
-            "--extract-passes",
-            type=int,
-            default=EXTRACTION.extraction_passes,
-            show_default=True,
-            help="Times that a model reads each piece, 1 to 5.",
-        ),
-        click.option("--extract-api-base", help="Address of an OpenAI-compatible server, or Ollama's."),
-        click.option(
-            "--extract-api-key", envvar=KEY_VARIABLE, help=f"The model's key, never stored; else {KEY_VARIABLE}."
-        ),
-        click.option(
-            "--extract-schema",
-            default=EXTRACTION.schema_name,
-            show_default=True,
-            help="What is extracted: 'auto' chooses for each document.",
-        ),
-        click.option(
-            "--extract-model",
-            help=f"'{RULES}', or a model's id; else {DEFAULT_MODEL} where there is a key, {RULES} where there is none.",
-        ),
-    ):
-        command = option(command)
-    return command
+        click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
+    )(filtered)
 
 
 def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:

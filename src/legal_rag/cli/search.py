@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @click.command("search")
 @place_options
 @click.argument("query")
-@click.option("--k", type=int, default=5, show_default=True, help="How many chunks (or documents).")
+@click.option("--k", default=5, help="How many chunks (or documents).")
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
 @click.option("--diverse", is_flag=True, help="Leave out passages that nearly repeat one above them.")
 @mode_option
