@@ -41,15 +41,11 @@ def locked(target: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(beside(target, "lock"), timeout=0)
     try:
-        lock.acquire()
+        with FileLock(beside(target, "lock"), timeout=0):
+            yield
     except Timeout as error:
         raise ValueError(f"another process is making {target}: wait for it to end") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def beside(path: Path, suffix: str) -> Path:

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
 from typing import Any
@@ -16,7 +17,7 @@ EXTRACT_OPTIONS = ("extract_model", "extract_schema", "extract_api_key", "extrac
 EXTRACTION = ExtractionSettings()
 
 
-def options(*several: Any) -> Any:
+def options(*several: Any) -> Callable[[Any], Any]:
     """Make one decorator of several options, which `--help` lists in this order."""
 
     def add(command: Any) -> Any:

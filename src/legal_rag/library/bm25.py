@@ -5,22 +5,20 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import tantivy
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.references import ParsedQuery, reference_keys, relaxed_key
 from legal_rag.files import progress
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
 from legal_rag.sqlite import connect_to_read
-
-if TYPE_CHECKING:
-    import tantivy
 
 LEXICAL_FOLDER = "lexical"
 HEADER_COLUMNS = ("title", "section")  # indexed with every chunk of a document
@@ -49,16 +47,19 @@ def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     chunks, documents = (_open(folder / name).writer(WRITER_BYTES, num_threads=1) for name in (CHUNKS, DOCUMENTS))
     for writer in (chunks, documents):  # one thread each: segments in the order of chunks
-        writer.delete_documents_by_query(_from_shard(first_shard))
+        writer.delete_documents_by_query(_in_shards(first_shard))
     with closing(connect_to_read(store)) as connection:
         (n_documents,) = connection.execute("SELECT COUNT(*) FROM documents").fetchone()
         with progress("Indexing words", unit=" documents", total=n_documents) as bar:
             for key, *row in connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT document_key, ", 1)):
                 document, places = document_of_stored(row), _chunks_of(key, connection)
-                for entry in _entries(document, places):
-                    chunks.add_document(entry)
+                for start, end, *place in places:
+                    chunks.add_document(_entry(document, document.content[start:end], _number(*place), places))
                 if places:
-                    documents.add_document(_entry_of_whole(document, places, _cited(key, connection)))
+                    whole = _entry(document, document.content, _number(*places[0][2:]), places)
+                    for name in _cited(key, connection):
+                        whole.add_text("cited", name)
+                    documents.add_document(whole)
                 bar.update()
     try:
         for writer in (chunks, documents):
@@ -81,8 +82,6 @@ class LexicalIndex:
     """
 
     def __init__(self, folder: Path, n_shards: int, removed: Sequence[np.ndarray]) -> None:
-        import tantivy
-
         for name in (CHUNKS, DOCUMENTS):
             if not (folder / name).is_dir() or not tantivy.Index.exists(str(folder / name)):
                 raise FileNotFoundError(f"no lexical index at {folder / name}")
@@ -94,7 +93,7 @@ class LexicalIndex:
     @property
     def n_chunks(self) -> int:
         """The number of indexed chunks of this commit's shards, removed ones included."""
-        return int(self._chunks.search(_below_shard(self._n_shards), 1).count)  # type: ignore[attr-defined]
+        return int(self._chunks.search(_in_shards(0, self._n_shards), 1).count)  # type: ignore[attr-defined]
 
     def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
         """Rank the chunks that share words or reference keys with a query.
@@ -169,7 +168,7 @@ class LexicalIndex:
         """Return the share of documents, in [0, 1], that cite a key of `reference_keys`."""
         return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
 
-    def _scores(self, searcher: "tantivy.Searcher", query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
+    def _scores(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
         """Score the entries at some places, encoded as integers."""
         wanted = _all_of([_query(query), _at(np.unique(numbers))])
         found, scores = self._best(wanted, max(len(numbers), 1), searcher)
@@ -177,7 +176,7 @@ class LexicalIndex:
         return np.array([by_place.get(number, 0.0) for number in numbers.tolist()], dtype=np.float32)
 
     def _best(
-        self, query: "tantivy.Query", limit: int, searcher: "tantivy.Searcher | None" = None
+        self, query: tantivy.Query, limit: int, searcher: tantivy.Searcher | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return places, encoded as integers, and scores of the best entries, best first."""
         searcher = searcher or self._chunks
@@ -185,7 +184,7 @@ class LexicalIndex:
         places = searcher.fast_field_values("place", [address for _, address in hits])
         return np.array(places, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
 
-    def _hits(self, searcher: "tantivy.Searcher", query: "tantivy.Query", limit: int) -> list[Any]:
+    def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[Any]:
         try:
             return list(searcher.search(query, limit, count=False).hits)
         except BaseException as error:  # a damaged file makes Tantivy panic, which is not an Exception
@@ -200,61 +199,34 @@ def lexical_words(text: str) -> list[str]:
     return terms
 
 
-def _query(query: str | ParsedQuery) -> "tantivy.Query":
+def _query(query: str | ParsedQuery) -> tantivy.Query:
     """Match any word or reference key."""
     query = ParsedQuery.of(query)
     terms = [("text", word) for word in lexical_words(query.text)] + [("names", name) for name in query.keys]
     return _any_of([_term(*one) for one in terms])
 
 
-def _term(field: str, term: str) -> "tantivy.Query":
-    import tantivy
-
+def _term(field: str, term: str) -> tantivy.Query:
     return tantivy.Query.term_query(_schema(), field, term, "freq")
 
 
-def _any_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
-    import tantivy
-
+def _any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 
-def _at(places: np.ndarray) -> "tantivy.Query":
+def _at(places: np.ndarray) -> tantivy.Query:
     """Match entries at some places, with score 0."""
-    import tantivy
-
     return tantivy.Query.const_score_query(tantivy.Query.term_set_query(_schema(), "place", places.tolist()), 0.0)
 
 
-def _all_of(queries: Sequence["tantivy.Query"]) -> "tantivy.Query":
-    import tantivy
-
+def _all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
 
 
-def _from_shard(shard: int) -> "tantivy.Query":
-    import tantivy
-
-    return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _number(shard, 0), None)
-
-
-def _below_shard(shard: int) -> "tantivy.Query":
-    import tantivy
-
-    unsigned = tantivy.FieldType.Unsigned
-    return tantivy.Query.range_query(_schema(), "place", unsigned, None, _number(shard, 0), include_upper=False)
-
-
-def _entries(document: Document, chunks: Sequence[ChunkRow]) -> Iterator["tantivy.Document"]:
-    for start, end, shard, position in chunks:
-        yield _entry(document, document.content[start:end], _number(shard, position), chunks)
-
-
-def _entry_of_whole(document: Document, chunks: Sequence[ChunkRow], cited: Iterable[str]) -> "tantivy.Document":
-    entry = _entry(document, document.content, _number(*chunks[0][2:]), chunks)
-    for name in cited:
-        entry.add_text("cited", name)
-    return entry
+def _in_shards(first: int, end: int | None = None) -> tantivy.Query:
+    """Match entries of the shards from `first` to below `end`."""
+    last = None if end is None else _number(end, 0) - 1
+    return tantivy.Query.range_query(_schema(), "place", tantivy.FieldType.Unsigned, _number(first, 0), last)
 
 
 def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
@@ -263,10 +235,8 @@ def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
     return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
 
 
-def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> "tantivy.Document":
+def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> tantivy.Document:
     """Make an entry; its `document` field is the place of the document's first chunk."""
-    import tantivy
-
     row = document.row()
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     numbers = {"place": place, "document": _number(*chunks[0][2:]), "n_chunks": len(chunks)}
@@ -294,17 +264,15 @@ def _numbers(positions: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
 
 
-def _open(folder: Path) -> "tantivy.Index":
+def _open(folder: Path) -> tantivy.Index:
     """Open or create the index in a folder."""
-    import tantivy
-
     folder.mkdir(parents=True, exist_ok=True)
     index = tantivy.Index(_schema(), path=str(folder))
     index.register_tokenizer("french", _analyzer())
     return index
 
 
-def _open_to_read(folder: Path) -> "tantivy.Index":
+def _open_to_read(folder: Path) -> tantivy.Index:
     """Open the index in a folder that may be read-only, through links: Tantivy writes a lock file beside the index."""
     if os.access(folder, os.W_OK):
         return _open(folder)
@@ -315,9 +283,7 @@ def _open_to_read(folder: Path) -> "tantivy.Index":
 
 
 @cache
-def _schema() -> "tantivy.Schema":
-    import tantivy
-
+def _schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("text", tokenizer_name="french", index_option="freq")
     builder.add_text_field("names", tokenizer_name="raw", index_option="freq")
@@ -329,9 +295,7 @@ def _schema() -> "tantivy.Schema":
 
 
 @cache
-def _analyzer() -> "tantivy.TextAnalyzer":
-    import tantivy
-
+def _analyzer() -> tantivy.TextAnalyzer:
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     for one in (
         tantivy.Filter.remove_long(LONGEST_WORD),

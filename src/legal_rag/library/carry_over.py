@@ -26,15 +26,11 @@ def locked_answers(library: Path) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    lock = FileLock(beside(library, f"{RUNS}.lock"), timeout=LOCK_SECONDS)
     try:
-        lock.acquire()
+        with FileLock(beside(library, f"{RUNS}.lock"), timeout=LOCK_SECONDS):
+            yield
     except Timeout as error:
         raise OSError(f"another process has been writing there for {LOCK_SECONDS:.0f} seconds") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Bare fast-plaid indexes, which this project did not build, with their document mapping and dataset."""
 
 import dataclasses
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -247,9 +249,11 @@ def _documents_of(
         )
     if wrong := [row for row in rows if not 0 <= row < len(ids)]:
         raise ValueError(f"{mapping.file} names row {wrong[0]} of a dataset of {len(ids):,} rows")
-    # An id that occurs twice in the dataset is one document.
-    known_rows = np.array([row_of[ids[row]] for row in rows], dtype=np.int64)
-    return known_rows, _running_numbers(known_rows) if numbers is None else np.array(numbers, dtype=np.int64)
+    rows = [row_of[ids[row]] for row in rows]  # an id that occurs twice in the dataset is one document
+    if numbers is None:
+        counters: dict[int, Iterator[int]] = defaultdict(itertools.count)
+        numbers = [next(counters[row]) for row in rows]
+    return np.array(rows, dtype=np.int64), np.array(numbers, dtype=np.int64)
 
 
 def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any]:
@@ -264,31 +268,22 @@ def _values(entries: Mapping[str, Any], file: Path, n_passages: int) -> list[Any
 
 def _places(values: Sequence[Any], row_of: Mapping[str, int], file: Path) -> tuple[list[int], list[int] | None]:
     """Interpret all values alike: return rows, and passage numbers where the values are chunk ids."""
-    for row_of_value in _ROWS:
-        rows = [row_of_value(value, row_of) for value in values]
-        if None not in rows:
-            return [row for row in rows if row is not None], None
+    if all(type(value) is int for value in values):
+        return list(values), None
+    is_id = [isinstance(value, str) and value in row_of for value in values]
+    if all(is_id):
+        return [row_of[value] for value in values], None
+    if not any(is_id) and all(_is_number(value) for value in values):
+        return [int(value) for value in values], None
     chunks = [_chunk_of(value, row_of) for value in values]
     if None not in chunks:
         return [chunk[0] for chunk in chunks if chunk], [chunk[1] for chunk in chunks if chunk]
     no_chunks = [position for position, chunk in enumerate(chunks) if chunk is None]
-    position = next((n for n in no_chunks if _row_of_id(values[n], row_of) is None), no_chunks[0])
+    position = next((n for n in no_chunks if not is_id[n]), no_chunks[0])
     raise ValueError(
         f"{file} maps position {position} to {values[position]!r} "
         "(expected only ids of the dataset's documents, only ids of their chunks, or only row numbers)"
     )
-
-
-def _row_of_id(value: Any, row_of: Mapping[str, int]) -> int | None:
-    return row_of.get(value) if isinstance(value, str) else None
-
-
-# Ways a value may name a row: a number, a document id, a number in quotes that is not an id.
-_ROWS: tuple[Callable[[Any, Mapping[str, int]], int | None], ...] = (
-    lambda value, _: value if type(value) is int else None,
-    _row_of_id,
-    lambda value, row_of: int(value) if _is_number(value) and value not in row_of else None,
-)
 
 
 def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
@@ -302,12 +297,3 @@ def _chunk_of(value: Any, row_of: Mapping[str, int]) -> tuple[int, int] | None:
 
 def _is_number(text: Any) -> bool:
     return isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 19
-
-
-def _running_numbers(rows: np.ndarray) -> np.ndarray:
-    """Number the passages of each document from 0: `[5, 7, 5]` gives `[0, 0, 1]`."""
-    order = np.argsort(rows, kind="stable")
-    _, starts, counts = np.unique(rows[order], return_index=True, return_counts=True)
-    numbers = np.empty(len(rows), dtype=np.int64)
-    numbers[order] = np.arange(len(rows)) - np.repeat(starts, counts)
-    return numbers

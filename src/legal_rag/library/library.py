@@ -148,14 +148,9 @@ class Library(Corpus):
         Raises:
             LookupError: If a place holds no chunk, which only a damaged Library has.
         """
-        found: dict[Place, StoredChunk] = {}
-        for shard in {shard for shard, _ in places}:
-            positions = [position for one, position in places if one == shard]
-            for start in range(0, len(positions), 500):
-                some = positions[start : start + 500]
-                condition = f"shard = ? AND position IN ({','.join('?' * len(some))})"
-                for row_shard, position, chunk in self._chunk_rows(condition, (shard, *some)):
-                    found[row_shard, position] = chunk
+        wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
+        rows = self._chunk_rows(f"(shard, position) IN ({wanted})", (json.dumps(list(places)),))
+        found = {(shard, position): chunk for shard, position, chunk in rows}
         if missing := [place for place in places if place not in found]:
             raise LookupError(f"no chunk at shard {missing[0][0]}, position {missing[0][1]} of {self.path}")
         return [found[place] for place in places]
