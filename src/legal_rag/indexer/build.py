@@ -1,9 +1,8 @@
 """Build an index; add and remove documents."""
 
 import dataclasses
-import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from legal_rag.indexer.config import (
     IndexReport,
     as_recorded,
     library_path,
-    mapping_head,
     open_documents,
     read_ids,
     source_entry,
@@ -45,18 +43,14 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
         ValueError: If no document is left, a column is unknown, or the folder holds something else than a Library.
         OSError: If the disk is full; what was there before is untouched.
     """
-    started = time.perf_counter()
     report = IndexReport()
-    documents, wanted = open_documents(cfg, report)
-    encoder = encoder or build_encoder(cfg.encoder)
-    with (
-        building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch,
-        resumed_store(scratch / STORE, cfg, shards_in=scratch) as store,
-    ):
-        fill_shards(scratch, documents, store, encoder, cfg, Stopwatch(report.seconds))
-        finish_build(scratch, store, encoder, cfg, report)
-    report.missing_ids = sorted(wanted)
-    report.seconds["total"] = time.perf_counter() - started
+    watch = Stopwatch(report.seconds)
+    with watch.timed("total"):
+        documents = open_documents(cfg, report)
+        encoder = encoder or build_encoder(cfg.encoder)
+        with resumed_build(cfg, encoder) as (scratch, store):
+            fill_shards(scratch, documents, store, encoder, cfg, watch)
+            finish_build(scratch, store, encoder, cfg, report)
     return report
 
 
@@ -74,28 +68,12 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
         FileNotFoundError: If there is no Library, or the source or the encoder does not exist.
         ValueError: If the encoder is not the Library's, or another process is writing to it.
     """
-    started = time.perf_counter()
     report = IndexReport()
-    documents, wanted = open_documents(cfg, report)
-    with updating(cfg.index_folder, cfg.index_name) as update:
-        manifest, path = update.manifest, update.path
-        cfg = as_recorded(cfg, manifest)
-        encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
-        key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
-        first = len(manifest["shards"])
-        with (
-            staging(path, "adding", key) as scratch,
-            # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
-            resumed_store(scratch / STORE, cfg, shards_in=path, first_shard=first) as store,
-        ):
-            new = _changed(documents, update, report)
-            fill_shards(path, new, store, encoder, cfg, Stopwatch(report.seconds))
-            store.finish()
-            if store.n_documents or report.bad:
-                _commit_added(update, store, cfg, report)
-        report.path, report.encoder = str(path), encoder.identity.name
-    report.missing_ids = sorted(wanted)
-    report.seconds["total"] = time.perf_counter() - started
+    watch = Stopwatch(report.seconds)
+    with watch.timed("total"):
+        documents = open_documents(cfg, report)
+        with updating(cfg.index_folder, cfg.index_name) as update:
+            _add(documents, update, cfg, encoder, report, watch)
     return report
 
 
@@ -172,9 +150,10 @@ def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
-    """Return all that decides what a build gives: an attempt resumes another with the same key."""
-    return {
+@contextmanager
+def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, StoreWriter]]:
+    """Open the scratch folder and the store of a build, which resumes an attempt that would give the same."""
+    key = {
         **{name: getattr(cfg, name) for name in ("limit", *PLAID_SETTINGS)},
         "source": str(source_label(cfg)),
         "options": cfg.options._asdict(),
@@ -183,21 +162,20 @@ def build_key(cfg: IndexConfig, encoder: Encoder) -> dict[str, Any]:
         "encoder": dataclasses.asdict(encoder.identity),
         "backend": getattr(encoder, "backend", ""),  # whose precision differs
     }
+    with (
+        building(cfg.index_folder, cfg.index_name, key) as scratch,
+        _resumed_store(scratch, cfg, shards_in=scratch) as store,
+    ):
+        yield scratch, store
 
 
-@contextmanager
-def resumed_store(path: Path, cfg: IndexConfig, *, shards_in: Path, first_shard: int = 0) -> Iterator[StoreWriter]:
-    """Open the store of a build or an addition; shards of an earlier attempt that no longer fit are deleted.
-
-    Args:
-        path: The store's file.
-        cfg: For the size of shards.
-        shards_in: The folder that shards are written to.
-        first_shard: The number of the first.
-    """
+def _resumed_store(
+    scratch: Path, cfg: IndexConfig, *, shards_in: Path, first_shard: int = 0
+) -> AbstractContextManager[StoreWriter]:
+    """Open the store in `scratch`; shards of an earlier attempt that no longer fit are deleted."""
     forget = partial(discard_shards, shards_in)
-    with closing(StoreWriter(path, shard_chunks=cfg.shard_chunks, first_shard=first_shard, on_forget=forget)) as store:
-        yield store
+    path, size = scratch / STORE, cfg.shard_chunks
+    return closing(StoreWriter(path, shard_chunks=size, first_shard=first_shard, on_forget=forget))
 
 
 def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
@@ -212,16 +190,7 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
     append_bad_records(scratch, report.bad, 0)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
-    manifest = _manifest(cfg, encoder, report)
-    manifest = finish_library(scratch, manifest, mapping_head(manifest["source"]), store.n_shards)
-    report.tokens = manifest["counts"]["tokens"]
-    if cfg.corpus_index:
-        with Stopwatch(report.seconds).timed("corpus_index"):
-            fill_index(scratch, manifest["lineage"], manifest["commit"])
-
-
-def _manifest(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> dict[str, Any]:
-    return {
+    manifest: dict[str, Any] = {
         "commit": 1,
         "encoder": dataclasses.asdict(encoder.identity),
         "chunks": dataclasses.asdict(cfg.chunks),
@@ -230,6 +199,35 @@ def _manifest(cfg: IndexConfig, encoder: Encoder, report: IndexReport) -> dict[s
         "counts": {"documents": report.documents, "chunks": report.chunks, "bad_records": len(report.bad)},
         "built": {},
     }
+    manifest = finish_library(scratch, manifest, store.n_shards)
+    report.tokens = manifest["counts"]["tokens"]
+    if cfg.corpus_index:
+        with Stopwatch(report.seconds).timed("corpus_index"):
+            fill_index(scratch, manifest["lineage"], manifest["commit"])
+
+
+def _add(
+    documents: Iterable[Document],
+    update: LibraryUpdate,
+    cfg: IndexConfig,
+    encoder: Encoder | None,
+    report: IndexReport,
+    watch: Stopwatch,
+) -> None:
+    manifest, path = update.manifest, update.path
+    cfg = as_recorded(cfg, manifest)
+    encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
+    key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
+    with (
+        staging(path, "adding", key) as scratch,
+        # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
+        _resumed_store(scratch, cfg, shards_in=path, first_shard=len(manifest["shards"])) as store,
+    ):
+        fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
+        store.finish()
+        if store.n_documents or report.bad:
+            _commit_added(update, store, cfg, report)
+    report.path, report.encoder = str(path), encoder.identity.name
 
 
 def _changed(documents: Iterable[Document], update: LibraryUpdate, report: IndexReport) -> Iterator[Document]:
@@ -243,8 +241,6 @@ def _changed(documents: Iterable[Document], update: LibraryUpdate, report: Index
 def _commit_added(update: LibraryUpdate, store: StoreWriter, cfg: IndexConfig, report: IndexReport) -> None:
     append_bad_records(update.path, report.bad, update.manifest["counts"]["bad_records"])
     shards = range(store.first_shard, store.first_shard + store.n_shards)
-    source = source_entry(cfg)
-    entry = {"source": source, "bad_records": len(report.bad)}
-    done = update.add(store.path, shards, mapping_head(source), entry)
-    report.documents, report.chunks, report.replaced = done.added.documents, done.added.chunks, done.removed.documents
-    report.tokens = done.tokens
+    entry = {"source": source_entry(cfg), "bad_records": len(report.bad)}
+    added, removed, report.tokens = update.add(store.path, shards, entry)
+    report.documents, report.chunks, report.replaced = added.documents, added.chunks, removed.documents

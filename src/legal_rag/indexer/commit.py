@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.documents import Document
+from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
@@ -102,21 +102,18 @@ def _discard(scratch: Path, note: Path) -> None:
     note.unlink(missing_ok=True)
 
 
-def finish_library(
-    folder: Path, manifest: Mapping[str, Any], source: Mapping[str, str], n_shards: int
-) -> dict[str, Any]:
+def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
     """Make a Library of a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
 
     Args:
         folder: Where store and shards are.
         manifest: All but format, build id, shards and the count of tokens.
-        source: `dataset`, `split` and `config`, for the shards' mappings.
         n_shards: How many.
 
     Returns:
         The whole manifest.
     """
-    plaid = manifest["plaid"]
+    source, plaid = manifest["source"], manifest["plaid"]
     shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
     write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
     for path in folder.rglob("*"):
@@ -136,7 +133,7 @@ def finish_library(
 
 
 def _finish_shard(
-    folder: Path, shard: int, store: Path, source: Mapping[str, str], plaid: Mapping[str, Any]
+    folder: Path, shard: int, store: Path, source: Mapping[str, Any], plaid: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write a shard's mapping from the store that holds its chunks, and return the shard's manifest entry."""
     home = shard_home(folder, shard)
@@ -149,10 +146,11 @@ def _finish_shard(
     return {"path": home.relative_to(folder).as_posix(), "chunks": n_chunks, "tokens": 0, "checksums": {}}
 
 
-def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, str]) -> int:
+def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, Any]) -> int:
     """Stream a shard's `doc_mapping.json` (source, document id by position); return the number of positions."""
     query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-    head = json.dumps(dict(source), ensure_ascii=False)
+    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
+    head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
     n_chunks = 0
     with closing(connect_to_read(store)) as connection, mapping.open("w", encoding="utf-8") as file:
         file.write(head[:-1] + ', "entries": {')
@@ -181,16 +179,18 @@ class LibraryUpdate:
         row = self._connection.execute(query, (document.id,)).fetchone()
         return row is not None and row[0] == document.content_hash
 
-    def add(self, store: Path, shards: Sequence[int], source: Mapping[str, str], entry: Mapping[str, Any]) -> "Added":
+    def add(self, store: Path, shards: Sequence[int], entry: Mapping[str, Any]) -> tuple["Rows", "Rows", int]:
         """Commit the documents of another store, whose shards are in this Library's folder already.
 
         Args:
             store: The other store.
             shards: Its shards' numbers.
-            source: For the shards' mappings; see `finish_library`.
-            entry: Further fields of this commit's entry in the manifest.
+            entry: Further fields of this commit's entry in the manifest, among them its `source`.
+
+        Returns:
+            What was added, what that replaced, and how many token vectors were stored.
         """
-        plaid = self.manifest["plaid"]
+        source, plaid = entry["source"], self.manifest["plaid"]
         described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]
         for number in shards:
             for path in shard_home(self.path, number).rglob("*"):
@@ -205,7 +205,7 @@ class LibraryUpdate:
         self._connection.execute("DETACH other")
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
-        return Added(added, removed, sum(shard["tokens"] for shard in described))
+        return added, removed, sum(shard["tokens"] for shard in described)
 
     def remove(self, doc_ids: Iterable[str]) -> int:
         """Commit the removal of documents; return how many.
@@ -288,24 +288,13 @@ class LibraryUpdate:
             "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
         }
         done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
-        write_manifest(
-            self.path,
-            self.manifest
-            | {
-                "commit": self.commit,
-                "counts": counts,
-                "updates": [*self.manifest["updates"], done],
-                "shards": [*self.manifest["shards"], *shards],
-            },
-        )
-
-
-class Added(NamedTuple):
-    """What an addition did."""
-
-    added: "Rows"
-    removed: "Rows"  # replaced ones
-    tokens: int  # token vectors stored
+        changes = {
+            "commit": self.commit,
+            "counts": counts,
+            "updates": [*self.manifest["updates"], done],
+            "shards": [*self.manifest["shards"], *shards],
+        }
+        write_manifest(self.path, self.manifest | changes)
 
 
 class Rows(NamedTuple):

@@ -2,22 +2,21 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.corpus.chunking import Chunker
+from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, load_encoder
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.files import beside, link_or_copy, progress
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
-from legal_rag.indexer.config import IndexConfig, as_recorded, chunker_of, mapping_head
+from legal_rag.indexer.config import IndexConfig, as_recorded, chunker_of
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     EncodedBatch,
@@ -93,36 +92,30 @@ def compact_index(
         ValueError: If `n_bits` is to change and no token vectors were kept, or nothing would be left.
         OSError: If the disk is full; the Library stays as it was.
     """
-    started = time.perf_counter()
+    report = CompactionReport()
     target = Path(index_folder).expanduser() / index_name
-    with library_locked(target):
+    with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
         cfg = _settings(library, n_bits)
         plan = _plan_shards(library, requantise=cfg.n_bits != library.manifest["plaid"]["n_bits"])
-        report = CompactionReport(len(library.manifest["shards"]), len(plan), bytes_before=_size(target))
+        report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
+        report.bytes_before = _size(target)
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
         key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": cfg.n_bits}
-        load = partial(_load_tools, library, cfg, encoder, trust_remote_code)
+
+        def load() -> Encoder:
+            return load_encoder(library.manifest, target, encoder, trust_remote_code=trust_remote_code, documents=True)
+
         with replacing(target, "compacting", key) as scratch:
             _move_rows(library, scratch / STORE, plan)
             if cfg.n_bits:  # else a shard has no files
                 _write_new_shards(library, scratch, plan, cfg, load, report)
             _carry_over(target, scratch)
-            _finish(library, scratch, cfg, plan)
-            _rebuild_corpus_index(target, scratch)
-    report.bytes = _size(target)
-    report.seconds["total"] = time.perf_counter() - started
+            manifest = _finish(library, scratch, cfg, plan)
+            if (target / CORPUS_INDEX).is_file():  # its document keys are those of the old store
+                fill_index(scratch, manifest["lineage"], manifest["commit"], earlier=target / CORPUS_INDEX)
+        report.bytes = _size(target)
     return report
-
-
-def _rebuild_corpus_index(target: Path, scratch: Path) -> None:
-    """Build the corpus index of the new folder, with its new document keys, if the old one has any."""
-    if not (target / CORPUS_INDEX).is_file():
-        return
-    from legal_rag.corpus_index.building import fill_index
-
-    built = Library(scratch)
-    fill_index(scratch, built.manifest["lineage"], built.commit, earlier=target / CORPUS_INDEX)
 
 
 class NewShard(NamedTuple):
@@ -194,7 +187,7 @@ def _write_new_shards(
     scratch: Path,
     plan: Sequence[NewShard],
     cfg: IndexConfig,
-    tools: Callable[[], tuple[Encoder, Chunker]],
+    load: Callable[[], Encoder],
     report: CompactionReport,
 ) -> None:
     missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
@@ -205,13 +198,13 @@ def _write_new_shards(
             _copy_shard(library, scratch, shard, keep_vectors=cfg.keep_embeddings)
     if not made:
         return
+    n_chunks = sum(len(shard.places) for shard in made)
     if cfg.keep_embeddings:
         batches = _kept_batches(library, scratch, made)
     else:
-        batches = _encoded_batches(scratch, made, tools, watch)
-        report.encoded_chunks = sum(len(shard.places) for shard in made)
+        batches = _encoded_batches(scratch, made, load(), cfg, watch)
+        report.encoded_chunks = n_chunks
     dim = library.manifest["encoder"]["dim"]
-    n_chunks = sum(len(shard.places) for shard in made)
     with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
         for batch in write_shards(scratch, ahead, dim, cfg, watch):
             bar.update(len(batch.matrices))
@@ -240,50 +233,31 @@ def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vector
 
 def _kept_batches(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedBatch]:
     """Yield the kept token vectors of new shards' chunks, each shard from its beginning."""
-    vectors = _KeptVectors(library)
+
+    @lru_cache(8)
+    def kept(number: int) -> list[np.ndarray]:
+        """Map the token vectors of an old shard: for each chunk, shape (n_tokens, dim)."""
+        home, dim = shard_home(library.path, number), library.manifest["encoder"]["dim"]
+        ends = np.cumsum(np.fromfile(home / PASSAGE_TOKENS, dtype="<i4"), dtype=np.int64)
+        rows = np.memmap(home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=(int(ends[-1]), dim))
+        return np.split(rows, ends[:-1])
+
     for shard in shards:
         n_chunks = len(shard.places)
         full = FullShard(shard.number, n_chunks)
         discard_vectors(shard_home(scratch, full.number))
         for start in range(0, n_chunks, BATCH_CHUNKS):
             end = min(start + BATCH_CHUNKS, n_chunks)
-            yield EncodedBatch(full, [vectors.of(*place) for place in shard.places[start:end]], end == n_chunks)
+            matrices = [np.asarray(kept(old)[position]) for old, position in shard.places[start:end].tolist()]
+            yield EncodedBatch(full, matrices, end == n_chunks)
 
 
 def _encoded_batches(
-    scratch: Path, shards: Sequence[NewShard], tools: Callable[[], tuple[Encoder, Chunker]], watch: Stopwatch
+    scratch: Path, shards: Sequence[NewShard], encoder: Encoder, cfg: IndexConfig, watch: Stopwatch
 ) -> Iterator[EncodedBatch]:
-    encoder, chunker = tools()
     full = [FullShard(shard.number, len(shard.places)) for shard in shards]
     with closing(connect_to_read(scratch / STORE)) as connection:
-        yield from encode_shards(scratch, connection, full, chunker, encoder, watch)
-
-
-class _KeptVectors:
-    """The token vectors that a Library kept, read by shard and position."""
-
-    def __init__(self, library: Library) -> None:
-        self._path, self._dim = library.path, library.manifest["encoder"]["dim"]
-        self._open: tuple[int, np.ndarray, np.ndarray] | None = None  # of the shard asked for last
-
-    def of(self, shard: int, position: int) -> np.ndarray:
-        """Return a chunk's token vectors, shape (n_tokens, dim)."""
-        if self._open is None or self._open[0] != shard:
-            home = shard_home(self._path, int(shard))
-            lengths = np.fromfile(home / PASSAGE_TOKENS, dtype="<i4")
-            ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-            rows = np.memmap(home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=(int(ends[-1]), self._dim))
-            self._open = (int(shard), ends, rows)
-        _, ends, vectors = self._open
-        return np.asarray(vectors[ends[position] : ends[position + 1]])
-
-
-def _load_tools(
-    library: Library, cfg: IndexConfig, encoder: Encoder | None, trust_remote_code: bool
-) -> tuple[Encoder, Chunker]:
-    manifest, path = library.manifest, library.path
-    loaded = load_encoder(manifest, path, encoder, trust_remote_code=trust_remote_code, documents=True)
-    return loaded, chunker_of(cfg, loaded)
+        yield from encode_shards(scratch, connection, full, chunker_of(cfg, encoder), encoder, watch)
 
 
 def _carry_over(target: Path, scratch: Path) -> None:
@@ -298,7 +272,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
             link_or_copy(path, scratch / path.name)
 
 
-def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> None:
+def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
     old = library.manifest
     manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
     manifest |= {
@@ -307,7 +281,7 @@ def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[Ne
         "counts": old["counts"] | {"chunks": sum(len(shard.places) for shard in plan)},
         "updates": [*old["updates"], {"commit": library.commit + 1, "compacted": True}],
     }
-    finish_library(scratch, manifest, mapping_head(old["source"]), len(plan))
+    return finish_library(scratch, manifest, len(plan))
 
 
 def _size(folder: Path) -> int:

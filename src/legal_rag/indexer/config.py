@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.corpus.chunking import ChunkConfig, Chunker, build_chunker, chunks_recorded
-from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document, SourceOptions, read_documents
+from legal_rag.corpus.documents import DEFAULT_DATASET, Document, SourceOptions, read_documents
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
@@ -86,12 +86,6 @@ def as_recorded(cfg: IndexConfig, manifest: Mapping[str, Any]) -> IndexConfig:
     return dataclasses.replace(cfg, chunks=chunks_recorded(manifest), **plaid)
 
 
-def mapping_head(source: Mapping[str, Any]) -> dict[str, str]:
-    """Return the head of the shards' mappings, from a manifest's `source` entry."""
-    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
-    return {"dataset": source["name"], "split": source["split"], "config": config}
-
-
 def source_entry(cfg: IndexConfig) -> dict[str, Any]:
     """Return a manifest's entry on the source of a commit."""
     return {
@@ -119,26 +113,24 @@ def _fingerprint(source: Any) -> str:
     return json.dumps({"bytes": status.st_size, "changed_ns": status.st_mtime_ns})
 
 
-def open_documents(cfg: IndexConfig, report: IndexReport) -> tuple[Iterator[Document], set[str]]:
+def open_documents(cfg: IndexConfig, report: IndexReport) -> Iterator[Document]:
     """Read the first document of a source, so that a wrong one fails at once, and stream all.
 
-    Returns:
-        The documents, and the ids of the ids file, which reading empties of the ones found.
+    Reading adds bad records and missing ids to the report.
 
     Raises:
         FileNotFoundError: If the source or the ids file does not exist.
         ValueError: If there is no document, or a column is unknown.
     """
-    wanted = read_ids(cfg.ids_file)
-    documents = _selected_documents(cfg, wanted, report)
+    documents = _selected_documents(cfg, read_ids(cfg.ids_file), report)
     first = next(documents, None)
     if first is None:
         raise ValueError(f"no document in {cfg.source!s}")
-    return itertools.chain([first], documents), wanted
+    return itertools.chain([first], documents)
 
 
-def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport) -> Iterator[Document]:
-    """Stream the documents in `wanted`, which is emptied of the ones found, then the others."""
+def _selected_documents(cfg: IndexConfig, asked: set[str], report: IndexReport) -> Iterator[Document]:
+    """Stream the documents asked for by id, then the others."""
 
     noted: set[BadRecord] = set()  # with an ids file the source is read twice
 
@@ -150,21 +142,21 @@ def _selected_documents(cfg: IndexConfig, wanted: set[str], report: IndexReport)
         if len(report.bad) <= BAD_RECORDS_LISTED:
             logger.warning("left out %s: %s", record.where, record.problem)
 
-    if not wanted:
+    if not asked:
         yield from itertools.islice(read_documents(cfg.source, cfg.options, on_bad=note), cfg.limit)
         return
     if isinstance(cfg.source, Iterator):
         raise ValueError("with an ids file the source is read twice, and an iterator can be read only once")
-    asked = frozenset(wanted)
-    taken = 0
+    missing, taken = set(asked), 0
     for document in read_documents(cfg.source, cfg.options, on_bad=note):
         if document.id in asked:
-            wanted.discard(document.id)
+            missing.discard(document.id)
             if cfg.limit is None or taken < cfg.limit:
                 taken += 1
                 yield document
-        if not wanted:
+        if not missing:
             break
+    report.missing_ids = sorted(missing)
     others = (d for d in read_documents(cfg.source, cfg.options, on_bad=note) if d.id not in asked)
     yield from itertools.islice(others, None if cfg.limit is None else cfg.limit - taken)
 

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -164,22 +164,18 @@ def extract_source(
         ValueError: If there is no document, a column is unknown, or the model cannot be asked.
     """
     started, read = time.perf_counter(), IndexReport()
-    documents, _ = open_documents(cfg, read)
+    documents = progress("Extracting", iterable=open_documents(cfg, read), total=cfg.limit, unit=" documents")
     report = ExtractReport(settings.model_id, settings.schema)
-    store = None if settings.model_id == RULES else ExtractionStore(cache)
-    extractor = Extractor(settings, store)
 
-    def items() -> Iterator[ExtractedDocument]:
-        for document, result in extracted(_counted(documents, cfg.limit, report), extractor.extract, settings):
+    def items(extractor: Extractor) -> Iterator[ExtractedDocument]:
+        for document, result in extracted(documents, extractor.extract, settings):
             report.note(result)
             report.entities += len(result.extractions)
             yield ExtractedDocument(document.id, document.title, document.content, result.extractions)
 
-    try:
-        report.files = [str(path) for path in write_outputs(Path(output).expanduser(), items())]
-    finally:
-        if store is not None:
-            store.close()
+    with nullcontext() if settings.model_id == RULES else ExtractionStore(cache) as store:
+        paths = write_outputs(Path(output).expanduser(), items(Extractor(settings, store)))
+    report.files, report.documents = [str(path) for path in paths], report.extracted
     report.bad_records, report.seconds = len(read.bad), time.perf_counter() - started
     return report
 
@@ -204,7 +200,9 @@ def extract_library(
     report = ExtractReport(settings.model_id, settings.schema)
     with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
         while True:
-            _fill(writer, report)
+            documents, n = writer.library.documents(), writer.library.n_documents
+            report.documents, report.unchanged = n, 0
+            _fill(writer, progress("Extracting", iterable=documents, total=n, unit=" documents"), report)
             if not writer.follow():
                 break
         writer.delete_others()
@@ -224,7 +222,7 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     report = ExtractReport(settings.model_id, settings.schema)
     documents = [library.document(doc_id) for doc_id in dict.fromkeys(doc_ids)]
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _fill_with(writer, documents, report)
+        _fill(writer, documents, report)
         report.entities = sum(len(writer.entities_of(document)) for document in documents)
     report.documents, report.seconds = len(documents), time.perf_counter() - started
     return report
@@ -261,13 +259,7 @@ def extracted(
         pool.shutdown(cancel_futures=True)
 
 
-def _fill(writer: EntityWriter, report: ExtractReport) -> None:
-    report.documents, report.unchanged = writer.library.n_documents, 0
-    documents = progress("Extracting", iterable=writer.library.documents(), total=report.documents, unit=" documents")
-    _fill_with(writer, documents, report)
-
-
-def _fill_with(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
+def _fill(writer: EntityWriter, documents: Iterable[Document], report: ExtractReport) -> None:
     def missing() -> Iterator[Document]:
         for document in documents:
             if writer.holds(document):
@@ -292,9 +284,3 @@ def _write_files(writer: EntityWriter, report: ExtractReport, output: str | Path
             yield ExtractedDocument(document.id, document.title, document.content, entities)
 
     return write_outputs(Path(output).expanduser() if output else writer.library.path, items())
-
-
-def _counted(documents: Iterable[Document], limit: int | None, report: ExtractReport) -> Iterator[Document]:
-    for document in progress("Extracting", iterable=documents, total=limit, unit=" documents"):
-        report.documents += 1
-        yield document

@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import tempfile
-import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -20,8 +19,7 @@ from legal_rag.corpus.chunking import Chunk, Chunker
 from legal_rag.corpus.documents import Document, SourceOptions
 from legal_rag.encoder.encoder import Encoder, EncoderIdentity, build_encoder, check_encoder
 from legal_rag.files import progress
-from legal_rag.indexer.build import build_key, finish_build, resumed_store
-from legal_rag.indexer.commit import building
+from legal_rag.indexer.build import finish_build, resumed_build
 from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents
 from legal_rag.indexer.pipeline import FullShard, Stopwatch, chunks_of, encode_shards, prefetched, write_shards
 from legal_rag.indexer.shards import (
@@ -158,29 +156,24 @@ def build_index_on_ray(
     """
     if not cfg.n_bits:
         raise ValueError("workers make PLAID shards: n_bits must be 1, 2 or 4, got 0 (build this index without Ray)")
-    started = time.perf_counter()
     report = IndexReport()
-    documents, wanted = open_documents(cfg, report)
-    allowed = cfg.encoder.trust_remote_code
-    config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
-    encoder = encoder or build_encoder(cfg.encoder)
-    chunker_of(cfg, encoder)  # wrong settings fail here, before any worker starts
-    with ray_cluster(address, workers):
-        share = share_out(workers)  # before the scratch folder is opened: a ValueError would discard an earlier attempt
-        with (
-            building(cfg.index_folder, cfg.index_name, build_key(cfg, encoder)) as scratch,
-            resumed_store(scratch / STORE, cfg, shards_in=scratch) as store,
-        ):
-            config = replace(config, name=_place_of(encoder.identity))
-            plan = BuildPlan(
-                cfg=replace(cfg, source="", options=SourceOptions(), encoder=config),
-                identity=encoder.identity,
-                folder=scratch.absolute(),
-            )
-            fill_on_ray(documents, store, plan, share, Stopwatch(report.seconds))
-            finish_build(scratch, store, encoder, cfg, report)
-    report.missing_ids = sorted(wanted)
-    report.seconds["total"] = time.perf_counter() - started
+    watch = Stopwatch(report.seconds)
+    with watch.timed("total"):
+        documents = open_documents(cfg, report)
+        allowed = cfg.encoder.trust_remote_code
+        config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
+        encoder = encoder or build_encoder(cfg.encoder)
+        chunker_of(cfg, encoder)  # wrong settings fail here, before any worker starts
+        name = encoder.identity.name
+        if Path(name).is_dir():  # workers may run in another folder
+            name = str(Path(name).absolute())
+        with ray_cluster(address, workers):
+            share = share_out(workers)  # before the scratch folder is opened: a ValueError would discard an attempt
+            with resumed_build(cfg, encoder) as (scratch, store):
+                cfg_of_workers = replace(cfg, source="", options=SourceOptions(), encoder=replace(config, name=name))
+                plan = BuildPlan(cfg=cfg_of_workers, identity=encoder.identity, folder=scratch.absolute())
+                fill_on_ray(documents, store, plan, share, watch)
+                finish_build(scratch, store, encoder, cfg, report)
     return report
 
 
@@ -283,8 +276,3 @@ def _cut_in_order(
     finally:
         for cutter in cutters:  # their memory is needed by `ShardMaker`
             ray.kill(cutter)
-
-
-def _place_of(identity: EncoderIdentity) -> str:
-    """Return the encoder's name, or its whole path: workers may run in another folder."""
-    return str(Path(identity.name).absolute()) if Path(identity.name).is_dir() else identity.name
