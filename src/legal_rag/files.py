@@ -1,5 +1,6 @@
 """Atomic writes, folder swaps, locks and progress bars."""
 
+import hashlib
 import os
 import shutil
 import sys
@@ -111,6 +112,12 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         shutil.copyfile(source, target)
 
 
+def sha256_of(path: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def sync(path: Path) -> None:
     """Make sure that a file or folder is on the disk itself; folders cannot be synced on every system."""
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0)
@@ -125,12 +132,7 @@ def sync(path: Path) -> None:
 
 
 def progress(what: str, **settings: Any) -> "tqdm":
-    """Open a bar.
-
-    Args:
-        what: What is going on, e.g. `Indexing`.
-        settings: Further ones of tqdm's, such as `iterable`, `total` and `unit`.
-    """
+    """Open a progress bar titled `what`; `settings` are tqdm's, such as `iterable`, `total` and `unit`."""
     from tqdm import tqdm
 
     watched = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
@@ -138,11 +140,5 @@ def progress(what: str, **settings: Any) -> "tqdm":
 
 
 def byte_bar(what: str, total: int | None, done: int = 0) -> "tqdm":
-    """Open a bar that counts bytes.
-
-    Args:
-        what: What is going on, e.g. `Downloading index.zip`.
-        total: Bytes in all, if known.
-        done: Bytes that were there before.
-    """
+    """Open a progress bar in bytes: `total`, if known, of which `done` were there before."""
     return progress(what, total=total, initial=done, unit="B", unit_scale=True)

@@ -1,6 +1,7 @@
 """Commands that answer a question and show saved answers."""
 
 import tempfile
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ import click
 from legal_rag.agent.budget import Budget
 from legal_rag.cli.extract import extract_after_answer
 from legal_rag.cli.options import (
-    EXTRACT_OPTIONS,
     extract_options,
     extraction_settings,
     model_options,
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 
 
 BUDGET = Budget()
-BUDGET_OPTIONS = {  # to the name of the limit
-    "max_steps": "steps",
-    "max_calls": "model_calls",
-    "max_tokens": "tokens",
-    "max_seconds": "seconds",
-    "max_cost": "cost",
-}
 QUESTION_CHARS = 80  # of a question in the list of answers
 save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
 stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
@@ -48,13 +41,15 @@ answers_folder_option = click.option(
 )
 
 
-# Those that limit one run.
+# Those that limit one run: see `budget_of`.
 budget_options = options(
-    click.option("--max-steps", default=BUDGET.steps, help="Steps: each a thought with a tool call or a program."),
-    click.option("--max-calls", default=BUDGET.model_calls, help="Calls of the model."),
-    click.option("--max-tokens", default=BUDGET.tokens, help="Tokens read and written, in all."),
-    click.option("--max-seconds", default=BUDGET.seconds),
-    click.option("--max-cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
+    click.option(
+        "--max-steps", "steps", default=BUDGET.steps, help="Steps, each a thought and a tool call or program."
+    ),
+    click.option("--max-calls", "model_calls", default=BUDGET.model_calls, help="Calls of the model."),
+    click.option("--max-tokens", "tokens", default=BUDGET.tokens, help="Tokens read and written, in all."),
+    click.option("--max-seconds", "seconds", default=BUDGET.seconds),
+    click.option("--max-cost", "cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
 )
 
 
@@ -189,13 +184,16 @@ def keep_answer(prediction: "Prediction", page: Path | None, store: "SavedAnswer
         click.echo(f"saved as answer {store.save(prediction)}", err=True)
 
 
+def budget_of(settings: dict[str, Any]) -> Budget:
+    """Return the limits that `budget_options` gave."""
+    return Budget(**{limit.name: settings[limit.name] for limit in fields(Budget)})
+
+
 def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the checked arguments of `build_agent`."""
-    excluded = (*EXTRACT_OPTIONS, *BUDGET_OPTIONS, "no_cache")
-    limits = {limit: settings[name] for name, limit in BUDGET_OPTIONS.items()}
     named = settings["instructions"]
-    return {name: value for name, value in settings.items() if name not in excluded} | {
-        "budget": Budget(**limits),
+    return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
+        "budget": budget_of(settings),
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
     }

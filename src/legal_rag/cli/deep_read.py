@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from legal_rag.agent.budget import Budget
 from legal_rag.cli.ask import (
-    BUDGET_OPTIONS,
     answers_folder_option,
+    budget_of,
     budget_options,
     html_option,
     instructions_text,
@@ -75,7 +74,7 @@ def deep_read_command(
 
     A read that was killed is resumed by the same command.
     """
-    budget = Budget(**{limit: options[name] for name, limit in BUDGET_OPTIONS.items()})
+    budget = budget_of(options)
     named = options["instructions"]
     instructions = "" if named is None else instructions_text(named)
     settings = DeepReadSettings(instructions=instructions, **{name: options[name] for name in SETTINGS})

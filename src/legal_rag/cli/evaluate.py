@@ -65,25 +65,23 @@ def evaluate_command(
     compared = evaluation.compare_runs(measured, evaluation.evaluate_run(qrels, other)) if other is not None else []
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if as_json:
-        print_json(_json(measured, compared, absent, len(library)))
+        figures = {one.measure: {"mean": one.mean, "low": one.low, "high": one.high} for one in measured.figures}
+        differences = {one.measure: {"difference": one.difference, "p_value": one.p_value} for one in compared}
+        print_json(
+            {
+                "documents": len(library),
+                "queries": len(measured.by_query),
+                "figures": figures,
+                "by_query": measured.by_query,
+                "comparison": differences,
+                "absent_documents": absent,
+            }
+        )
     else:
         click.echo(f"{len(measured.by_query)} queries over {len(library)} documents")
         _print_figures(measured, compared)
         if absent:
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
-
-
-def _json(
-    measured: "Evaluation", compared: "list[RunComparison]", absent: list[str], n_documents: int
-) -> dict[str, Any]:
-    return {
-        "documents": n_documents,
-        "queries": len(measured.by_query),
-        "figures": {one.measure: {"mean": one.mean, "low": one.low, "high": one.high} for one in measured.figures},
-        "by_query": measured.by_query,
-        "comparison": {one.measure: {"difference": one.difference, "p_value": one.p_value} for one in compared},
-        "absent_documents": absent,
-    }
 
 
 def _print_figures(measured: "Evaluation", compared: "list[RunComparison]") -> None:
@@ -120,13 +118,16 @@ DEFAULT = QuestionSettings()
 @click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
 def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
     """Make grounded French questions and answers of the index's documents: a dataset that `evaluate` reads."""
-    from legal_rag.evaluation.questions.generate import generate_questions
+    from legal_rag.evaluation.questions.generate import Price, estimate, generate_questions
 
     settings = QuestionSettings(**{one.name: options[one.name] for one in fields(QuestionSettings)})
     lm = _language_model(options)
     library = open_library(index_folder, index_name)
     if options["dry_run"]:
-        _print_estimate(_estimate(library, lm, options, settings), as_json)
+        if lm is None:
+            raise ValueError("without a model nothing is asked: there is nothing to estimate")
+        price = Price(*options["prices"]) if options["prices"] else None
+        _print_estimate(estimate(library, lm, limit=options["limit"], settings=settings, price=price), as_json)
         return
     report = generate_questions(
         library,
@@ -151,15 +152,6 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
         click.echo("no model to ask (--api-base or --api-key): questions are made of summaries and titles", err=True)
         return None
     return build_language_model(options["model"], *endpoint, cache=False)  # a new try wants a new reply
-
-
-def _estimate(library: Any, lm: "dspy.LM | None", options: dict[str, Any], settings: QuestionSettings) -> "Estimate":
-    from legal_rag.evaluation.questions.generate import Price, estimate
-
-    if lm is None:
-        raise ValueError("without a model nothing is asked: there is nothing to estimate")
-    price = Price(*options["prices"]) if options["prices"] else None
-    return estimate(library, lm, limit=options["limit"], settings=settings, price=price)
 
 
 def _print_estimate(estimate: "Estimate", as_json: bool) -> None:

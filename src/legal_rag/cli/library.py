@@ -87,7 +87,14 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         name = cfg.encoder.name
         why = "name an encoder to download it" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
-    report = _build(cfg, settings)
+    if settings["engine"] == "ray":
+        from legal_rag.indexer.ray import build_index_on_ray
+
+        report = build_index_on_ray(cfg, address=settings["address"], workers=settings["workers"])
+    else:
+        from legal_rag.indexer.build import build_index
+
+        report = build_index(cfg)
     if as_json:
         print_json(report.to_json())
     else:
@@ -95,16 +102,6 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
     if settings["extract"]:
         library = open_library(index_folder, index_name)
         extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
-
-
-def _build(cfg: IndexConfig, settings: dict[str, Any]) -> IndexReport:
-    if settings["engine"] == "ray":
-        from legal_rag.indexer.ray import build_index_on_ray
-
-        return build_index_on_ray(cfg, address=settings["address"], workers=settings["workers"])
-    from legal_rag.indexer.build import build_index
-
-    return build_index(cfg)
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:

@@ -13,7 +13,6 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 from legal_rag.retriever.ranking import MODES
 
-EXTRACT_OPTIONS = ("extract_model", "extract_schema", "extract_api_key", "extract_api_base", "extract_passes")
 EXTRACTION = ExtractionSettings()
 
 

@@ -208,56 +208,23 @@ def _build_tokenizer(
     return tokenizer
 
 
-def _config_files(shape: dict[str, int], dim: int) -> dict[str, dict[str, Any] | list[dict[str, str]]]:
-    """Return the JSON files that transformers, sentence-transformers and PyLate expect next to the weights."""
-    return {
-        "config.json": {
-            "architectures": ["BertModel"],
-            "model_type": "bert",
-            "hidden_size": shape["hidden"],
-            "num_hidden_layers": shape["layers"],
-            "num_attention_heads": shape["heads"],
-            "intermediate_size": shape["feed_forward"],
-            "vocab_size": shape["vocabulary"],
-            "max_position_embeddings": shape["positions"],
-            "type_vocab_size": shape["token_types"],
-            "pad_token_id": 1,
-            "transformers_version": "5.0.0",  # without it transformers suspects a faulty Mistral tokenizer and warns
-        },
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "cls_token": "<s>",
-            "sep_token": "</s>",
-            "pad_token": "<pad>",
-            "unk_token": "<unk>",
-            "mask_token": "<mask>",
-            "model_max_length": shape["positions"],
-        },
-        "modules.json": [
-            {"idx": "0", "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-            {"idx": "1", "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
-        ],
-        "sentence_bert_config.json": {
-            "max_seq_length": shape["positions"],
-            "do_lower_case": False,
-            "model_args": {"add_pooling_layer": False},
-        },
-        "1_Dense/config.json": {
-            "in_features": shape["hidden"],
-            "out_features": dim,
-            "bias": False,
-            "activation_function": "torch.nn.modules.linear.Identity",
-        },
-        "config_sentence_transformers.json": {
-            "model_type": "ColBERT",
-            "prompts": {"query": "query: ", "document": "passage: "},
-            "similarity_fn_name": "MaxSim",
-            "query_prefix": "",
-            "document_prefix": "",
-            "query_length": 256,
-            "document_length": shape["positions"],
-            "do_query_expansion": False,
-            "attend_to_expansion_tokens": False,
-            "skiplist_words": [],
-        },
+def _config_files(shape: dict[str, int], dim: int) -> dict[str, Any]:
+    """Return the JSON files that transformers, sentence-transformers and PyLate expect next to the weights.
+
+    Without a `transformers_version`, transformers would suspect a faulty Mistral tokenizer and warn.
+    """
+    files: dict[str, Any] = json.loads(Path(__file__).with_name("pylate_checkpoint.json").read_text("utf-8"))
+    files["config.json"] |= {
+        "hidden_size": shape["hidden"],
+        "num_hidden_layers": shape["layers"],
+        "num_attention_heads": shape["heads"],
+        "intermediate_size": shape["feed_forward"],
+        "vocab_size": shape["vocabulary"],
+        "max_position_embeddings": shape["positions"],
+        "type_vocab_size": shape["token_types"],
     }
+    files["tokenizer_config.json"]["model_max_length"] = shape["positions"]
+    files["sentence_bert_config.json"]["max_seq_length"] = shape["positions"]
+    files["1_Dense/config.json"] |= {"in_features": shape["hidden"], "out_features": dim}
+    files["config_sentence_transformers.json"]["document_length"] = shape["positions"]
+    return files

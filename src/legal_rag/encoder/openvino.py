@@ -15,7 +15,7 @@ import numpy as np
 
 from legal_rag.encoder import runtime
 from legal_rag.encoder.runtime import MODEL_FILE, OpenVinoError, first_line, import_openvino
-from legal_rag.files import made_once
+from legal_rag.files import made_once, sha256_of
 
 if TYPE_CHECKING:
     from pylate.models import ColBERT
@@ -46,9 +46,8 @@ def fingerprint(folder: Path) -> str:
     """Hash the names and contents of a model folder's files."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{content}\0".encode("utf-8", "surrogateescape"))
+        name = path.relative_to(folder).as_posix()
+        digest.update(f"{name}\0{sha256_of(path)}\0".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 

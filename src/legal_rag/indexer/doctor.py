@@ -7,8 +7,7 @@ from contextlib import closing
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
-from legal_rag.files import beside, locked, progress
-from legal_rag.indexer.shards import sha256_of
+from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at

@@ -1,6 +1,5 @@
 """Files of one shard: token vectors while it is encoded, then PLAID files; resuming, installing, describing."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from legal_rag.encoder.runtime import give_back_memory
-from legal_rag.files import sync
+from legal_rag.files import sha256_of, sync
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)
@@ -90,12 +89,7 @@ def is_complete(home: Path, n_chunks: int) -> bool:
 
 
 def install_shard(made: Path, home: Path, n_chunks: int) -> None:
-    """Move a complete shard from where a worker made it to its own folder, unless another worker was first.
-
-    Args:
-        made: The folder of the shard's files.
-        home: The shard's own folder, on the same disk; it exists.
-        n_chunks: How many the shard has.
+    """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another worker was first.
 
     Raises:
         FileNotFoundError: If there is none in `made`, as when it was discarded meanwhile.
@@ -127,12 +121,6 @@ def describe_shard(library: Path, number: int) -> dict[str, Any]:
         "tokens": int(metadata["num_embeddings"]),
         "checksums": {path.name: sha256_of(path) for path in sorted(folder.iterdir()) if path.is_file()},
     }
-
-
-def sha256_of(path: Path) -> str:
-    """Return a file's SHA-256 in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def discard_vectors(home: Path) -> None:

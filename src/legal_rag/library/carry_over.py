@@ -35,12 +35,7 @@ def locked_answers(library: Path) -> Iterator[None]:
 
 @contextmanager
 def carrying_answers(old: Path, new: Path) -> Iterator[None]:
-    """Link a Library's saved answers into the folder that replaces it, and lock them until the block ends.
-
-    Args:
-        old: The Library's folder, which the block moves away.
-        new: The folder that the block puts in its place; answers already in it are deleted.
-    """
+    """Link a Library's saved answers into the folder that replaces it, and lock them until the block has done that."""
     shutil.rmtree(new / RUNS, ignore_errors=True)
     if not old.is_dir():
         yield
@@ -57,10 +52,6 @@ def carrying_entities(old: Path, new: Path) -> Iterator[None]:
     """Copy a Library's entities into the folder that replaces it, and lock them until the block ends.
 
     A damaged file is left behind with a warning: its entities can be extracted again.
-
-    Args:
-        old: The Library's folder, which the block moves away.
-        new: The folder that the block puts in its place.
     """
     source = old / ENTITIES
     if not source.is_file():
