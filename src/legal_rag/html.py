@@ -77,10 +77,7 @@ def in_notebook() -> bool:
 def notebook_frame(page: str, title: str, height: int = 720) -> Any:
     """Return what a notebook displays: a page in a frame that can reach neither the notebook nor the network.
 
-    Args:
-        page: The whole page.
-        title: What the frame is called, for those who do not see it.
-        height: In pixels.
+    The frame is `height` pixels high; its title is for those who do not see it.
     """
     from IPython.display import HTML
     from markupsafe import escape

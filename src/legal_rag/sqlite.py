@@ -108,17 +108,10 @@ class ThreadConnections:
 
     def __init__(
         self,
-        path: Path,
-        connect: Callable[[], sqlite3.Connection],
-        is_usable: Callable[[sqlite3.Connection], bool] = lambda _: True,
+        path: Path,  # of the file, for error messages
+        connect: Callable[[], sqlite3.Connection],  # opens one that another thread may close
+        is_usable: Callable[[sqlite3.Connection], bool] = lambda _: True,  # of one opened before; else it is replaced
     ) -> None:
-        """Open nothing yet.
-
-        Args:
-            path: The file, for error messages.
-            connect: Opens a connection to it that may be closed by another thread.
-            is_usable: Whether a connection opened before can still be used; else another takes its place.
-        """
         self._path, self._connect, self._is_usable = path, connect, is_usable
         self._local, self._lock = threading.local(), threading.Lock()
         self._open: weakref.WeakSet[_Held] = weakref.WeakSet()
@@ -126,11 +119,7 @@ class ThreadConnections:
         self._is_closed = False
 
     def get(self) -> sqlite3.Connection:
-        """Return this thread's connection.
-
-        Raises:
-            ValueError: If the connections were closed.
-        """
+        """Return this thread's connection; raise ValueError if all were closed."""
         held: _Held | None = getattr(self._local, "held", None)
         if held is not None and held.process != os.getpid():  # must be neither used nor closed by a forked process
             self._inherited.append(held)

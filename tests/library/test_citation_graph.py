@@ -9,7 +9,7 @@ import pytest
 from legal_rag.corpus.references import ParsedQuery, own_keys
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.library import Filters, Library
-from legal_rag.library.citation_graph import MOST_HELD, CitationLinks, Link
+from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLinks, Link
 from legal_rag.library.filters import own_name_condition
 from legal_rag.library.library import STORE
 from legal_rag.library.store import present_at
@@ -93,13 +93,13 @@ def test_what_is_cited_in_two_forms_counts_once(tiny_encoder, tmp_path):
 
 
 def test_a_name_that_many_documents_go_by_leads_to_none(tiny_encoder, tmp_path):
-    rows = [{"id": str(n), "content": f"Version {n}.", "title": f"{CODE}L9"} for n in range(MOST_HELD + 1)]
+    rows = [{"id": str(n), "content": f"Version {n}.", "title": f"{CODE}L9"} for n in range(MAX_HOLDERS + 1)]
     config = IndexConfig(source=[*rows, {"id": "citing", "content": "Voir l'article L. 9 du code du travail."}])
     config = replace(config, index_folder=str(tmp_path))
     build_index(config, tiny_encoder)
     assert cited(open_index(config), "citing") == {}
     remove_documents(["0"], tmp_path)
-    assert len(cited(open_index(config), "citing")) == MOST_HELD
+    assert len(cited(open_index(config), "citing")) == MAX_HOLDERS
 
 
 def test_a_document_s_places_are_those_of_its_chunks(tiny_library):

@@ -31,7 +31,7 @@ ODD_IDS = [
 ]
 
 
-SOURCE = {"dataset": "owner/name", "split": "train", "config": "juri"}
+SOURCE = {"name": "owner/name", "split": "train", "config": "juri"}
 
 
 def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifest):
@@ -58,7 +58,8 @@ def finish(path, store, **manifest):
         (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
     plaid = {"keep_embeddings": False, "n_bits": 4}
-    finish_library(path, {"commit": 1, "counts": counts, "plaid": plaid, **manifest}, SOURCE, store.n_shards)
+    whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **manifest}
+    finish_library(path, whole, store.n_shards)
 
 
 def rows(*ids, content="La cour. Casse et annule."):
@@ -522,7 +523,7 @@ def test_the_mappings_give_each_position_its_documents_id(tmp_path):
     folder = write_library(tmp_path, rows('l\'"é"', "b", "c", content="un deux"), shard_chunks=2)
     mappings = [json.loads((folder / at / "doc_mapping.json").read_text("utf-8")) for at in ("", "shards/1")]
     assert [mapping.pop("entries") for mapping in mappings] == [{"0": 'l\'"é"', "1": "b"}, {"0": "c"}]
-    assert mappings == [SOURCE, SOURCE]
+    assert mappings == [{"dataset": "owner/name", "split": "train", "config": "juri"}] * 2
 
 
 def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):

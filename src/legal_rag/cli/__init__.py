@@ -69,10 +69,7 @@ def run() -> NoReturn:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
-
-    Args:
-        argv: The arguments; None takes the process's own.
+    """Run one command, by default of the process's own arguments.
 
     Returns:
         0, or 1 after an expected error, which is one line on stderr.

@@ -191,12 +191,8 @@ def load_encoder(
 def check_encoder(found: EncoderIdentity, expected: EncoderIdentity, *, documents: bool = False) -> None:
     """Raise ValueError, naming the first difference, for another encoder than the index was built with.
 
-    Name and revision of an encoder loaded from a folder are not compared: a folder has any name and no revision.
-
-    Args:
-        found: The encoder at hand.
-        expected: The index's encoder.
-        documents: Compare document length and pooling too, for an encoder that will encode documents.
+    Name and revision of an encoder loaded from a folder are not compared: a folder has any name and no revision. With
+    `documents`, document length and pooling are compared too, for an encoder that will encode documents.
     """
     identifying = () if Path(found.name).is_dir() else ("name", "revision")
     of_documents = ("document_length", "pool_factor") if documents else ()

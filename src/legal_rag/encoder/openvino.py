@@ -33,9 +33,7 @@ SMOOTHING = 0.75
 def converted_folder(cache: Path, facts: Sequence[str | int | None]) -> Path:
     """Return the cache folder of a conversion, which need not exist.
 
-    Args:
-        cache: The cache folder.
-        facts: What the conversion depends on: the source of the weights, and settings that change the token table.
+    `facts` are what it depends on: the source of the weights, and settings that change the token table.
     """
     tools = [version(name) for name in ("openvino", "nncf", "transformers")]
     whole = json.dumps([*facts, *tools, CONVERTER_VERSION, runtime.PRECISION])

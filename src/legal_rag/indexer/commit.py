@@ -70,15 +70,10 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
 
 @contextmanager
 def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path]:
-    """Yield a scratch folder beside `target`, new or as an interrupted attempt with the same `key` left it.
+    """Yield a scratch folder beside the locked `target`, new or as an interrupted attempt with the same `key` left it.
 
     It stays for the next attempt after a kill, an interruption, a full disk, or an error once documents were stored;
-    it is deleted after bad input before that, and at the end.
-
-    Args:
-        target: The Library's folder, which the caller has locked.
-        purpose: E.g. `building`.
-        key: All that decides the outcome, as JSON.
+    it is deleted after bad input before that, and at the end. The key is all that decides the outcome.
     """
     scratch, note = beside(target, purpose), beside(target, f"{purpose}.json")
     text = json.dumps(key, ensure_ascii=False, sort_keys=True, default=str)
@@ -105,13 +100,7 @@ def _discard(scratch: Path, note: Path) -> None:
 def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> dict[str, Any]:
     """Make a Library of a folder with a store and `n_shards` complete shards: mappings, BM25, the manifest last.
 
-    Args:
-        folder: Where store and shards are.
-        manifest: All but format, build id, shards and the count of tokens.
-        n_shards: How many.
-
-    Returns:
-        The whole manifest.
+    `manifest` lacks format, build id, shards and the count of tokens; the whole one is returned.
     """
     source, plaid = manifest["source"], manifest["plaid"]
     shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
@@ -182,13 +171,8 @@ class LibraryUpdate:
     def add(self, store: Path, shards: Sequence[int], entry: Mapping[str, Any]) -> tuple["Rows", "Rows", int]:
         """Commit the documents of another store, whose shards are in this Library's folder already.
 
-        Args:
-            store: The other store.
-            shards: Its shards' numbers.
-            entry: Further fields of this commit's entry in the manifest, among them its `source`.
-
-        Returns:
-            What was added, what that replaced, and how many token vectors were stored.
+        `entry` has further fields of the commit's entry in the manifest, among them its `source`. Returned are what
+        was added, what that replaced, and how many token vectors were stored.
         """
         source, plaid = entry["source"], self.manifest["plaid"]
         described = [_finish_shard(self.path, number, store, source, plaid) for number in shards]

@@ -32,10 +32,7 @@ Keep = Literal["none", "models", "all"]
 class EntityWriter:
     """Writes the entities of a Library, also where the Library is replaced meanwhile; close it in the end.
 
-    Args:
-        library: Its folder is written to.
-        settings: How documents are extracted.
-        keep: What is not extracted again with other settings: nothing, what a model gave, or all.
+    `keep` is what is not extracted again with other settings: nothing, what a model gave, or all.
     """
 
     def __init__(self, library: Library, settings: ExtractionSettings, *, keep: Keep = "none") -> None:

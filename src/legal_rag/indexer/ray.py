@@ -76,21 +76,16 @@ class ShardMaker:
         self._plan = plan
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Make one shard.
+        """Make the `FullShard` with the fields of `row`; return seconds by stage, and what failed.
 
-        Args:
-            row: The fields of a `FullShard`.
-
-        Returns:
-            `number`; `seconds` by stage, as JSON; and `failure`, one line for what a user can mend, else empty:
-            Ray would wrap an exception in its own traces.
+        What a user can mend is one line in `failure`: Ray would wrap an exception in its own traces.
         """
         shard, watch, failure = FullShard(**row), Stopwatch(), ""
         try:
             make_shard(self._plan, shard, watch)
         except (OSError, ValueError) as error:
             failure = f"shard {shard.number} on {platform.node()}: {error}"
-        return {"number": shard.number, "seconds": json.dumps(watch.seconds), "failure": failure}
+        return {"seconds": json.dumps(watch.seconds), "failure": failure}
 
 
 def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:

@@ -25,12 +25,9 @@ def shard_home(library: Path, number: int) -> Path:
 
 
 class ShardWriter:
-    """Writes a shard: token vectors batch by batch, then the PLAID files made of them.
+    """Writes a shard into its folder `home`: token vectors batch by batch, then the PLAID files made of them.
 
-    Args:
-        home: The shard's folder; created.
-        dim: The width of a token vector.
-        batch_chunks: Chunks encoded at a time. Resuming keeps whole batches, so that it encodes the same ones.
+    Resuming keeps whole batches of `batch_chunks`, so that it encodes the same ones.
     """
 
     def __init__(self, home: Path, dim: int, batch_chunks: int) -> None:

@@ -33,12 +33,7 @@ ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
 
 
 def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
-    """Index all documents and chunks of a store; replaces entries of the same shards.
-
-    Args:
-        folder: The index's; entries of earlier shards stay.
-        store: What is indexed.
-        first_shard: The number of its first shard.
+    """Index all documents and chunks of a store in `folder`, where entries from `first_shard` on are replaced.
 
     Raises:
         OSError: If the disk is full; what was there before is untouched.

@@ -10,8 +10,8 @@ from legal_rag.corpus.references import relaxed_key, resolve_key
 from legal_rag.library.filters import distinct
 from legal_rag.library.store import Place
 
-MOST_HELD = 10  # documents with one key (an article's versions); a key of more is ambiguous
-MOST_COUNTED = 100_000  # citing documents; counting stops here
+MAX_HOLDERS = 10  # documents with one key (an article's versions); a key of more is ambiguous
+MAX_COUNTED = 100_000  # citing documents; counting stops here
 
 
 class Link(NamedTuple):
@@ -35,12 +35,7 @@ class CitingDecision(NamedTuple):
 
 
 class CitationLinks:
-    """Citations between the documents present at one commit.
-
-    Args:
-        connect: Returns the calling thread's connection to the store.
-        present: SQL condition for the documents of the commit; see `legal_rag.library.store.present_at`.
-    """
+    """Citations between the documents present at one commit, which `present` selects: see `store.present_at`."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], present: str) -> None:
         self._connect, self._present = connect, present
@@ -80,9 +75,9 @@ class CitationLinks:
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
     def count_citing(self, term: str) -> int:
-        """Count the documents of any commit that cite a key, up to `MOST_COUNTED`."""
+        """Count the documents of any commit that cite a key, up to `MAX_COUNTED`."""
         query = "SELECT COUNT(*) FROM (SELECT 1 FROM names WHERE term = ? AND own = 0 LIMIT ?)"
-        return int(self._connect().execute(query, (term, MOST_COUNTED)).fetchone()[0])
+        return int(self._connect().execute(query, (term, MAX_COUNTED)).fetchone()[0])
 
     def solutions(self) -> list[str]:
         """Return the distinct outcomes recorded by sources, among them "" where a document has none."""
@@ -106,13 +101,13 @@ class CitationLinks:
         return [CitingDecision(*row) for row in rows]
 
     def _holders(self, name: str) -> list[int]:
-        """Return the documents with an own key; none if more than `MOST_HELD` have it."""
+        """Return the documents with an own key; none if more than `MAX_HOLDERS` have it."""
         query = f"""
             SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
-            WHERE own AND term = ? AND {self._present} LIMIT {MOST_HELD + 1}
+            WHERE own AND term = ? AND {self._present} LIMIT {MAX_HOLDERS + 1}
         """  # noqa: S608
         holders = [key for (key,) in self._connect().execute(query, (name,))]
-        return sorted(holders) if len(holders) <= MOST_HELD else []
+        return sorted(holders) if len(holders) <= MAX_HOLDERS else []
 
     def places_of(self, documents: Sequence[int]) -> dict[int, list[Place]]:
         """Return the places of each document's chunks, in order."""

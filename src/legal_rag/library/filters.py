@@ -20,7 +20,7 @@ from legal_rag.corpus.references import (
 from legal_rag.extraction.terms import wanted_entity
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
-MOST_NAMED = 1000  # documents that a reference may identify; one of more is a subject
+MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
 
 
 class UnsupportedFilterError(ValueError):
@@ -124,7 +124,7 @@ def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str,
 
 
 def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
-    """Return the condition that the query identifies a document; None if it matches none, or over `MOST_NAMED`."""
+    """Return the condition that the query identifies a document; None if it matches none, or over `MAX_NAMED`."""
     return _few(_first_held(candidate_keys(query), connection, present), connection, present)
 
 
@@ -192,11 +192,11 @@ def _named(terms: Sequence[str], *, own: bool = True) -> Condition:
 
 
 def _few(keys: Sequence[str], connection: sqlite3.Connection, present: str, *, own: bool = True) -> Condition | None:
-    """Return the condition on documents with one of some keys; None unless 1 to `MOST_NAMED` documents meet it."""
+    """Return the condition on documents with one of some keys; None unless 1 to `MAX_NAMED` documents meet it."""
     if not keys:
         return None
     condition = _named(keys, own=own)
-    some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MOST_NAMED + 1}"  # noqa: S608
+    some = f"SELECT 1 FROM documents WHERE {condition.sql} AND {present} LIMIT {MAX_NAMED + 1}"  # noqa: S608
     query = f"SELECT COUNT(*) FROM ({some})"  # noqa: S608
     (n,) = connection.execute(query, condition.values).fetchone()
-    return condition if 0 < n <= MOST_NAMED else None
+    return condition if 0 < n <= MAX_NAMED else None

@@ -96,11 +96,7 @@ class ForeignIndex(Corpus):
         return [self._plaid_folder]
 
     def document(self, doc_id: str) -> Document:
-        """Return a document of the dataset by its id.
-
-        Raises:
-            LookupError: If there is none, or it has no text; the message names the nearest id.
-        """
+        """Return a document of the dataset by its id; LookupError also if it has no text."""
         if doc_id not in self._row_of:
             near = self.nearest_id(doc_id)
             raise LookupError(
@@ -109,11 +105,7 @@ class ForeignIndex(Corpus):
         return self._read(self._row_of[doc_id])
 
     def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
-        """Return the passages at (shard, position) places, in that order, each with its whole document as text.
-
-        Raises:
-            LookupError: If a place holds no passage, or its document has no text.
-        """
+        """Return the passages at (shard, position) places, in that order, each with its whole document as text."""
         for shard, position in places:
             if shard != 0 or not 0 <= position < len(self._rows):
                 raise LookupError(f"no chunk at shard {shard}, position {position} of {self.path}")
@@ -127,11 +119,7 @@ class ForeignIndex(Corpus):
         return [self._chunk(position) for position in positions[wanted]]
 
     def positions(self, filters: Filters) -> list[np.ndarray]:
-        """Return, for the only shard, the rising positions of the passages of the documents asked for.
-
-        Raises:
-            UnsupportedFilterError: If there is any filter but `doc_ids`.
-        """
+        """Return, for the only shard, the rising positions of the passages; the only filter supported is `doc_ids`."""
         if dataclasses.replace(filters, doc_ids=None) or filters.doc_ids is None:
             raise UnsupportedFilterError("a bare fast-plaid index is filtered by document ids only (a Library, by all)")
         positions = [self._positions_of(doc_id) for doc_id in dict.fromkeys(filters.doc_ids)]

@@ -143,11 +143,7 @@ class Library(Corpus):
         return [row[2] for row in self._chunk_rows(condition, (doc_id, first, 2**62 if last is None else last))]
 
     def chunks_at(self, places: Sequence[Place]) -> list[StoredChunk]:
-        """Return the chunks at (shard, position) places, in that order.
-
-        Raises:
-            LookupError: If a place holds no chunk, which only a damaged Library has.
-        """
+        """Return the chunks at (shard, position) places, in that order; all are there unless the Library is damaged."""
         wanted = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
         rows = self._chunk_rows(f"(shard, position) IN ({wanted})", (json.dumps(list(places)),))
         found = {(shard, position): chunk for shard, position, chunk in rows}

@@ -35,12 +35,29 @@ def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterat
         ValueError: If Ray is not installed.
         ConnectionError: If no cluster answers at the address.
     """
-    ours = _connect(address or os.environ.get("RAY_ADDRESS") or "local", n_cpus)
+    global _users
+    try:
+        import ray
+    except ImportError as error:
+        raise ValueError(MISSING) from error
+
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    with _lock:
+        ours = bool(_users) or not ray.is_initialized()
+        if ours and not _users:
+            settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+            if address == "local":
+                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a cluster of this process
+                settings |= {"num_cpus": n_cpus, "include_dashboard": False}
+            ray.init(address, **settings)
+        _users += ours
     try:
         yield
     finally:
-        if ours:
-            _leave()
+        with _lock:
+            _users -= ours
+            if ours and not _users:
+                ray.shutdown()
 
 
 @contextmanager
@@ -77,33 +94,3 @@ def share_out(n_workers: int | None) -> WorkerShare:
         raise ValueError(f"workers must be 1 to {sum(cpus)}, the cluster's processors; got {n_workers}")
     share = max(size for size in range(1, max(cpus) + 1) if sum(one // size for one in cpus) >= n_workers)
     return WorkerShare(n_workers, share, int(gpus >= n_workers))
-
-
-def _connect(address: str, n_cpus: int | None) -> bool:
-    global _users
-    try:
-        import ray
-    except ImportError as error:
-        raise ValueError(MISSING) from error
-
-    with _lock:
-        if ray.is_initialized() and not _users:
-            return False
-        if not _users:
-            settings: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-            if address == "local":
-                os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry from a cluster of this process
-                settings |= {"num_cpus": n_cpus, "include_dashboard": False}
-            ray.init(address, **settings)
-        _users += 1
-        return True
-
-
-def _leave() -> None:
-    global _users
-    import ray
-
-    with _lock:
-        _users -= 1
-        if not _users:
-            ray.shutdown()

@@ -80,12 +80,7 @@ def holds_documents(path: Path) -> bool:
 
 
 class Contents:
-    """The texts of the documents present at one commit.
-
-    Args:
-        connect: Returns the calling thread's connection to the store.
-        present: SQL condition for the documents of the commit; see `present_at`.
-    """
+    """The texts of the documents present at one commit, which `present` selects: see `present_at`."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], present: str) -> None:
         self._connect, self._present = connect, present
@@ -239,11 +234,7 @@ class StoreWriter:
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:
     """Write a store of the documents present at a commit, whose chunks move to other places.
 
-    Args:
-        source: The store to read.
-        target: A new file.
-        commit: Documents removed by then are left out.
-        moves: Shard and position before, shard and position after, of every chunk that stays.
+    `moves` are shard and position before, shard and position after, of every chunk that stays.
     """
     with closing(connect_to_write(target)) as connection:
         connection.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {SCHEMA}")

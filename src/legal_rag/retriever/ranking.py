@@ -55,12 +55,7 @@ class PartialScores(NamedTuple):
 class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
-    Args:
-        open_shards: Returns the PLAID shards; called only in modes that need them.
-        settings: How thorough PLAID search is.
-        lexical: The BM25 index, if there is one.
-        links: The citation links, if they are known.
-        searchable: Whether the shards can search, not only score places.
+    `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks.
     """
 
     def __init__(

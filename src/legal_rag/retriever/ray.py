@@ -182,15 +182,10 @@ class ShardActor:
 
 
 def spread(tokens: Sequence[int], n_groups: int) -> list[list[int]]:
-    """Divide shards into at most `n_groups` groups of about as many tokens each.
+    """Divide shards, by their numbers of tokens, into at most `n_groups` groups of about as many each; none is empty.
 
-    Args:
-        tokens: How many each shard has.
-        n_groups: How many groups at most; none is empty.
-
-    Returns:
-        The numbers of each group's shards, rising. The largest shards are placed first, each where there is least
-        (Graham, 1969: at most a third more in a group than the best division has).
+    The largest shards are placed first, each where there is least (Graham, 1969: at most a third more in a group than
+    the best division has).
     """
     groups: list[list[int]] = [[] for _ in range(min(n_groups, len(tokens)))]
     load = [0] * len(groups)
