@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from legal_rag.encoder import EncoderConfig, PyLateEncoder, build_encoder
+from legal_rag.encoder import ColbertEncoder, EncoderConfig, build_encoder
 from legal_rag.encoder.runtime import product_dtype
 
 ROUNDS = 5
@@ -70,7 +70,7 @@ def read_texts(data: Path, n: int) -> list[str]:
         return [content[:PASSAGE_CHARACTERS] for content in islice(contents, 1000, 1000 + n)]
 
 
-def ways_of(torch_way: PyLateEncoder, default: PyLateEncoder) -> list[Way]:
+def ways_of(torch_way: ColbertEncoder, default: ColbertEncoder) -> list[Way]:
     model, prompt = torch_way._model, torch_way._prompts["document"]
 
     def pylate(texts: list[str]) -> list[np.ndarray]:
@@ -117,7 +117,7 @@ def cosines(found: list[np.ndarray], expected: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([(a * b).sum(axis=1) for a, b in zip(found, expected, strict=True)])
 
 
-def operations(encoder: PyLateEncoder, lengths: list[int]) -> float:
+def operations(encoder: ColbertEncoder, lengths: list[int]) -> float:
     """Count a pass's multiplications and additions over texts of these lengths, padding left out."""
     body = encoder._model[0].auto_model
     weights = sum(p.numel() for name, p in body.named_parameters() if p.ndim == 2 and "embeddings" not in name)

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from legal_rag.corpus import read_documents
-from legal_rag.encoder import EncoderConfig, PyLateEncoder, build_encoder, bundled_encoder
+from legal_rag.encoder import ColbertEncoder, EncoderConfig, build_encoder, bundled_encoder
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.retriever import build_retriever
 
@@ -54,7 +54,7 @@ def main() -> None:
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB")
 
 
-def ours(source: Path, limit: int, folder: str, encoder: PyLateEncoder) -> dict[str, float]:
+def ours(source: Path, limit: int, folder: str, encoder: ColbertEncoder) -> dict[str, float]:
     started = time.perf_counter()
     report = build_index(IndexConfig(source=source, limit=limit, index_folder=folder), encoder)
     hits = build_retriever(Path(report.path), encoder).search(QUERY, 10)
@@ -63,7 +63,7 @@ def ours(source: Path, limit: int, folder: str, encoder: PyLateEncoder) -> dict[
     return {"documents": report.documents, "tokens": report.tokens, **steps}
 
 
-def theirs(source: Path, limit: int, folder: str, encoder: PyLateEncoder) -> dict[str, float]:
+def theirs(source: Path, limit: int, folder: str, encoder: ColbertEncoder) -> dict[str, float]:
     from chonkie import SentenceChunker
     from pylate import indexes, retrieve
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import legal_rag
 from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
-from legal_rag.encoder import PyLateEncoder, build_encoder, bundled_encoder
+from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
@@ -136,14 +136,14 @@ def _save_tiny_colbert(folder: Path, rows: list[dict]) -> None:
 
 
 @pytest.fixture(scope="session")
-def tiny_encoder(tiny_model_folder: Path) -> PyLateEncoder:
+def tiny_encoder(tiny_model_folder: Path) -> ColbertEncoder:
     """Load the small encoder; its vectors mean little, but equal words lie near one another."""
     return build_encoder(str(tiny_model_folder))
 
 
 @pytest.fixture(scope="session")
 def tiny_library(
-    tiny_encoder: PyLateEncoder,
+    tiny_encoder: ColbertEncoder,
     sample_file: Path,
     once: Callable[[str, Make], Path],
     tmp_path_factory: pytest.TempPathFactory,
@@ -154,7 +154,7 @@ def tiny_library(
     return Library.open(copy)
 
 
-def _build(source: Path, folder: Path, encoder: PyLateEncoder) -> None:
+def _build(source: Path, folder: Path, encoder: ColbertEncoder) -> None:
     build_index(IndexConfig(source=source, index_folder=str(folder)), encoder)
 
 
@@ -168,14 +168,14 @@ def no_runs_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def bundled() -> PyLateEncoder:
+def bundled() -> ColbertEncoder:
     """Load the bundled encoder, converting it on a machine's first use (ten seconds)."""
     return bundled_encoder()
 
 
 @pytest.fixture(scope="session")
 def sample_library(
-    bundled: PyLateEncoder,
+    bundled: ColbertEncoder,
     sample_file: Path,
     once: Callable[[str, Make], Path],
     tmp_path_factory: pytest.TempPathFactory,

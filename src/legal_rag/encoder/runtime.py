@@ -5,27 +5,26 @@ import os
 import sys
 import threading
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-
-
-MODEL_FILE = "openvino.xml"
 PRECISION = "int8"  # or "f32": nothing quantised, for comparison
 
 _core_lock = threading.Lock()
+_GPU_DRIVERS = {"linux": "libcuda.so.1", "win32": "nvcuda.dll"}
 
 
 class OpenVinoError(RuntimeError):
     """OpenVINO cannot convert or run this model."""
 
 
+@cache
 def best_device() -> str:
-    """Return 'cuda' where torch sees a GPU, else 'cpu'."""
-    import torch
-
+    """Return 'cuda' where torch is installed and sees a GPU, else 'cpu'."""
+    try:
+        ctypes.CDLL(_GPU_DRIVERS[sys.platform])  # importing torch takes seconds: not where there is no driver
+        import torch
+    except (KeyError, OSError, ImportError):
+        return "cpu"
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -39,15 +38,9 @@ def n_lanes() -> int:
     return int(os.environ.get("OMP_NUM_THREADS") or n_cores())
 
 
-def product_dtype() -> "torch.dtype":
-    """Return the precision for matrix products on the CPU.
-
-    bfloat16 where the processor multiplies it natively (two to three times as fast), else float32.
-    """
-    import torch
-
-    native = getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()  # absent from some builds of torch
-    return torch.bfloat16 if native else torch.float32
+def multiplies_bfloat16() -> bool:
+    """Return whether the processor multiplies bfloat16 natively, two to three times as fast as float32."""
+    return "BF16" in openvino_core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
 
 
 def give_back_memory() -> None:
@@ -58,33 +51,42 @@ def give_back_memory() -> None:
         return
 
 
-def compile_model(path: Path) -> Any:
-    """Compile a converted model for this processor, to answer `n_lanes` calls at once.
+def compile_model(model: Any, *, n_streams: int | None = None) -> Any:
+    """Compile a model for this processor.
+
+    Args:
+        model: The path of a converted model, or an `openvino.Model`.
+        n_streams: Calls answered at once, which share the cores; None answers `n_lanes`, one core each.
 
     Returns:
-        OpenVINO's compiled model: its requests map arrays `input_ids` and `attention_mask` to the hidden states, and
-        run on one core each.
+        OpenVINO's compiled model.
 
     Raises:
         OpenVinoError: If the file is damaged, or OpenVINO does not run here.
     """
-    import torch
-
-    # What is not int8 is computed in the processor's fastest precision.
-    rest = "bf16" if PRECISION == "int8" and product_dtype() == torch.bfloat16 else "f32"
-    settings = {"NUM_STREAMS": n_lanes(), "INFERENCE_NUM_THREADS": n_lanes(), "INFERENCE_PRECISION_HINT": rest}
     try:
-        with _core_lock:
-            core = _core()
-        return core.compile_model(path, "CPU", settings)
+        # What is not int8 is computed in the processor's fastest precision.
+        rest = "bf16" if PRECISION == "int8" and multiplies_bfloat16() else "f32"
+        settings = {
+            "NUM_STREAMS": n_streams or n_lanes(),
+            "INFERENCE_NUM_THREADS": n_lanes(),
+            "INFERENCE_PRECISION_HINT": rest,
+        }
+        return openvino_core().compile_model(model, "CPU", settings)
     except (ImportError, RuntimeError) as error:
-        raise OpenVinoError(f"OpenVINO does not run {path}: {first_line(error)}") from error
+        raise OpenVinoError(f"OpenVINO does not run {model}: {first_line(error)}") from error
+
+
+def openvino_core() -> Any:
+    """Return the process's one OpenVINO runtime."""
+    with _core_lock:
+        return _core()
 
 
 @cache
 def _core() -> Any:
-    # One for the process, never freed: on Linux each gives the main thread an alternate signal stack, and a freed one
-    # leaves a dangling stack, so that the next interruption would end the process.
+    # Never freed: on Linux each gives the main thread an alternate signal stack, and a freed one leaves a dangling
+    # stack, so that the next interruption would end the process.
     return import_openvino().Core()
 
 

@@ -3,19 +3,17 @@
 import math
 import mmap
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.encoder.runtime import product_dtype
+from legal_rag.encoder.runtime import compile_model, import_openvino, multiplies_bfloat16
 from legal_rag.library.plaid.files import pack_buckets
 
 KMEANS_ITERATIONS = 4  # fast-plaid's own
 POINTS_PER_CENTROID = 32  # tokens that k-means sees for each centroid; fast-plaid takes up to 256
 RESIDUAL_SAMPLE = 16_384  # tokens that the buckets are fitted to
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
-KMEANS_TOKENS = 512  # tokens that k-means multiplies with all centroids in one go: a tenth faster than 4,096
 PRODUCT_TOKENS = 256  # tokens multiplied with all centroids in one go: their products stay in the processor's cache
 
 
@@ -51,35 +49,36 @@ def sample_rows(n_rows: int, size: int, generator: np.random.Generator) -> np.nd
 
 
 def train_centroids(vectors: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Cluster a sample of the tokens.
+    """Cluster a sample of the tokens by spherical k-means (Dhillon and Modha, 2001).
 
     Args:
         vectors: Shape (n_tokens, dim), unit rows.
-        generator: Chooses the sample and seeds the k-means.
+        generator: Chooses the sample and the first centroids.
 
     Returns:
         Shape (n_centroids, dim), float16, unit rows.
     """
-    import torch
-    from fastkmeans import FastKMeans
-
     n_centroids = count_centroids(len(vectors))
-    rows = sample_rows(len(vectors), n_centroids * POINTS_PER_CENTROID, generator)
-    kmeans = FastKMeans(
-        d=vectors.shape[1],
-        k=n_centroids,
-        niter=KMEANS_ITERATIONS,
-        gpu=False,
-        seed=int(generator.integers(2**31)),
-        max_points_per_centroid=None,
-        chunk_size_data=KMEANS_TOKENS,
-        dtype=product_dtype(),
-        use_triton=False,
-    )
-    with torch.random.fork_rng(), _numpy_state_kept():  # fastkmeans seeds the whole process
-        kmeans.train(_read_rows(vectors, rows))
-    centroids = np.asarray(kmeans.centroids, dtype=np.float32)
-    return (centroids / np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)).astype(np.float16)
+    sample = _read_rows(vectors, sample_rows(len(vectors), n_centroids * POINTS_PER_CENTROID, generator))
+    centroids = sample[sample_rows(len(sample), n_centroids, generator)].astype(np.float32)
+    for _ in range(KMEANS_ITERATIONS):
+        sums = _sums_by_centroid(sample, centroids)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        lost = np.flatnonzero(lengths[:, 0] < 1e-6)  # nearest to no token: each begins anew at one
+        centroids = sums / np.maximum(lengths, 1e-12)
+        centroids[lost] = sample[generator.integers(len(sample), size=len(lost))]
+    return centroids.astype(np.float16)
+
+
+def _sums_by_centroid(sample: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """Sum the vectors that each centroid is nearest to: shape (n_centroids, dim), float32."""
+    from scipy.sparse import csr_array
+
+    nearest, sums = NearestCentroids(centroids), np.zeros_like(centroids)
+    for block in read_blocks(sample):
+        members = (np.ones(len(block), dtype=np.float32), (nearest(block), np.arange(len(block))))
+        sums += csr_array(members, shape=(len(centroids), len(block))) @ block
+    return sums
 
 
 def _read_rows(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -92,40 +91,34 @@ def _read_rows(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return sample
 
 
-@contextmanager
-def _numpy_state_kept() -> Iterator[None]:
-    state = np.random.get_state()
-    try:
-        yield
-    finally:
-        np.random.set_state(state)
-
-
 class NearestCentroids:
     """The centroid with the highest dot product, for blocks of vectors."""
 
     def __init__(self, centroids: np.ndarray) -> None:
-        import torch
+        openvino = import_openvino()
+        from openvino import opset15
 
         # bfloat16 errs only between centroids about equally near; the residual is taken from the chosen one.
-        self._dtype = product_dtype()
-        self._integers = torch.int16 if self._dtype == torch.bfloat16 else torch.int32
-        self._table = torch.from_numpy(centroids.astype(np.float32)).to(self._dtype).T
-        self._products: Any = torch.empty((PRODUCT_TOKENS, len(centroids)), dtype=self._dtype)
+        number, kind = ("bf16", np.int16) if multiplies_bfloat16() else ("f32", np.int32)
+        block = opset15.parameter([PRODUCT_TOKENS, centroids.shape[1]], np.float32)
+        products = opset15.matmul(block, opset15.constant(centroids.astype(np.float32)), False, True)
+        graph = openvino.Model([opset15.result(opset15.convert(products, number))], [block], "products")
+        self._request = compile_model(graph, n_streams=1).create_infer_request()
+        self._block = np.zeros((PRODUCT_TOKENS, centroids.shape[1]), dtype=np.float32)
+        self._products = np.empty((PRODUCT_TOKENS, len(centroids)), dtype=kind)  # read as integers, in the same order
+        shared = openvino.Tensor(self._products, list(self._products.shape), getattr(openvino.Type, number))
+        self._request.set_output_tensor(shared)
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """Return the number of the nearest centroid of each row of `vectors`, float32: shape (n,), int32."""
-        import torch
-
         from legal_rag.library.plaid.kernels import argmax_rows
 
         nearest = np.empty(len(vectors), dtype=np.int32)
-        rounded = torch.from_numpy(vectors).to(self._dtype)
         for start in range(0, len(vectors), PRODUCT_TOKENS):
-            rows = rounded[start : start + PRODUCT_TOKENS]
-            products = torch.mm(rows, self._table, out=self._products[: len(rows)]).view(self._integers).numpy()
-            # On this thread alone: torch's threads are busy-waiting for the next product.
-            argmax_rows(products, nearest[start : start + len(rows)])
+            rows = vectors[start : start + PRODUCT_TOKENS]
+            self._block[: len(rows)] = rows
+            self._request.infer([self._block], share_inputs=True, share_outputs=True)
+            argmax_rows(self._products[: len(rows)], nearest[start : start + len(rows)])
         return nearest
 
 

@@ -1,0 +1,302 @@
+"""ColBERT checkpoints in torch: PyLate's form, Stanford's, or a plain transformer; a folder or a hub id."""
+
+import json
+import re
+import string
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
+from legal_rag.encoder.tokens import Tokens, TokenSettings
+
+if TYPE_CHECKING:
+    import torch
+
+PLAIN_DIM = 128  # of the random projection that a checkpoint without one gets, as PyLate gives it
+DEFAULT_LENGTHS = {"query_length": 32, "document_length": 180}  # PyLate's
+PROJECTIONS_OF_MODULES = ("Dense",)
+DROPPED_MODULES = ("Pooling", "Normalize")  # of a sentence encoder: tokens are neither pooled nor normalised here
+LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
+LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint: what reads its texts, the transformer, the layers that project its states to token vectors."""
+
+    tokens: Tokens
+    body: "torch.nn.Module"
+    head: "torch.nn.Module"
+
+
+class Overrides(NamedTuple):
+    """Settings in place of the checkpoint's own; None keeps its value."""
+
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    query_length: int | None = None
+    document_length: int | None = None
+
+
+def load_checkpoint(
+    name: str, overrides: Overrides, *, revision: str | None = None, trust_remote_code: bool = False
+) -> Checkpoint:
+    """Load a checkpoint, in float32 on the CPU.
+
+    Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed.
+
+    Args:
+        name: A folder, or a hub id, which is downloaded if need be.
+        overrides: Settings in place of the checkpoint's.
+        revision: Of a hub id.
+        trust_remote_code: Run code that comes with the checkpoint.
+
+    Raises:
+        FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
+        ValueError: If it brings code that may not run, or has modules that no ColBERT checkpoint has.
+    """
+    import torch
+    from huggingface_hub.errors import HFValidationError
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    files = _Files(name, revision)
+    hub = {"revision": revision, "trust_remote_code": trust_remote_code}
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()  # it would warn of the pooling layer, which is not used
+    try:
+        with torch.random.fork_rng(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            if not trust_remote_code:
+                _refuse_own_code(files)
+            where, folder = files.transformer()
+            options = {"subfolder": folder} if folder else {}
+            body = AutoModel.from_pretrained(where, **hub, **options).float()
+            tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
+            head, own = _read_form(files, body)
+            settings = own | {key: value for key, value in overrides._asdict().items() if value is not None}
+            _add_markers(body, tokenizer, settings)
+    except (OSError, HFValidationError) as error:
+        raise FileNotFoundError(
+            f"no encoder {name!r}: not a model folder, nor on the hub ({first_line(error)})"
+        ) from error
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+    tokens = Tokens(tokenizer.backend_tokenizer, _settings(settings, tokenizer, body, head))
+    return Checkpoint(tokens, body.eval(), head.float().eval())
+
+
+class TorchModel:
+    """A checkpoint run by torch, on a GPU in half precision, else on the CPU (bfloat16 where the processor has it)."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        import torch
+
+        self._device = best_device()
+        self._body, self._head = (one.to(self._device) for one in (checkpoint.body, checkpoint.head))
+        if self._device == "cuda":
+            self._body, self._head = self._body.half(), self._head.half()
+        self._in_bfloat16 = self._device == "cpu" and multiplies_bfloat16()
+        self._bfloat16 = torch.bfloat16
+
+    def __call__(self, ids: np.ndarray, attention: np.ndarray) -> np.ndarray:
+        """Map token ids and mask, (n_texts, n_tokens), int64, to token vectors, (n_texts, n_tokens, dim), float32."""
+        import torch
+
+        with torch.inference_mode(), torch.autocast(self._device, dtype=self._bfloat16, enabled=self._in_bfloat16):
+            states = self._body(
+                input_ids=torch.from_numpy(ids).to(self._device),
+                attention_mask=torch.from_numpy(attention).to(self._device),
+            ).last_hidden_state
+            return self._head(states).float().cpu().numpy()
+
+
+class _Files:
+    """The files of a checkpoint, in its folder or on the hub."""
+
+    def __init__(self, name: str, revision: str | None) -> None:
+        self.name, self._revision = name, revision
+
+    def path(self, file: str) -> Path | None:
+        """Return a file's path, downloaded if need be; None where the checkpoint does not have it."""
+        if Path(self.name).is_dir():
+            path = Path(self.name) / file
+            if ".." in path.parts or Path(file).is_absolute():
+                raise ValueError(f"damaged encoder: {self.name} names the file {file!r}")
+            return path if path.is_file() else None
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+        found = try_to_load_from_cache(self.name, file, revision=self._revision)
+        if isinstance(found, str):
+            return Path(found)
+        if found is not None:  # known to be absent
+            return None
+        try:
+            return Path(hf_hub_download(self.name, file, revision=self._revision))
+        except LocalEntryNotFoundError:  # whether it exists cannot be known without the hub
+            raise
+        except EntryNotFoundError:
+            return None
+
+    def json(self, file: str) -> Any:
+        """Read a JSON file; {} where the checkpoint does not have it."""
+        path = self.path(file)
+        return {} if path is None else json.loads(path.read_text(encoding="utf-8"))
+
+    def modules(self) -> list[dict[str, str]]:
+        """Return the modules of a sentence-transformers checkpoint; none of any other."""
+        return self.json("modules.json") or []
+
+    def transformer(self) -> tuple[str, str]:
+        """Return where the transformer lies: folder or hub id, and the folder within."""
+        within = next((module["path"] for module in self.modules() if module["type"].endswith(".Transformer")), "")
+        return (str(Path(self.name) / within), "") if Path(self.name).is_dir() else (self.name, within)
+
+
+def _read_form(files: _Files, body: "torch.nn.Module") -> tuple["torch.nn.Module", dict[str, Any]]:
+    """Return a checkpoint's projection, and its settings under the names of PyLate's file."""
+    import torch
+
+    if modules := files.modules():
+        kinds = [module["type"].rpartition(".")[2] for module in modules]
+        unknown = [kind for kind in kinds[1:] if kind not in (*PROJECTIONS_OF_MODULES, *DROPPED_MODULES)]
+        if kinds[0] != "Transformer" or unknown:
+            raise ValueError(f"not a ColBERT checkpoint: {files.name} has the modules {', '.join(kinds)}")
+        within = files.transformer()[1] or modules[0]["path"]
+        own = files.json("config_sentence_transformers.json")
+        own["lower_case"] = files.json(str(Path(within) / "sentence_bert_config.json")).get("do_lower_case", False)
+        layers = [_dense(files, module["path"]) for module, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
+        if layers:
+            return torch.nn.Sequential(*layers), own
+        return _plain_projection(body), own
+    if (body.config.architectures or [""])[0] == "HF_ColBERT":
+        metadata = files.json("artifact.metadata")
+        own = {
+            "query_prefix": metadata.get("query_token_id", "[unused0]"),
+            "document_prefix": metadata.get("doc_token_id", "[unused1]"),
+            "query_length": metadata.get("query_maxlen"),
+            "document_length": metadata.get("doc_maxlen"),
+            "attend_to_expansion_tokens": metadata.get("attend_to_mask_tokens"),
+        }
+        weight = _tensors(files, "")["linear.weight"]
+        return _linear({"linear.weight": weight}), own
+    return _plain_projection(body), {}
+
+
+def _plain_projection(body: "torch.nn.Module") -> "torch.nn.Module":
+    import torch
+
+    return torch.nn.Linear(body.config.hidden_size, PLAIN_DIM, bias=False)
+
+
+def _dense(files: _Files, folder: str) -> "torch.nn.Module":
+    """Return a Dense module of sentence-transformers or PyLate, which adds its input where `use_residual` says so."""
+    import torch
+
+    config = files.json(f"{folder}/config.json")
+    tensors = _tensors(files, f"{folder}/")
+    name = LAYER.fullmatch(config.get("activation_function") or "torch.nn.modules.linear.Identity")
+    if name is None:
+        raise ValueError(f"unknown activation of {files.name}: {config['activation_function']!r}")
+    layers = torch.nn.Sequential(_linear(tensors), getattr(torch.nn, name.group(1))())
+    if not config.get("use_residual"):
+        return layers
+    beside = _linear(tensors, "residual") if "residual.weight" in tensors else torch.nn.Identity()
+
+    class Residual(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.beside = layers, beside
+
+        def forward(self, states: "torch.Tensor") -> "torch.Tensor":
+            return self.layers(states) + self.beside(states)
+
+    return Residual()
+
+
+def _linear(tensors: Mapping[str, "torch.Tensor"], name: str = "linear") -> "torch.nn.Module":
+    import torch
+
+    weight, bias = tensors[f"{name}.weight"].float(), tensors.get(f"{name}.bias")
+    layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias.float()})
+    return layer
+
+
+def _tensors(files: _Files, folder: str) -> Mapping[str, "torch.Tensor"]:
+    import torch
+    from safetensors.torch import load_file
+
+    if (path := files.path(f"{folder}model.safetensors")) is not None:
+        return load_file(path)
+    if (path := files.path(f"{folder}pytorch_model.bin")) is not None:
+        return torch.load(path, map_location="cpu", weights_only=True)  # noqa: TID251 - tensors alone, torch >= 2.6
+    raise ValueError(f"no weights in {files.name}/{folder} (expected model.safetensors or pytorch_model.bin)")
+
+
+def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
+    """Give the marker tokens rows of the embedding table, as PyLate does."""
+    settings.setdefault("query_prefix", "[Q] ")
+    settings.setdefault("document_prefix", "[D] ")
+    markers = [marker for marker in (settings["query_prefix"], settings["document_prefix"]) if marker]
+    if markers:
+        body.resize_token_embeddings(len(tokenizer))
+        tokenizer.add_tokens(markers)
+        body.resize_token_embeddings(len(tokenizer))
+
+
+def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn.Module") -> TokenSettings:
+    def value(name: str, default: Any) -> Any:
+        return default if own.get(name) is None else own[name]
+
+    def marker_id(marker: str) -> int | None:
+        return tokenizer.convert_tokens_to_ids(marker) if marker else None
+
+    filler = next(
+        (one for one in (tokenizer.mask_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id) if one is not None), 0
+    )
+    prompts, expands = value("prompts", {}), value("do_query_expansion", True)
+    weights = [parameter for parameter in head.parameters() if parameter.ndim == 2]
+    return TokenSettings(
+        dim=len(weights[-1]),
+        max_positions=int(getattr(body.config, "max_position_embeddings", 2**20)),
+        query_length=int(value("query_length", DEFAULT_LENGTHS["query_length"])),
+        document_length=int(value("document_length", DEFAULT_LENGTHS["document_length"])),
+        query_prefix=own["query_prefix"],
+        document_prefix=own["document_prefix"],
+        query_prefix_id=marker_id(own["query_prefix"]),
+        document_prefix_id=marker_id(own["document_prefix"]),
+        query_prompt=prompts.get("query") or "",
+        document_prompt=prompts.get("document") or "",
+        padding_id=body.config.pad_token_id or 0,
+        expansion_id=filler,
+        expands_queries=expands,
+        attends_to_expansion=bool(expands and value("attend_to_expansion_tokens", False)),
+        skipped_ids=tuple(
+            tokenizer.convert_tokens_to_ids(word) for word in value("skiplist_words", list(string.punctuation))
+        ),
+        lower_case=bool(own.get("lower_case")),
+    )
+
+
+def _refuse_own_code(files: _Files) -> None:
+    """Raise ValueError for a checkpoint that names a module or activation from outside the known libraries."""
+    modules = files.modules()
+    named = [module.get("type") for module in modules]
+    named += [
+        files.json(f"{module['path']}/config.json").get("activation_function")
+        for module in modules
+        if module.get("path")
+    ]
+    own = files.json("config.json").get("auto_map")
+    foreign = [name for name in named if name is not None and not LIBRARY_MODULE.fullmatch(str(name))]
+    if foreign or own:
+        raise ValueError(
+            f"the encoder {files.name} brings its own code: {(foreign or [own])[0]!r} (trust_remote_code allows it)"
+        )

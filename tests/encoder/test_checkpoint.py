@@ -1,0 +1,137 @@
+"""Checkpoints read without PyLate give what PyLate gives, whatever form they are written in."""
+
+import json
+import shutil
+import string
+
+import numpy as np
+import pytest
+import torch
+from pylate.models import ColBERT
+from safetensors.torch import load_file, save_file
+
+from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+
+TEXTS = [
+    "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
+    "  Bail commercial; résiliation (oui) !  ",
+    "x",
+    "attendu que la cour " * 60,
+]
+SENTENCE_FILES = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
+
+
+def vectors(folder, texts, kind, **overrides):
+    loaded = load_checkpoint(str(folder), Overrides(**overrides))
+    model = TorchModel(loaded)
+    model._in_bfloat16 = False
+    batch = loaded.tokens.batch(loaded.tokens.encode(texts, kind), kind)
+    found = model(batch.ids, batch.attention)
+    return [matrix[kept] for matrix, kept in zip(found, batch.kept, strict=True)]
+
+
+def pylates_vectors(folder, texts, kind, **overrides):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = ColBERT(str(folder), device="cpu", **overrides)
+    prompt = model.prompts.get(kind) or ""
+    return model.encode(texts, is_query=kind == "query", prompt=prompt, normalize_embeddings=False)
+
+
+def edit_json(path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture
+def folder(tiny_model_folder, tmp_path):
+    return shutil.copytree(tiny_model_folder, tmp_path / "model")
+
+
+def as_it_is(folder):
+    pass
+
+
+def with_prompts_and_no_expansion(folder):
+    settings = {"prompts": {"query": "question : ", "document": "texte : "}, "do_query_expansion": False}
+    edit_json(folder / "config_sentence_transformers.json", **settings)
+
+
+def attending_to_expansion(folder):
+    edit_json(folder / "config_sentence_transformers.json", attend_to_expansion_tokens=True, query_length=40)
+
+
+def with_a_skiplist_and_lower_case(folder):
+    edit_json(folder / "config_sentence_transformers.json", skiplist_words=[*string.punctuation, "cour"])
+    edit_json(folder / "sentence_bert_config.json", do_lower_case=True)
+
+
+def with_two_projections_one_of_them_residual(folder):
+    modules = json.loads((folder / "modules.json").read_text())
+    second = folder / "2_Dense"
+    second.mkdir()
+    generator = torch.Generator().manual_seed(3)
+    save_file({"linear.weight": torch.randn(32, 32, generator=generator)}, second / "model.safetensors")
+    activation = "torch.nn.modules.activation.GELU"
+    shape = {"in_features": 32, "out_features": 32, "bias": False, "use_residual": True}
+    (second / "config.json").write_text(json.dumps(shape | {"activation_function": activation}))
+    modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "pylate.models.Dense.Dense"})
+    (folder / "modules.json").write_text(json.dumps(modules))
+
+
+def of_stanford(folder):
+    for name in SENTENCE_FILES:
+        (folder / name).unlink()
+    tensors = load_file(folder / "model.safetensors")
+    projection = load_file(folder / "1_Dense" / "model.safetensors")["linear.weight"]
+    shutil.rmtree(folder / "1_Dense")
+    whole = {f"bert.{name}": value for name, value in tensors.items()} | {"linear.weight": projection}
+    save_file(whole, folder / "model.safetensors", metadata={"format": "pt"})
+    edit_json(folder / "config.json", architectures=["HF_ColBERT"])
+    metadata = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 24, "doc_maxlen": 90}
+    (folder / "artifact.metadata").write_text(json.dumps(metadata | {"attend_to_mask_tokens": False}))
+
+
+FORMS = [
+    as_it_is,
+    with_prompts_and_no_expansion,
+    attending_to_expansion,
+    with_a_skiplist_and_lower_case,
+    with_two_projections_one_of_them_residual,
+    of_stanford,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_checkpoint_of_any_form_gives_pylates_vectors(folder, form):
+    form(folder)
+    for kind in ("document", "query"):
+        texts = [text[:60] for text in TEXTS] if kind == "query" else TEXTS
+        for found, expected in zip(vectors(folder, texts, kind), pylates_vectors(folder, texts, kind), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_settings_in_place_of_the_checkpoints_own_do_what_they_do_in_pylate(folder):
+    changed = {"query_prefix": "[unused5]", "document_prefix": "", "document_length": 30}
+    for found, expected in zip(
+        vectors(folder, TEXTS, "document", **changed),
+        pylates_vectors(folder, TEXTS, "document", **changed),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_modules_that_no_colbert_checkpoint_has_are_named(folder):
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["type"] = "sentence_transformers.models.LSTM"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ValueError, match=r"not a ColBERT checkpoint: .* has the modules Transformer, LSTM"):
+        load_checkpoint(str(folder), Overrides())
+
+
+def test_a_checkpoint_cannot_name_files_outside_its_folder(folder):
+    shutil.move(folder / "1_Dense", folder.parent / "1_Dense")
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["path"] = "../1_Dense"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ValueError, match=r"damaged encoder: .* names the file '\.\./1_Dense/config\.json'"):
+        load_checkpoint(str(folder), Overrides())
