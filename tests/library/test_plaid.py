@@ -344,4 +344,4 @@ def test_a_passage_longer_than_a_key_can_number_is_estimated_whole(tmp_path):
     (estimated,) = shard.candidates([np.eye(8, dtype=np.float32)[:4]], 2)
     (exact,) = shard.best([np.eye(8, dtype=np.float32)[:4]], 2)
     assert estimated.scores[0] <= exact.scores[0] + 1e-4
-    assert estimated.scores[0] > 0.95 * exact.scores[0]
+    assert estimated.scores[0] > 0.9 * exact.scores[0]
