@@ -9,9 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cachetools import LRUCache
-from langextract.core.base_model import BaseLanguageModel
-from langextract.core.exceptions import InferenceRuntimeError
-from langextract.core.types import ScoredOutput
 
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
@@ -41,7 +38,6 @@ from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
-from legal_rag.extraction.langextract import extract_with_langextract
 from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
@@ -611,30 +607,11 @@ def _reply(sub: SubModel, prompt: str) -> str:
         return error_text(str(error))
 
 
-class _ExtractionModel(BaseLanguageModel):
-    """Adapts the sub-model to LangExtract."""
-
-    def __init__(self, sub: SubModel) -> None:
-        super().__init__()
-        self._sub = sub
-        self.stopped: BudgetExceededError | None = None  # which LangExtract may wrap in another error
-
-    def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
-        """Yield one reply for each prompt."""
-        for prompt in batch_prompts:
-            try:
-                reply = self._sub.query(prompt)
-            except BudgetExceededError as error:
-                self.stopped = error
-                raise
-            except SubCallError as error:
-                raise InferenceRuntimeError(str(error)) from error
-            yield [ScoredOutput(score=1.0, output=reply)]
-
-
 def _extracted(text: str, classes: Sequence[str], description: str, sub: SubModel, workers: int) -> list[Entity]:
     """Find entities by the sub-model; windows without a usable reply bring none."""
-    model = _ExtractionModel(sub)
+    from legal_rag.extraction.langextract import FunctionLanguageModel, extract_with_langextract
+
+    model = FunctionLanguageModel(sub.query, failures=(SubCallError,), stops=(BudgetExceededError,))
     settings = ExtractionSettings(model_id="sub-model", extraction_passes=1, max_workers=workers)
     try:
         result = extract_with_langextract(text, "document", schema_of_classes(description, classes), model, settings)

@@ -58,6 +58,39 @@ SavedReplies = tuple[Callable[[str], str | None], Callable[[str, str], None]]  #
 RESOLVER = {"enable_fuzzy_alignment": False, "accept_match_lesser": False, "suppress_parse_errors": True}
 
 
+class FunctionLanguageModel(BaseLanguageModel):
+    """Any function as a model of LangExtract."""
+
+    def __init__(
+        self,
+        ask: Callable[[str], str],
+        failures: tuple[type[Exception], ...] = (),
+        stops: tuple[type[Exception], ...] = (),
+    ) -> None:
+        """Wrap `ask`.
+
+        Args:
+            ask: Returns the reply to a prompt.
+            failures: Its errors that cost one reply, and are passed on as LangExtract's own.
+            stops: Its errors that end the extraction, kept as `stopped`: LangExtract may wrap them in another.
+        """
+        super().__init__()
+        self._ask, self._failures, self._stops = ask, failures, stops
+        self.stopped: Exception | None = None
+
+    def infer(self, batch_prompts: Sequence[str], **_: Any) -> Iterator[Sequence[ScoredOutput]]:
+        """Yield one reply for each prompt."""
+        for prompt in batch_prompts:
+            try:
+                reply = self._ask(prompt)
+            except self._stops as error:
+                self.stopped = error
+                raise
+            except self._failures as error:
+                raise InferenceRuntimeError(str(error)) from error
+            yield [ScoredOutput(score=1.0, output=reply)]
+
+
 @router.register(*PATTERNS, priority=20)
 class RulesLanguageModel(BaseLanguageModel):
     """The rules as a LangExtract model; its classes are those of `jurisprudence`.
