@@ -1,7 +1,9 @@
-# Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves.
+# Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves: the one installs the core
+# alone, without torch, the other every extra.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 INSTALLED := $(VENV)/.installed
 # A test file is one worker's, so that what its tests share is built once, and the files come in the order of
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
@@ -9,14 +11,18 @@ WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-r
 
 .PHONY: demo test slow lint measure notebooks clean
 
-$(INSTALLED): pyproject.toml
+$(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(INSTALLED): $(CORE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-demo: $(INSTALLED)  ## build the sample Library, ask three questions
+demo: $(CORE)  ## build the sample Library, ask three questions
 	$(BIN)/python demo.py
 
 test: $(INSTALLED)  ## the tests, but for the slow ones

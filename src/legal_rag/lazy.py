@@ -1,10 +1,53 @@
-"""Lazy exports: a package names its public objects without importing the heavy modules that define them."""
+"""Lazy exports and optional packages: what is heavy is imported when it is used, what is missing is named."""
 
 import ast
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+# The extra that brings a package which the core does without, by the package's top module.
+EXTRAS = {
+    "bm25s": "eval",
+    "datasets": "datasets",
+    "dspy": "agent",
+    "fast_plaid": "colbert",
+    "langextract": "langextract",
+    "matplotlib": "eval",
+    "pyarrow": "datasets",
+    "pylate": "colbert",
+    "ray": "ray",
+    "rlm": "agent",
+    "torch": "colbert",
+    "transformers": "colbert",
+}
+
+
+class MissingExtraError(ModuleNotFoundError):
+    """A package of an extra is not installed; the message says how to install it."""
+
+    def __init__(self, module: str) -> None:
+        top = module.partition(".")[0]
+        super().__init__(f"{top} is not installed: pip install 'legal-rag[{EXTRAS[top]}]'", name=module)
+
+
+def require(module: str) -> None:
+    """Check that an optional package is there, before work that needs it.
+
+    Raises:
+        MissingExtraError: If it is not installed.
+    """
+    if find_spec(module) is None:
+        raise MissingExtraError(module)
+
+
+def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:
+    """Return the error that names the extra to install; None if the module that is missing belongs to none."""
+    if isinstance(error, MissingExtraError):
+        return error
+    top = (error.name or "").partition(".")[0]
+    return MissingExtraError(top) if top in EXTRAS else None
 
 
 def lazy_exports(package: str, file: str) -> tuple[list[str], Callable[[str], Any]]:
@@ -23,6 +66,9 @@ def lazy_exports(package: str, file: str) -> tuple[list[str], Callable[[str], An
     def __getattr__(name: str) -> Any:  # noqa: N807
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(str(homes[name])), name)
+        try:
+            return getattr(import_module(str(homes[name])), name)
+        except ModuleNotFoundError as error:
+            raise missing_extra(error) or error from None
 
     return sorted(homes), __getattr__

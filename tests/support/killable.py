@@ -13,11 +13,9 @@ IMPORTED = [
     "chonkie",
     "datasets",
     "dspy",
-    "fastkmeans",
     "legal_rag.cli",
     "legal_rag.indexer.build",
     "openvino",
-    "pylate.models",
 ]
 N_DOCUMENTS = 15  # of a build that is cut off
 LONGEST_S = 240  # a process that stands still says where, and ends

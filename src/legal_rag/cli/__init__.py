@@ -13,6 +13,8 @@ from typing import NoReturn
 
 import click
 
+from legal_rag.lazy import missing_extra
+
 COMMANDS = {  # name: module, short help; read without importing the commands
     "index": ("library", "Build a Library from a source."),
     "add": ("library", "Add documents to a Library; changed ones are replaced."),
@@ -84,6 +86,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail("interrupted")
     except click.ClickException as error:
         return _fail(error.format_message())
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        return _fail(str(missing))
     except (ValueError, LookupError, OSError, sqlite3.DatabaseError) as error:
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from legal_rag.lazy import require
+
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
@@ -63,6 +65,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
 
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
+    require("datasets")
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
@@ -96,6 +99,7 @@ def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
 
 
 def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
+    require("datasets")
     from datasets import DatasetDict, load_from_disk
 
     dataset = load_from_disk(str(folder))
@@ -209,6 +213,7 @@ def _rows_of_csv(path: Path) -> Records:
 
 
 def _rows_of_parquet(path: Path) -> Records:
+    require("pyarrow")
     import pyarrow
     import pyarrow.parquet
 

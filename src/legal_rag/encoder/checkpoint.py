@@ -12,6 +12,7 @@ import numpy as np
 
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings
+from legal_rag.lazy import require
 
 if TYPE_CHECKING:
     import torch
@@ -58,6 +59,8 @@ def load_checkpoint(
         FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
         ValueError: If it brings code that may not run, or has modules that no ColBERT checkpoint has.
     """
+    require("torch")
+    require("transformers")
     import torch
     from huggingface_hub.errors import HFValidationError
     from transformers import AutoModel, AutoTokenizer

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -341,7 +342,7 @@ Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__c
 def _load(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
     """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
     # A model with its own code stays in torch: that code runs from where the model lies, not from the cache.
-    fits = best_device() == "cpu" and not config.trust_remote_code
+    fits = (best_device() == "cpu" or find_spec("transformers") is None) and not config.trust_remote_code
     if config.backend == "openvino" or (config.backend == "auto" and fits):
         try:
             return *_load_converted(name, config, cache_folder()), "openvino"

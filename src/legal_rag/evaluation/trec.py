@@ -9,6 +9,7 @@ import numpy as np
 
 from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS
 from legal_rag.files import write_whole
+from legal_rag.lazy import require
 
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
 Run = dict[str, list[tuple[str, float]]]  # query id: (document id, score), best first
@@ -141,6 +142,7 @@ def falling(ranked: Iterable[tuple[str, float]]) -> Iterator[tuple[str, float]]:
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
     if path.is_dir():
+        require("datasets")
         from datasets import Dataset, load_from_disk
 
         loaded = load_from_disk(str(path))

@@ -15,6 +15,7 @@ from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document, document_of_row, nearest_among
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
+from legal_rag.lazy import require
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import MAPPING, STORE, is_library
@@ -168,6 +169,7 @@ def _identity_of(encoder: Encoder | EncoderIdentity | EncoderConfig | str | Path
 
 
 def _load_dataset(mapping: _Mapping, path: Path) -> Any:
+    require("datasets")
     from datasets import DatasetDict, load_dataset, load_from_disk
     from datasets.exceptions import DatasetNotFoundError
 

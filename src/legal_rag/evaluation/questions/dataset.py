@@ -20,6 +20,7 @@ from legal_rag.corpus.patterns import find_dates, find_identifiers
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings
 from legal_rag.files import sync, write_whole
+from legal_rag.lazy import require
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.retriever.retriever import jaccard
 
@@ -67,6 +68,7 @@ class QuestionReport:
 
 def schema(*, hard_negatives: bool = False) -> Any:
     """Return the columns, as `datasets.Features`."""
+    require("datasets")
     from datasets import Features, Sequence, Value
 
     text = Value("string")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.encoder.runtime import best_device
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import (
@@ -13,6 +12,7 @@ from legal_rag.library.plaid.search import (
     Shard,
     ShardHits,
     ShardSize,
+    default_device,
     in_scope,
     live_positions,
     search_shards,
@@ -93,7 +93,7 @@ def open_shard(
         FileNotFoundError: If the folder holds no complete index.
         ValueError: If its files contradict one another, or an excluded position is not in it.
     """
-    device = device or best_device()
+    device = device or default_device()
     if device == "cpu":
         return MappedShard(folder, settings, excluded)
     return FastPlaidShard(folder, settings, device, excluded)

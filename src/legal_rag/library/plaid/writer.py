@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.encoder.runtime import best_device
 from legal_rag.library.plaid.codec import BLOCK_TOKENS, Buckets, compress, count_centroids, fit_buckets, train_centroids
 from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
+from legal_rag.library.plaid.search import default_device
 
 __all__ = ["copy_shard_without", "count_centroids", "write_shard"]
 
@@ -36,7 +36,7 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
     if min(passage_tokens) < 1:
         raise ValueError(f"passage {list(passage_tokens).index(min(passage_tokens))} has no token")
     folder.mkdir(parents=True)
-    if best_device() == "cuda":
+    if default_device() == "cuda":
         _write_with_fast_plaid(folder, vectors, passage_tokens, n_bits, seed)
         return
     generator = np.random.default_rng(seed)
