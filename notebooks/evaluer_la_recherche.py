@@ -22,7 +22,6 @@
 # Laissez tout vide pour essayer sans réseau, sur les décisions et les questions fictives livrées avec le projet.
 
 # %%
-INSTALL = False  # @param {type:"boolean"}
 INDEX = ""  # @param {type:"string"}
 QUESTIONS = ""  # @param {type:"string"}
 QRELS = ""  # @param {type:"string"}
@@ -32,14 +31,29 @@ OUTPUT_FOLDER = "evaluation_output"  # @param {type:"string"}
 # %% [markdown]
 # ## 1. Installer
 #
-# À faire une fois sur Colab, depuis une copie du dépôt.
+# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
+# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
 
 # %%
+import importlib.util
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-if INSTALL:
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-e", ".[eval]"], check=True)
+PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+
+# %%
+if importlib.util.find_spec("legal_rag") is None:
+    assert source, (
+        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
+    )
+    address = source if "://" in source else Path(source).resolve().as_uri()
+    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[datasets,eval] @ {address}"]
+    subprocess.run(pip, check=True)
+    importlib.invalidate_caches()
 
 # %% [markdown]
 # ## 2. L'index et les questions
@@ -47,8 +61,6 @@ if INSTALL:
 # Une question est une ligne JSON avec `qid`, `question` et `doc_id` ; un jeu de données enregistré convient aussi.
 
 # %%
-from pathlib import Path
-
 from legal_rag.evaluation import read_qrels, read_queries
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.retriever import build_retriever

@@ -23,7 +23,6 @@
 # une adresse, ici ou dans l'environnement, un modèle écrit lui-même les programmes ; la clé n'est jamais enregistrée.
 
 # %%
-INSTALL = False  # @param {type:"boolean"}
 GENERATOR_MODEL_ID = ""  # @param {type:"string"}
 GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
@@ -35,15 +34,29 @@ OUTPUT_FOLDER = "deep_read_output"  # @param {type:"string"}
 # %% [markdown]
 # ## 1. Installer
 #
-# À faire une fois sur Colab, depuis une copie du dépôt.
+# Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
+# (`LEGAL_RAG_SOURCE` nomme une autre adresse, un fichier ou un dossier). Une seconde fois, rien n'est à faire.
 
 # %%
+import importlib.util
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-if INSTALL:
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-r", "requirements.txt"], check=True)
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "-e", "."], check=True)
+PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
+clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
+source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+
+# %%
+if importlib.util.find_spec("legal_rag") is None:
+    assert source, (
+        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
+    )
+    address = source if "://" in source else Path(source).resolve().as_uri()
+    pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,langextract] @ {address}"]
+    subprocess.run(pip, check=True)
+    importlib.invalidate_caches()
 
 # %% [markdown]
 # ## 2. L'index
@@ -51,8 +64,6 @@ if INSTALL:
 # Sans `INDEX`, les décisions fictives sont indexées ici par leurs mots seuls.
 
 # %%
-from pathlib import Path
-
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
