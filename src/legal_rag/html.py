@@ -74,15 +74,17 @@ def in_notebook() -> bool:
     return hasattr(ipython.get_ipython(), "kernel") if ipython else False
 
 
-def notebook_frame(page: str, title: str, height: int = 720) -> Any:
-    """Return what a notebook displays: a page in a frame that can reach neither the notebook nor the network.
+class NotebookFrame:
+    """A page that a notebook displays in a frame, which can reach neither the notebook nor the network."""
 
-    The frame is `height` pixels high; its title is for those who do not see it.
-    """
-    from IPython.display import HTML
-    from markupsafe import escape
+    def __init__(self, page: str, title: str, height: int = 720) -> None:
+        """Frame `page`, `height` pixels high; its title is for those who do not see it."""
+        self._page, self._title, self._height = page, title, height
 
-    return HTML(FRAME.format(escape(page), escape(title), FRAME_STYLE.format(height)))
+    def _repr_html_(self) -> str:  # what IPython displays, see its "rich display"
+        from markupsafe import escape
+
+        return FRAME.format(escape(self._page), escape(self._title), FRAME_STYLE.format(self._height))
 
 
 def french_number(value: int) -> str:

@@ -266,7 +266,7 @@ def test_a_trace_of_absurd_length_is_cut_and_says_so(path):
 
 
 def test_a_notebook_shows_the_trace_in_a_closed_frame(path):
-    html = show_trace(full(path), height=500).data
+    html = show_trace(full(path), height=500)._repr_html_()
     ((tag, attributes),) = [(tag, attrs) for tag, attrs in Page(html).tags if tag != "div"]
     assert (tag, attributes["sandbox"], attributes["title"]) == ("iframe", "allow-scripts", "Lecture approfondie")
     assert attributes["srcdoc"] == render_trace(read_trace(path))

@@ -252,7 +252,7 @@ def notebook(monkeypatch):
 
 def framed(html):
     """Return the page in the frame that a notebook shows."""
-    ((_, attributes),) = [(tag, attrs) for tag, attrs in Page(html.data).tags if tag == "iframe"]
+    ((_, attributes),) = [(tag, attrs) for tag, attrs in Page(html._repr_html_()).tags if tag == "iframe"]
     assert attributes["sandbox"] == "allow-scripts"
     return Page(attributes["srcdoc"])
 
@@ -286,7 +286,7 @@ def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_
 def test_a_notebook_shows_the_first_documents_and_says_so():
     html = view_entities(ExtractedDocument(f"D{number}", "", "x", []) for number in range(60))
     assert len(framed(html).blocks()) == 50
-    assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html.data
+    assert "Les 50 premiers documents ; tous sont dans le fichier entities.html." in html._repr_html_()
 
 
 RESULT = ExtractionResult(doc_name="contrat")
@@ -522,7 +522,7 @@ def test_a_notebooks_frame_shows_the_page(browser, tmp_path, monkeypatch):
     monkeypatch.setattr(outputs, "in_notebook", lambda: True)
     host = tmp_path / "host.html"
     host.write_text(
-        f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()]).data}", "utf-8"
+        f"<!DOCTYPE html><meta charset=utf-8>{view_entities([NESTED_ITEM, *hostile_items()])._repr_html_()}", "utf-8"
     )
     browser.resize(1300, 900)
     browser.forget()

@@ -446,7 +446,7 @@ def test_dates_are_written_as_the_french_do(iso, french):
 
 
 def test_a_notebook_shows_the_report_in_a_closed_frame():
-    html = show_answer(hostile(ATTACKS[0]), height=500).data
+    html = show_answer(hostile(ATTACKS[0]), height=500)._repr_html_()
     ((tag, attributes),) = [(tag, attrs) for tag, attrs in Page(html).tags if tag != "div"]
     assert (tag, attributes["sandbox"], attributes["title"]) == ("iframe", "allow-scripts", "Réponse et sources")
     assert "height: 500px" in attributes["style"]
@@ -644,7 +644,7 @@ def test_without_script_all_can_be_read_and_opened(browser, opened):
 @pytest.mark.slow
 def test_a_notebooks_frame_shows_the_report(browser, tmp_path):
     host = tmp_path / "host.html"
-    host.write_text(f"<!DOCTYPE html><meta charset=utf-8>{show_answer(FULL).data}", "utf-8")
+    host.write_text(f"<!DOCTYPE html><meta charset=utf-8>{show_answer(FULL)._repr_html_()}", "utf-8")
     browser.forget()
     browser.open(host.as_uri())
     assert QUESTION in browser.frame_text()

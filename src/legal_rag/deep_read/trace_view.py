@@ -16,10 +16,10 @@ from legal_rag.deep_read.models import SubCall
 from legal_rag.deep_read.rlm import prose_of
 from legal_rag.deep_read.trace import Block, Iteration, Trace
 from legal_rag.html import (
+    NotebookFrame,
     frame_of_page,
     french_decimal,
     french_number,
-    notebook_frame,
     own_script,
     own_style,
     page_template,
@@ -120,7 +120,7 @@ def render_trace(trace: Trace) -> str:
 
 def show_trace(trace: Trace, height: int = 720) -> Any:
     """Return a trace's page in an isolated frame, `height` pixels high, for a notebook to display."""
-    return notebook_frame(render_trace(trace), TITLE, height)
+    return NotebookFrame(render_trace(trace), TITLE, height)
 
 
 def excerpt(text: str, most: int) -> Excerpt:

@@ -17,7 +17,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.pages import HEADING, index_parts, page_parts, write_pages, write_parts
 from legal_rag.files import beside, locked, put_in_place, sync
-from legal_rag.html import in_notebook, notebook_frame, plain_json
+from legal_rag.html import NotebookFrame, in_notebook, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
 PAGES = "entities_pages"  # folder of the pages, where there are several
@@ -117,7 +117,7 @@ def view_entities(
         items = list(islice(_items(shown, doc_id, docs), MAX_SHOWN + 1))
         more = len(items) > MAX_SHOWN
         note = f"Les {MAX_SHOWN} premiers documents ; tous sont dans le fichier {PAGE}." if more else ""
-        return notebook_frame("".join(page_parts(items[:MAX_SHOWN], note=note)), HEADING)
+        return NotebookFrame("".join(page_parts(items[:MAX_SHOWN], note=note)), HEADING)
     if (folder := _folder_of(shown)) is None:
         folder = Path(mkdtemp(prefix="legal-rag-entities-"))
         write_outputs(folder, _items(shown, None, docs))

@@ -19,10 +19,10 @@ from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.corpus.sentences import split_sentences
 from legal_rag.html import (
+    NotebookFrame,
     frame_of_page,
     french_decimal,
     french_number,
-    notebook_frame,
     own_script,
     own_style,
     page_template,
@@ -124,7 +124,7 @@ def render_answer(prediction: Prediction) -> str:
 
 def show_answer(prediction: Prediction, height: int = 720) -> Any:
     """Render an answer for a notebook, in a sandboxed frame `height` pixels high; raises as `render_answer` does."""
-    return notebook_frame(render_answer(prediction), TITLE, height)
+    return NotebookFrame(render_answer(prediction), TITLE, height)
 
 
 def _values(prediction: Prediction) -> dict[str, Any]:
