@@ -9,6 +9,7 @@ from fast_plaid.search import FastPlaid
 from support.plaid_cases import One, checksums, max_sim, reference_engine, write
 
 from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.plaid import codec
 from legal_rag.library.plaid import writer as plaid_writer
 from legal_rag.library.plaid.codec import count_centroids
 from legal_rag.library.plaid.cpu import MappedShard
@@ -345,3 +346,14 @@ def test_a_passage_longer_than_a_key_can_number_is_estimated_whole(tmp_path):
     (exact,) = shard.best([np.eye(8, dtype=np.float32)[:4]], 2)
     assert estimated.scores[0] <= exact.scores[0] + 1e-4
     assert estimated.scores[0] > 0.9 * exact.scores[0]
+
+
+def test_large_and_small_codebooks_find_the_nearest_centroids(monkeypatch):
+    generator = np.random.default_rng(5)
+    table, vectors = (unit(generator.standard_normal((n, 64))).astype(np.float32) for n in (2048, 700))
+    compiled = codec.NearestCentroids(table)(vectors)
+    monkeypatch.setattr(codec, "SMALL_CODEBOOK", 2048)
+    exact = codec.NearestCentroids(table)(vectors)
+    np.testing.assert_array_equal(exact, (vectors @ table.T).argmax(axis=1))
+    best, found = (vectors * table[exact]).sum(axis=1), (vectors * table[compiled]).sum(axis=1)
+    assert (best - found).max() < 0.01  # bfloat16 may take another of two that are about equally near

@@ -2,7 +2,7 @@
 
 import math
 import mmap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ KMEANS_ITERATIONS = 4  # fast-plaid's own
 POINTS_PER_CENTROID = 32  # tokens that k-means sees for each centroid; fast-plaid takes up to 256
 RESIDUAL_SAMPLE = 16_384  # tokens that the buckets are fitted to
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
+SMALL_CODEBOOK = 1024  # centroids
 PRODUCT_TOKENS = 256  # tokens multiplied with all centroids in one go: their products stay in the processor's cache
 
 
@@ -95,19 +96,10 @@ class NearestCentroids:
     """The centroid with the highest dot product, for blocks of vectors."""
 
     def __init__(self, centroids: np.ndarray) -> None:
-        openvino = import_openvino()
-        from openvino import opset15
-
-        # bfloat16 errs only between centroids about equally near; the residual is taken from the chosen one.
-        number, kind = ("bf16", np.int16) if multiplies_bfloat16() else ("f32", np.int32)
-        block = opset15.parameter([PRODUCT_TOKENS, centroids.shape[1]], np.float32)
-        products = opset15.matmul(block, opset15.constant(centroids.astype(np.float32)), False, True)
-        graph = openvino.Model([opset15.result(opset15.convert(products, number))], [block], "products")
-        self._request = compile_model(graph, n_streams=1).create_infer_request()
-        self._block = np.zeros((PRODUCT_TOKENS, centroids.shape[1]), dtype=np.float32)
-        self._products = np.empty((PRODUCT_TOKENS, len(centroids)), dtype=kind)  # read as integers, in the same order
-        shared = openvino.Tensor(self._products, list(self._products.shape), getattr(openvino.Type, number))
-        self._request.set_output_tensor(shared)
+        self._table = centroids.astype(np.float32)
+        self._multiply: Callable[[np.ndarray], np.ndarray] = self._multiply_exactly
+        if len(centroids) > SMALL_CODEBOOK:  # below, compiling takes longer than the products
+            self._multiply = _CompiledProducts(self._table)
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """Return the number of the nearest centroid of each row of `vectors`, float32: shape (n,), int32."""
@@ -115,11 +107,36 @@ class NearestCentroids:
 
         nearest = np.empty(len(vectors), dtype=np.int32)
         for start in range(0, len(vectors), PRODUCT_TOKENS):
-            rows = vectors[start : start + PRODUCT_TOKENS]
-            self._block[: len(rows)] = rows
-            self._request.infer([self._block], share_inputs=True, share_outputs=True)
-            argmax_rows(self._products[: len(rows)], nearest[start : start + len(rows)])
+            rows = slice(start, start + PRODUCT_TOKENS)
+            argmax_rows(self._multiply(vectors[rows]), nearest[rows])
         return nearest
+
+    def _multiply_exactly(self, rows: np.ndarray) -> np.ndarray:
+        return (rows @ self._table.T).view(np.int32)
+
+
+class _CompiledProducts:
+    """Products of up to PRODUCT_TOKENS vectors with a table, by OpenVINO, as integers that compare as they do."""
+
+    def __init__(self, table: np.ndarray) -> None:
+        openvino = import_openvino()
+        from openvino import opset15
+
+        # bfloat16 errs only between centroids about equally near; the residual is taken from the chosen one.
+        number, kind = ("bf16", np.int16) if multiplies_bfloat16() else ("f32", np.int32)
+        block = opset15.parameter([PRODUCT_TOKENS, table.shape[1]], np.float32)
+        products = opset15.convert(opset15.matmul(block, opset15.constant(table), False, True), number)
+        graph = openvino.Model([opset15.result(products)], [block], "products")
+        self._request = compile_model(graph, n_streams=1).create_infer_request()
+        self._block = np.zeros((PRODUCT_TOKENS, table.shape[1]), dtype=np.float32)
+        self._products = np.empty((PRODUCT_TOKENS, len(table)), dtype=kind)
+        shared = openvino.Tensor(self._products, list(self._products.shape), getattr(openvino.Type, number))
+        self._request.set_output_tensor(shared)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        self._block[: len(rows)] = rows
+        self._request.infer([self._block], share_inputs=True, share_outputs=True)
+        return self._products[: len(rows)]
 
 
 def fit_buckets(vectors: np.ndarray, centroids: np.ndarray, n_bits: int, generator: np.random.Generator) -> Buckets:
