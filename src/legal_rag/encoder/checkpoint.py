@@ -25,7 +25,7 @@ LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w
 LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
 
 
-class Checkpoint(NamedTuple):
+class ColbertCheckpoint(NamedTuple):
     """A checkpoint: what reads its texts, the transformer, the layers that project its states to token vectors."""
 
     tokens: Tokens
@@ -44,7 +44,7 @@ class Overrides(NamedTuple):
 
 def load_checkpoint(
     name: str, overrides: Overrides, *, revision: str | None = None, trust_remote_code: bool = False
-) -> Checkpoint:
+) -> ColbertCheckpoint:
     """Load a checkpoint, in float32 on the CPU.
 
     Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed.
@@ -91,13 +91,13 @@ def load_checkpoint(
     finally:
         transformers_logging.set_verbosity(verbosity)
     tokens = Tokens(tokenizer.backend_tokenizer, _settings(settings, tokenizer, body, head))
-    return Checkpoint(tokens, body.eval(), head.float().eval())
+    return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
 
 
 class TorchModel:
     """A checkpoint run by torch, on a GPU in half precision, else on the CPU (bfloat16 where the processor has it)."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: ColbertCheckpoint) -> None:
         import torch
 
         self._device = best_device()

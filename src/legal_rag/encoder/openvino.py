@@ -23,7 +23,7 @@ from legal_rag.encoder.tokens import Tokens, TokenSettings
 from legal_rag.files import made_once, sha256_of
 
 if TYPE_CHECKING:
-    from legal_rag.encoder.checkpoint import Checkpoint
+    from legal_rag.encoder.checkpoint import ColbertCheckpoint
 
 
 CONVERTER_VERSION = 3  # raise it when the converted files change: older conversions are then ignored
@@ -79,7 +79,7 @@ def convert_bundled(bundled: BundledModel) -> Conversion:
     return Conversion(Tokens(bundled.tokenizer, bundled.settings), graph)
 
 
-def convert_checkpoint(checkpoint: "Checkpoint") -> Conversion:
+def convert_checkpoint(checkpoint: "ColbertCheckpoint") -> Conversion:
     """Trace a checkpoint's transformer and projection.
 
     Raises:
@@ -162,7 +162,7 @@ def _trace_body(body: Any) -> Any:
     return _trace(States().eval(), example, [(name, [-1, -1], import_openvino().Type.i64) for name in names])
 
 
-def _trace_head(checkpoint: "Checkpoint") -> Any:
+def _trace_head(checkpoint: "ColbertCheckpoint") -> Any:
     import torch
 
     width = int(checkpoint.body.config.hidden_size)
