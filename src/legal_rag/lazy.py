@@ -14,6 +14,7 @@ EXTRAS = {
     "dspy": "agent",
     "fast_plaid": "colbert",
     "langextract": "langextract",
+    "litellm": "agent",
     "matplotlib": "eval",
     "pyarrow": "datasets",
     "pylate": "colbert",

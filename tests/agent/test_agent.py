@@ -1,6 +1,7 @@
 """The agent, against a scripted model behind a real server."""
 
 import json
+import socket
 
 import dspy
 import pytest
@@ -13,7 +14,9 @@ from legal_rag.agent import (
     build_agent,
     build_language_model,
     default_instructions,
+    has_endpoint,
     instructions_of,
+    llm,
 )
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.report import render_answer
@@ -244,10 +247,58 @@ def test_a_bare_hugging_face_token_turns_no_local_run_into_a_remote_one(tiny_lib
 def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
     for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "GENERATOR_MODEL_ID", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    assert build_language_model(api_key="k").model == "huggingface/mistralai/Magistral-Small-2509"
+    for name in (None, "mistralai/Magistral-Small-2509", "huggingface/mistralai/Magistral-Small-2509"):
+        lm = build_language_model(name, api_key="k")
+        assert (lm.model, lm.kwargs["api_base"]) == ("openai/mistralai/Magistral-Small-2509", llm.ROUTER)
+    for name in ("openrouter/qwen/qwen3", "azure/mine", "groq/llama", "gemini/gemini-2.5-flash", "ollama_chat/qwen3"):
+        assert build_language_model(name).model == name
     assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
     lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
     assert (lm.model, lm.kwargs["max_tokens"], lm.kwargs["temperature"]) == ("openai/x", 123, 0.5)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5", "openai/gpt-5.1-mini", "openai/o3", "openrouter/openai/gpt-5"])
+def test_a_reasoning_model_keeps_its_own_temperature_and_limit(model):
+    lm = build_language_model(model, "k")
+    assert (lm.kwargs["temperature"], lm.kwargs["max_completion_tokens"]) == (None, None)
+    assert build_language_model(model, "k", temperature=1.0, max_tokens=20_000).kwargs["temperature"] == 1.0
+    with pytest.raises(ValueError, match=f"{model} does not take temperature 0.5, max_tokens None"):
+        build_language_model(model, "k", temperature=0.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "variables", "expected"),
+    [
+        ("groq/llama", {}, True),
+        ("openrouter/qwen/qwen3", {}, True),
+        ("openai/gpt-5", {}, False),
+        ("openai/gpt-5", {"OPENAI_API_KEY": "k"}, True),
+        ("Qwen/Qwen3-4B", {}, False),
+        ("huggingface/Qwen/Qwen3-4B", {}, False),
+        ("Qwen/Qwen3-4B", {"HF_TOKEN": "hf_x"}, True),
+    ],
+)
+def test_a_provider_is_an_endpoint_whose_key_litellm_finds(model, variables, expected, no_endpoint, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert has_endpoint(model=model) is expected
+
+
+def test_a_completion_of_the_router_sends_no_other_request(no_endpoint, monkeypatch):
+    hosts, resolve = [], socket.getaddrinfo
+
+    def recorded(host, *rest, **more):
+        hosts.append(host)
+        return resolve(host, *rest, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", recorded)
+    with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
+        monkeypatch.setattr(llm, "ROUTER", server.api_base)
+        lm = build_language_model("Qwen/Qwen3-4B", "k", cache=False)
+        assert lm("Est-ce vrai ?") == ["Oui"]
+        assert len(server.prompts) == 1
+    assert set(hosts) == {"127.0.0.1"}
 
 
 def test_an_empty_question_is_refused(tiny_library, tiny_encoder):

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,7 +25,10 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
-PROVIDERS = ("anthropic/", "gemini/", "mistral/", "ollama_chat/")  # LiteLLM finds their keys and addresses itself
+HUGGING_FACE = "huggingface/"
+KEYED = ("openai/", HUGGING_FACE)  # asked only with a key that was given for it
+ROUTER = "https://router.huggingface.co/v1"  # Hugging Face's, compatible with OpenAI
+MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
 
 REPLIES = "replies.sqlite"
@@ -46,8 +50,8 @@ def build_language_model(
     student_model: str | None = None,
     api_key: str | None = None,
     api_base: str | None = None,
-    max_tokens: int = 8000,
-    temperature: float = 0.2,
+    max_tokens: int | None = None,
+    temperature: float | None = None,
     *,
     timeout: float = 120.0,
     num_retries: int = 2,
@@ -62,23 +66,25 @@ def build_language_model(
     limit makes another request.
 
     Args:
-        student_model: A model id; with a provider before it (`openai/…`, `huggingface/…`) it is taken as LiteLLM's.
-            None reads GENERATOR_MODEL_ID, else takes the default model.
+        student_model: A model id; with a provider of LiteLLM before it (`openai/…`, `openrouter/…`, `azure/…`) it is
+            taken as LiteLLM's, which finds the provider's key and address. None reads GENERATOR_MODEL_ID, else takes
+            the default model.
         api_key: None reads GENERATOR_API_KEY, then HF_TOKEN for the Hugging Face router.
         api_base: Address of an OpenAI-compatible server; None reads GENERATOR_API_BASE, and without one the
             Hugging Face router is asked.
-        max_tokens: Of each reply.
-        temperature: 0 to 2.
+        max_tokens: Of each reply; None is 8,000, or a reasoning model's own.
+        temperature: 0 to 2; None is 0.2, or a reasoning model's own.
         timeout: Seconds that a request may take.
         num_retries: Further attempts after a failed request.
         cache: Take the reply to a request that was answered before from DSPy's cache.
         seed: Distinguishes requests in the cache; also sent to the server, which may make its replies repeatable.
 
     Raises:
-        ValueError: If the address is not a URL.
+        ValueError: If the address is not a URL, or the model does not take the limit or temperature.
     """
     use_local_prices()
     import dspy
+    from dspy.utils.exceptions import LMConfigurationError
 
     model = student_model or os.environ.get("GENERATOR_MODEL_ID") or DEFAULT_MODEL
     api_base = api_base or os.environ.get("GENERATOR_API_BASE") or None
@@ -88,23 +94,36 @@ def build_language_model(
             raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
         model = model if model.startswith("openai/") else f"openai/{model}"
         api_key = api_key or "none"  # local servers mostly need no key, but the client wants one
-    elif not model.startswith(("huggingface/", "openai/", *PROVIDERS)):
-        model = f"huggingface/{model}"
+    elif not _has_provider(model):
+        # Asked as an OpenAI-compatible server: LiteLLM's own provider looks the model up on the hub at every call.
+        model, api_base = f"openai/{model.removeprefix(HUGGING_FACE)}", ROUTER
         api_key = api_key or os.environ.get("HF_TOKEN") or None
     if cache and temperature == 0:  # DSPy warns that rollout_id does not change replies, which is not its purpose
         warnings.filterwarnings("ignore", message="rollout_id has no effect when temperature=0")
-    return dspy.LM(
+    build = partial(
+        dspy.LM,
         model,
         api_key=api_key,
         api_base=api_base,
-        max_tokens=max_tokens,
-        temperature=temperature,
         timeout=timeout,
         num_retries=num_retries,
         cache=cache,
         rollout_id=_rollout_id(_address_of(model, api_base), seed) if cache else None,
         **({} if seed is None or model.startswith(SEEDLESS) else {"seed": seed}),
     )
+    try:
+        return build(
+            max_tokens=MAX_TOKENS if max_tokens is None else max_tokens,
+            temperature=TEMPERATURE if temperature is None else temperature,
+        )
+    except LMConfigurationError:  # a reasoning model, which takes large limits and its own temperature only
+        try:
+            return build(max_tokens=max_tokens, temperature=temperature)
+        except LMConfigurationError as error:
+            found = f"temperature {temperature}, max_tokens {max_tokens}"
+            raise ValueError(
+                f"{model} does not take {found} (expected temperature 1, 16000 tokens, or none)"
+            ) from error
 
 
 def has_endpoint(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
@@ -113,10 +132,23 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
     HF_TOKEN, which other tools set for downloads, counts only where a model is named: by `model` or GENERATOR_MODEL_ID.
     """
     named = model or os.environ.get("GENERATOR_MODEL_ID") or ""
-    if named.startswith(PROVIDERS):
+    if named.startswith("openai/") and os.environ.get("OPENAI_API_KEY"):
+        return True
+    if not named.startswith(KEYED) and _has_provider(named):
         return True
     names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", *(["HF_TOKEN"] if named else []))
     return bool(api_key or api_base or any(os.environ.get(name) for name in names))
+
+
+def _has_provider(model: str) -> bool:
+    """Tell whether a model's id begins with a provider that LiteLLM knows; its name for Hugging Face is not used."""
+    prefix, slash, _ = model.partition("/")
+    if not slash or model.startswith(HUGGING_FACE):
+        return False
+    use_local_prices()
+    import litellm
+
+    return prefix in {str(getattr(one, "value", one)) for one in litellm.provider_list}
 
 
 def _address_of(model: str, api_base: str | None) -> str:

@@ -17,6 +17,7 @@ from legal_rag.cli.options import (
     options,
     place_options,
     print_json,
+    sampling_settings,
     trust_option,
 )
 from legal_rag.report.lines import citations_in_french, event_line, french_seconds, in_one_line, printable
@@ -196,6 +197,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
         "budget": budget_of(settings),
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
+        **sampling_settings(settings),
     }
 
 

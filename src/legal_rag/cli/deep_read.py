@@ -20,7 +20,14 @@ from legal_rag.cli.ask import (
     stream_option,
     write_page,
 )
-from legal_rag.cli.options import model_options, open_library, place_options, print_json, trust_option
+from legal_rag.cli.options import (
+    model_options,
+    open_library,
+    place_options,
+    print_json,
+    sampling_settings,
+    trust_option,
+)
 from legal_rag.deep_read.settings import DeepReadSettings, PlanName
 from legal_rag.report.lines import event_line
 
@@ -133,7 +140,7 @@ def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     if cache:
         use_reply_cache()
     root, sub = (
-        build_language_model(name, *endpoint, cache=cache, seed=options["seed"])
+        build_language_model(name, *endpoint, cache=cache, seed=options["seed"], **sampling_settings(options))
         for name in (model, options["sub_model"] or model)
     )
     return root, sub

@@ -13,6 +13,7 @@ from legal_rag.cli.options import (
     open_library,
     place_options,
     print_json,
+    sampling_settings,
     trust_option,
 )
 from legal_rag.evaluation.questions.checks import STRATEGIES, WORKERS, QuestionSettings
@@ -151,7 +152,8 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
     if not has_endpoint(*endpoint, options["model"]):
         click.echo("no model to ask (--api-base or --api-key): questions are made of summaries and titles", err=True)
         return None
-    return build_language_model(options["model"], *endpoint, cache=False)  # a new try wants a new reply
+    # a new try wants a new reply
+    return build_language_model(options["model"], *endpoint, cache=False, **sampling_settings(options))
 
 
 def _print_estimate(estimate: "Estimate", as_json: bool) -> None:

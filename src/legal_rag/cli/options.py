@@ -52,6 +52,8 @@ model_options = options(
     click.option("--model", help="The model's id; else GENERATOR_MODEL_ID."),
     click.option("--api-base", help="Address of an OpenAI-compatible server; else GENERATOR_API_BASE."),
     click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY."),
+    click.option("--temperature", type=click.FloatRange(0, 2), help="Of the model's sampling. [default: 0.2]"),
+    click.option("--max-reply-tokens", type=click.IntRange(min=1), help="Tokens of each reply. [default: 8000]"),
 )
 
 # Those of entity extraction: see `extraction_settings`.
@@ -118,6 +120,11 @@ def extraction_settings(settings: dict[str, Any]) -> ExtractionSettings:
         extraction_passes=settings["extract_passes"],
         max_workers=settings.get("extract_workers", EXTRACTION.max_workers),
     )
+
+
+def sampling_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of `build_language_model` that `model_options` gave, besides model and endpoint."""
+    return {"temperature": settings["temperature"], "max_tokens": settings["max_reply_tokens"]}
 
 
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:
