@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the processors
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the user's own replies
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in a shell's background ignores
 
 settings.register_profile("busy", suppress_health_check=[HealthCheck.too_slow])  # which judges the machine
 settings.load_profile("busy")
