@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from legal_rag.cli import main
+from legal_rag.cli import COMMANDS, EXAMPLES, main
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
@@ -71,6 +71,38 @@ def test_info_says_what_an_index_holds(place, tiny_library, said):
     told = json.loads(said("info", *place, "--json"))
     assert told.pop("corpus_index") == {"topics": 5, "counted": 60, "summaries": ""}
     assert told == tiny_library.manifest
+
+
+def test_without_a_command_the_help_is_shown(said):
+    assert said() == said("--help")
+    assert "Commands:" in said()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_has_an_example(command, said):
+    assert (
+        f"legal-rag {command} {EXAMPLES[command]}".split() == said(command, "--help").partition("Example:")[2].split()
+    )
+
+
+def test_an_unknown_filter_value_names_the_known_ones_before_anything_is_loaded(place, refused, monkeypatch):
+    monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", None)
+    line = refused("search", QUESTION, "--juridiction", "Cour de Mars", *place)
+    assert line.startswith("no document has the juridiction 'Cour de Mars' (there are: Cour ")
+    line = refused("search", QUESTION, "--solution", "Grâce", *place)
+    assert "no document has the solution 'Grâce' (there are: " in line
+
+
+def test_a_search_that_finds_nothing_says_so(place, capfd):
+    assert main(["search", "zzzqqq", "--mode", "bm25", *place]) == 0
+    assert capfd.readouterr() == ("", "no passage found\n")
+    assert main(["search", "bail", "--mode", "bm25", "--date-from", "2090", *place]) == 0
+    assert capfd.readouterr().err == "no passage found among the documents that meet the filters\n"
+
+
+def test_a_document_is_looked_up_by_its_case_number(place, said, sample_rows):
+    row = next(row for row in sample_rows if row["id"] == "FICTIF0302")
+    assert row["content"][:200] in said("lookup", "16/03177", *place)
 
 
 def test_search_lists_ranked_passages(place, tiny_library, said):

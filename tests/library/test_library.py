@@ -259,6 +259,12 @@ def test_a_half_built_folder_is_no_library(tmp_path):
         Library.open(tmp_path, "lib")
 
 
+def test_an_empty_folder_is_no_unfinished_build(tmp_path):
+    (tmp_path / "lib").mkdir()
+    with pytest.raises(FileNotFoundError, match="build one with 'legal-rag index'"):
+        Library.open(tmp_path, "lib")
+
+
 def test_a_build_that_never_ended_is_no_library(tmp_path):
     (tmp_path / ".lib.building").mkdir()
     with pytest.raises(FileNotFoundError, match="only an unfinished build; build it again"):

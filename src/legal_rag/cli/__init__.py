@@ -33,6 +33,24 @@ COMMANDS = {  # name: module, short help; read without importing the commands
     "evaluate": ("evaluate", "Measure retrieval over many questions."),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers."),
 }
+EXAMPLES = {  # of each command, shown by its --help
+    "index": "--source decisions.jsonl.gz",
+    "add": "new-decisions.jsonl.gz",
+    "remove": "JURITEXT000007022836",
+    "compact": "",
+    "info": "--index-name decisions",
+    "doctor": "",
+    "corpus-index": "",
+    "search": "--juridiction 'Cass. soc.' --date-from 2015 'obligation de reclassement'",
+    "lookup": "'n° 87-13.415'",
+    "ask": "--html reponse.html 'Le trouble anormal de voisinage suppose-t-il une faute ?'",
+    "deep-read": "'Combien de décisions cassent un arrêt ?' --model MODEL --api-base http://127.0.0.1:8000/v1",
+    "trace": "trace.jsonl --html trace.html",
+    "answers": "",
+    "extract": "--source contracts/ --output out",
+    "evaluate": "--queries questions.jsonl --mode hybrid",
+    "questions": "--output dataset",
+}
 ALIASES = {"runs": "answers"}  # former names
 
 
@@ -48,6 +66,7 @@ class _LazyGroup(click.Group):
             return None
         module = import_module(f"legal_rag.cli.{COMMANDS[name][0]}")
         command: click.Command = getattr(module, f"{name.replace('-', '_')}_command")
+        command.epilog = f"Example:\n\n\b\n  legal-rag {name} {EXAMPLES[name]}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -78,8 +97,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     try:
-        status = commands.main(args=argv, prog_name="legal-rag", standalone_mode=False)
+        status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.Abort:

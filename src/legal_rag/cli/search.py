@@ -8,6 +8,9 @@ from legal_rag.cli.options import filter_options, mode_option, open_library, pla
 
 if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
+    from legal_rag.library.library import Library
+
+VALUES_LISTED = 12  # of a filter
 
 
 @click.command("search")
@@ -26,26 +29,37 @@ def search_command(
     from legal_rag.retriever.retriever import build_retriever
 
     library = open_library(index_folder, index_name)
+    _refuse_unknown_values(library, filters)
     retriever = build_retriever(library, trust_remote_code=settings.pop("trust_remote_code"))
     hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
         print_json([hit._asdict() for hit in hits])
         return
+    if not hits:
+        click.echo("no passage found" + (" among the documents that meet the filters" if filters else ""), err=True)
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
         click.echo(f"   {' '.join(hit.text.split())[:300]}\n")
 
 
+def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
+    """Raise ValueError for a court, chamber or outcome that no document has, before anything is loaded."""
+    for name, known in library.unknown_values(filters).items():
+        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
+        raise ValueError(f"no document has the {name} {getattr(filters, name)!r} (there are: {listed or 'none'})")
+
+
 @click.command("lookup")
 @place_options
 @click.argument("identifier", metavar="ID")
 def lookup_command(identifier: str, index_folder: str, index_name: str, as_json: bool) -> None:
-    """Print the whole document that ID names: a chunk's id or a document's."""
-    from legal_rag.agent.tool_arguments import find_document
+    """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
+    from legal_rag.agent.tool_arguments import find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
     library = open_library(index_folder, index_name)
+    identifier = resolve_id(identifier, library, dict)
     document = find_document(identifier, library)
     if as_json:
         names = {"doc_id": "id", "title": "title", "decision_date": "decision_date", "content": "content"}

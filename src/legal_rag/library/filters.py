@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, datetime
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.patterns import find_dates
@@ -121,6 +122,25 @@ def _outcomes(wanted: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str,
     from legal_rag.extraction.outcomes import of_its_kinds
 
     return fitting(wanted, values) or [(value,) for value in of_its_kinds(wanted, (value for (value,) in values))]
+
+
+def unknown_values(filters: Filters, connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """Return, for each filter by court, chamber or outcome whose value no document has, the values there are.
+
+    The nearest in spelling come first.
+    """
+    columns = {"juridiction": ("juridiction", "formation"), "formation": ("juridiction", "formation")}
+    unknown = {}
+    for name in ("juridiction", "formation", "solution"):
+        wanted = getattr(filters, name)
+        if wanted is None:
+            continue
+        rows = distinct(connection, columns.get(name, (name,)))
+        if not (fitting(wanted, rows) if name in columns else _outcomes(wanted, rows)):
+            values = {row[columns.get(name, (name,)).index(name)] for row in rows} - {""}
+            nearest = get_close_matches(wanted, values, n=len(values) or 1, cutoff=0)
+            unknown[name] = nearest
+    return unknown
 
 
 def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:

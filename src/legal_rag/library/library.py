@@ -24,6 +24,7 @@ from legal_rag.library.filters import (
     compile_filters,
     naming_condition,
     own_name_condition,
+    unknown_values,
 )
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at
@@ -167,6 +168,10 @@ class Library(Corpus):
         """
         return self._ids(self._compiled(filters))
 
+    def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
+        """Return the values there are, nearest first, of filters whose value no document has; see `filters`."""
+        return unknown_values(filters, self._connection)
+
     def ids_citing(self, name: str) -> list[str]:
         """Return the ids of the documents that cite an article or a decision, in index order.
 
@@ -298,7 +303,7 @@ def _recover(path: Path) -> Path:
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not file.is_file():
-        unfinished = path.is_dir() or beside(path, "building").is_dir()
+        unfinished = beside(path, "building").is_dir() or (path.is_dir() and any(path.iterdir()))
         reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
         if (path / PLAID_FOLDER).is_dir() and not (path / STORE).is_file():
             reason = "but a bare fast-plaid index: legal_rag.retriever.open_corpus(path, encoder=…) opens it"
