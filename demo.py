@@ -48,7 +48,8 @@ clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" 
 source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
 
 # %%
-if importlib.util.find_spec("legal_rag") is None:
+found = importlib.util.find_spec("legal_rag")
+if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
     assert source, (
         "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
     )

@@ -282,8 +282,8 @@ def test_what_a_killed_conversion_left_is_not_taken_for_a_model(own_cache, tiny_
 def test_a_killed_conversion_leaves_no_model_and_the_next_one_makes_it(own_cache, tiny_model_folder):
     code = "import sys; from legal_rag.encoder.encoder import build_encoder; build_encoder(sys.argv[1])"
     process = subprocess.Popen([sys.executable, "-c", code, str(tiny_model_folder)], env=dict(os.environ))
-    while not list(own_cache.glob("openvino/.converting-*/*")) and process.poll() is None:
-        time.sleep(0.01)  # until it writes
+    while not list(own_cache.glob("openvino/.converting-*")) and process.poll() is None:
+        time.sleep(0.01)  # until it quantises
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert [path for path in (own_cache / "openvino").glob("*/") if not path.name.startswith(".")] == []
