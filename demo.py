@@ -22,12 +22,14 @@
 # Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet.
 
 # %%
-GENERATOR_MODEL_ID = ""  # @param {type:"string"}
-GENERATOR_API_BASE = ""  # @param {type:"string"}
+GENERATOR_MODEL_ID = ""  # @param ["", "mistralai/Magistral-Small-2509", "Qwen/Qwen3-4B"] {allow-input: true}
+GENERATOR_API_BASE = ""  # @param ["", "http://127.0.0.1:8000/v1", "http://127.0.0.1:11434/v1"] {allow-input: true}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 ENCODER = ""  # @param {type:"string"}
 INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel", "code_du_travail"]
+TEMPERATURE = 0.2  # @param {type:"number"}
+MAX_STEPS = 10  # @param {type:"integer"}
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
 
 # %% [markdown]
@@ -67,23 +69,30 @@ if found is None or found.origin is None:  # un reste d'une version retirée n'e
 # %%
 endpoint = {"model": GENERATOR_MODEL_ID, "api_base": GENERATOR_API_BASE, "api_key": GENERATOR_API_KEY}
 endpoint = {name: value or None for name, value in endpoint.items()}
-print("Modèle :", endpoint["model"] or "aucun choisi")
+print("Modèle choisi :", endpoint["model"] or "aucun")
 
 # %% [markdown]
 # ## 3. Préparer l'index
 #
-# `INDEX` et `ENCODER` sont l'adresse d'un zip, son chemin, ou un dossier. Sans eux, un index des décisions fictives est
-# construit ici, ce qui prend environ une minute.
+# `INDEX` est l'adresse d'un zip, son chemin, ou un dossier (de Drive, par exemple) ; `ENCODER` de même, ou le nom d'un
+# modèle de Hugging Face. Sans `INDEX`, un index des décisions fictives est construit ici, en une minute environ.
 
 # %%
 from legal_rag.assets import prepare_assets
+from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, build_index
 
+Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
+assets = prepare_assets(ENCODER or None, INDEX or None, OUTPUT_FOLDER)
+encoder_config = EncoderConfig(name=str(assets.encoder or "auto"))
+index = assets.index or Path(OUTPUT_FOLDER, "sample")
+print("Index :", index)
+
+# %%
 if not INDEX:
-    report = build_index(IndexConfig(source="sample", index_folder=OUTPUT_FOLDER, index_name="sample"))
+    config = IndexConfig(source="sample", encoder=encoder_config, index_folder=OUTPUT_FOLDER, index_name="sample")
+    report = build_index(config)
     print(f"{report.documents} décisions, {report.chunks} passages, encodeur : {report.encoder}")
-assets = prepare_assets(ENCODER or None, INDEX or Path(OUTPUT_FOLDER, "sample"), OUTPUT_FOLDER)
-print("Index :", assets.index)
 
 # %% [markdown]
 # ## 4. Construire l'agent
@@ -91,16 +100,18 @@ print("Index :", assets.index)
 # L'agent cherche dans l'index, lit les décisions, répond et cite. Ses consignes peuvent être échangées avec l'index.
 
 # %%
-from legal_rag.agent import build_agent, default_instructions
+from legal_rag.agent import Budget, build_agent, default_instructions
 from legal_rag.deep_read import deep_read_tool
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import open_corpus
 
-encoder = build_encoder(str(assets.encoder)) if assets.encoder else None
-corpus = open_corpus(assets.index, encoder=encoder)
-instructions = default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None
-agent = build_agent(corpus, encoder=encoder, instructions=instructions, extra_tools=[deep_read_tool], **endpoint)
-print("Agent :", type(agent).__name__)
+encoder = build_encoder(encoder_config) if ENCODER else None
+corpus = open_corpus(index, encoder=encoder)
+settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "temperature": TEMPERATURE}
+tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
+agent = build_agent(corpus, encoder=encoder, **settings, **tools, **endpoint)
+model = getattr(agent, "lm", None)
+print("Agent :", type(agent).__name__, "- modèle interrogé :", model.model if model else "aucun")
 
 # %% [markdown]
 # ## 5. Poser des questions
@@ -155,11 +166,13 @@ for citation in predictions[0].citations:
 # %%
 from legal_rag.extraction import run_extraction
 
-cited = corpus.document(predictions[0].citations[0].doc_id)
-extraction = run_extraction(cited.content, cited.id, schema_name="jurisprudence", model_id="rules")
-for entity in extraction.extractions[:12]:
-    start, end = entity["char_start"], entity["char_end"]
-    print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
+doc_ids = [citation.doc_id for prediction in predictions for citation in prediction.citations]
+for doc_id in doc_ids[:1]:
+    cited = corpus.document(doc_id)
+    extraction = run_extraction(cited.content, cited.id, schema_name="jurisprudence", model_id="rules")
+    for entity in extraction.extractions[:12]:
+        start, end = entity["char_start"], entity["char_end"]
+        print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
 
 # %% [markdown]
 # Les réponses, à garder ou à partager.

@@ -18,7 +18,15 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
-from legal_rag.assets import ZipLimits, extract_zip, fetch_zip, find_encoder_root, find_index_root, prepare_assets
+from legal_rag.assets import (
+    Assets,
+    ZipLimits,
+    extract_zip,
+    fetch_zip,
+    find_encoder_root,
+    find_index_root,
+    prepare_assets,
+)
 from legal_rag.corpus import read_documents
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import build_retriever, open_corpus
@@ -632,6 +640,16 @@ def test_a_folder_is_used_where_it_is(tiny_library, tiny_model_folder, tmp_path)
     assets = prepare_assets(tiny_model_folder, tiny_library.path.parent, tmp_path / "assets")
     assert (assets.encoder, assets.index) == (tiny_model_folder, tiny_library.path)
     assert not (tmp_path / "assets").exists()
+
+
+@pytest.mark.parametrize("name", ["maastrichtlawtech/colbert-legal-french", "bundled-128", "auto"])
+def test_an_encoder_may_be_named_and_there_may_be_no_index_yet(name, tmp_path):
+    assert prepare_assets(name, None, tmp_path) == Assets(name, None)
+
+
+def test_a_zip_that_does_not_exist_is_no_name(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no encoder at models/encoder.zip"):
+        prepare_assets("models/encoder.zip", None, tmp_path)
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])

