@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.plaid_cases import random_passages
 
 from legal_rag.corpus import read_documents
 from legal_rag.encoder import EncoderConfig, build_encoder
@@ -19,7 +20,7 @@ from legal_rag.files import beside
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.indexer.config import library_path
 from legal_rag.indexer.ray import build_index_on_ray
-from legal_rag.indexer.shards import ATTEMPTS, install_shard
+from legal_rag.indexer.shards import ATTEMPTS, ShardWriter, install_shard
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import ray_cluster, share_out
@@ -218,6 +219,16 @@ def test_a_shard_made_twice_stays_the_first_one(local, tmp_path):
     install_shard(late, home, 30)
     assert (home / CODES).read_bytes() == (local.path / "shards" / "1" / CODES).read_bytes()
     assert not (home / "token_vectors.f16").exists()
+
+
+def test_a_shard_that_a_worker_finished_meanwhile_stays(local, tmp_path):
+    made = local.path / "shards" / "1"
+    writer = ShardWriter(tmp_path / "home", 32, 30)
+    writer.append(random_passages([5] * 30))
+    shutil.copytree(made / "fast_plaid_index", tmp_path / "home" / "fast_plaid_index")
+    writer.write_plaid(n_bits=4, seed=0, keep_vectors=False)
+    assert (tmp_path / "home" / CODES).read_bytes() == (made / CODES).read_bytes()
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["fast_plaid_index"]
 
 
 def test_a_shard_put_in_place_leaves_nothing_of_an_earlier_attempt(local, tmp_path):

@@ -73,8 +73,7 @@ class ShardWriter:
         give_back_memory()
         for file in scratch.iterdir():
             sync(file)
-        os.replace(scratch, self.home / PLAID_FOLDER)
-        sync(self.home)
+        _put_plaid(scratch, self.home, len(lengths))
         if not keep_vectors:
             discard_vectors(self.home)
 
@@ -100,11 +99,17 @@ def install_shard(made: Path, home: Path, n_chunks: int) -> None:
             os.replace(made / name, home / name)
         else:
             (home / name).unlink(missing_ok=True)
+    _put_plaid(made / PLAID_FOLDER, home, n_chunks)
+
+
+def _put_plaid(made: Path, home: Path, n_chunks: int) -> None:
+    """Move finished PLAID files to a shard's folder, unless another process was first: its own are the same."""
     try:
-        os.replace(made / PLAID_FOLDER, home / PLAID_FOLDER)
+        os.replace(made, home / PLAID_FOLDER)
     except OSError:  # a folder that holds files is not replaced
         if not is_complete(home, n_chunks):
             raise
+        shutil.rmtree(made, ignore_errors=True)
     sync(home)
 
 
