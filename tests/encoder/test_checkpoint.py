@@ -135,3 +135,86 @@ def test_a_checkpoint_cannot_name_files_outside_its_folder(folder):
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(ValueError, match=r"damaged encoder: .* names the file '\.\./1_Dense/config\.json'"):
         load_checkpoint(str(folder), Overrides())
+
+
+def test_a_length_beyond_the_positions_is_refused(folder):
+    with pytest.raises(ValueError, match="this encoder reads at most 256 tokens, not 257"):
+        load_checkpoint(str(folder), Overrides(document_length=257))
+
+
+def test_a_marker_that_is_null_is_pylates_own(folder):
+    edit_json(folder / "config_sentence_transformers.json", query_prefix=None)
+    found, expected = vectors(folder, TEXTS[:1], "query"), pylates_vectors(folder, TEXTS[:1], "query")
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("modules.json", [{"path": ""}], "does not list modules with their types"),
+        ("modules.json", ["x"], "does not list modules with their types"),
+    ],
+)
+def test_a_damaged_checkpoint_is_one_line(folder, file, content, message):
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(str(folder), Overrides())
+
+
+@pytest.fixture
+def downloaded(folder, tmp_path, monkeypatch):
+    """Lay a checkpoint out as the hub's cache does after a whole download, and go offline."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+
+    def laid_out(name, without=()):
+        repository = tmp_path / "hub" / ("models--" + name.replace("/", "--"))
+        snapshot = repository / "snapshots" / "abc"
+        shutil.copytree(folder, snapshot, ignore=shutil.ignore_patterns(*without))
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text("abc")
+        return snapshot
+
+    return laid_out
+
+
+def test_a_whole_download_is_read_offline_though_optional_files_left_no_mark(downloaded, folder):
+    of_stanford(folder)
+    downloaded("owner/model")
+    loaded = load_checkpoint("owner/model", Overrides())
+    assert loaded.tokens.settings == load_checkpoint(str(folder), Overrides()).tokens.settings
+
+
+def test_a_download_that_lacks_a_projection_is_refused(downloaded):
+    downloaded("owner/broken", without=("1_Dense",))
+    with pytest.raises(FileNotFoundError, match="no encoder 'owner/broken'"):
+        load_checkpoint("owner/broken", Overrides())
+
+
+def test_checkpoints_with_a_folder_for_the_transformer_are_told_apart(downloaded):
+    from legal_rag.encoder.encoder import EncoderConfig, _source
+
+    for name in ("owner/one", "owner/other"):
+        (downloaded(name) / "config.json").unlink()
+    assert _source("owner/one", EncoderConfig(name="owner/one")) == "owner/one@abc"
+    assert _source("owner/other", EncoderConfig(name="owner/other")) == "owner/other@abc"
+
+
+def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
+
+    from legal_rag.encoder.tokens import Tokens, TokenSettings
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(special_tokens=["<s>", "</s>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator(["le bail a b"] * 3, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0))
+    lengths = {"query_length": 32, "document_length": 32, "max_positions": 32, "dim": 4}
+    markers = dict.fromkeys(("query_prefix_id", "document_prefix_id"))
+    settings = TokenSettings(query_prefix="", document_prefix="", padding_id=0, expansion_id=0, **lengths, **markers)
+    text = "le bail a b"
+    spans = [tuple(span) for span in Tokens(tokenizer, settings).offsets(text, "document") if span[0] < span[1]]
+    assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
+    assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]

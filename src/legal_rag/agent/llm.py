@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from legal_rag.files import cache_folder
+from legal_rag.lazy import require
 from legal_rag.sqlite import connect_as_allowed, connect_to_write, transaction
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
 HUGGING_FACE = "huggingface/"
+ORGANISATIONS = ("databricks", "tencent")  # of the hub, though LiteLLM has providers of that name
 KEYED = ("openai/", HUGGING_FACE)  # asked only with a key that was given for it
 ROUTER = "https://router.huggingface.co/v1"  # Hugging Face's, compatible with OpenAI
 MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
@@ -96,8 +98,9 @@ def build_language_model(
         api_key = api_key or "none"  # local servers mostly need no key, but the client wants one
     elif not _has_provider(model):
         # Asked as an OpenAI-compatible server: LiteLLM's own provider looks the model up on the hub at every call.
-        model, api_base = f"openai/{model.removeprefix(HUGGING_FACE)}", ROUTER
-        api_key = api_key or os.environ.get("HF_TOKEN") or None
+        model, api_base = f"openai/{_router_id(model.removeprefix(HUGGING_FACE))}", ROUTER
+        # Never none: LiteLLM would send the router a key of OpenAI's from the environment.
+        api_key = api_key or os.environ.get("HF_TOKEN") or os.environ.get("HUGGINGFACE_API_KEY") or "none"
     if cache and temperature == 0:  # DSPy warns that rollout_id does not change replies, which is not its purpose
         warnings.filterwarnings("ignore", message="rollout_id has no effect when temperature=0")
     build = partial(
@@ -132,20 +135,25 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
     HF_TOKEN, which other tools set for downloads, counts only where a model is named: by `model` or GENERATOR_MODEL_ID.
     """
     named = model or os.environ.get("GENERATOR_MODEL_ID") or ""
-    if named.startswith("openai/") and os.environ.get("OPENAI_API_KEY"):
-        return True
     if not named.startswith(KEYED) and _has_provider(named):
         return True
     names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", *(["HF_TOKEN"] if named else []))
     return bool(api_key or api_base or any(os.environ.get(name) for name in names))
 
 
+def _router_id(model: str) -> str:
+    """Write LiteLLM's `provider/organisation/model` as the router's `organisation/model:provider`."""
+    provider, *rest = model.split("/")
+    return f"{'/'.join(rest)}:{provider}" if len(rest) == 2 else model
+
+
 def _has_provider(model: str) -> bool:
     """Tell whether a model's id begins with a provider that LiteLLM knows; its name for Hugging Face is not used."""
     prefix, slash, _ = model.partition("/")
-    if not slash or model.startswith(HUGGING_FACE):
+    if not slash or prefix in ORGANISATIONS or model.startswith(HUGGING_FACE):
         return False
     use_local_prices()
+    require("litellm")
     import litellm
 
     return prefix in {str(getattr(one, "value", one)) for one in litellm.provider_list}

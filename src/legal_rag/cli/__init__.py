@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import click
 
+from legal_rag.encoder.runtime import OpenVinoError
 from legal_rag.lazy import missing_extra
 
 COMMANDS = {  # name: module, short help; read without importing the commands
@@ -110,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (missing := missing_extra(error)) is None:
             raise
         return _fail(str(missing))
-    except (ValueError, LookupError, OSError, sqlite3.DatabaseError) as error:
+    except (ValueError, LookupError, OSError, sqlite3.DatabaseError, OpenVinoError) as error:
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
         return _fail(str(error) or type(error).__name__)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
-from legal_rag.encoder.tokens import Tokens, TokenSettings
+from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths
 from legal_rag.lazy import require
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ DEFAULT_LENGTHS = {"query_length": 32, "document_length": 180}  # PyLate's
 PROJECTIONS_OF_MODULES = ("Dense",)
 DROPPED_MODULES = ("Pooling", "Normalize")  # of a sentence encoder: tokens are neither pooled nor normalised here
 LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
+NUMBERED_AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta", "xmod")  # positions begin after its id
 LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
 
 
@@ -80,6 +81,10 @@ def load_checkpoint(
             where, folder = files.transformer()
             options = {"subfolder": folder} if folder else {}
             body = AutoModel.from_pretrained(where, **hub, **options).float()
+            if body.config.is_encoder_decoder:
+                raise ValueError(
+                    f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})"
+                )
             tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
             head, own = _read_form(files, body)
             settings = own | {key: value for key, value in overrides._asdict().items() if value is not None}
@@ -90,7 +95,9 @@ def load_checkpoint(
         ) from error
     finally:
         transformers_logging.set_verbosity(verbosity)
-    tokens = Tokens(tokenizer.backend_tokenizer, _settings(settings, tokenizer, body, head))
+    token_settings = _settings(settings, tokenizer, body, head)
+    check_lengths(token_settings)
+    tokens = Tokens(tokenizer.backend_tokenizer, token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
 
 
@@ -142,8 +149,12 @@ class _Files:
             return None
         try:
             return Path(hf_hub_download(self.name, file, revision=self._revision))
-        except LocalEntryNotFoundError:  # whether it exists cannot be known without the hub
-            raise
+        except LocalEntryNotFoundError:
+            # Offline. A download of the whole checkpoint leaves no mark of files that it does not have.
+            whole = try_to_load_from_cache(self.name, "config.json", revision=self._revision)
+            if "/" in file or not isinstance(whole, str):
+                raise
+            return None
         except EntryNotFoundError:
             return None
 
@@ -154,7 +165,10 @@ class _Files:
 
     def modules(self) -> list[dict[str, str]]:
         """Return the modules of a sentence-transformers checkpoint; none of any other."""
-        return self.json("modules.json") or []
+        modules = self.json("modules.json") or []
+        if not all(isinstance(one, dict) and isinstance(one.get("type"), str) for one in modules):
+            raise ValueError(f"damaged encoder: {self.name}/modules.json does not list modules with their types")
+        return [{"path": "", **one} for one in modules]
 
     def transformer(self) -> tuple[str, str]:
         """Return where the transformer lies: folder or hub id, and the folder within."""
@@ -181,8 +195,8 @@ def _read_form(files: _Files, body: "torch.nn.Module") -> tuple["torch.nn.Module
     if (body.config.architectures or [""])[0] == "HF_ColBERT":
         metadata = files.json("artifact.metadata")
         own = {
-            "query_prefix": metadata.get("query_token_id", "[unused0]"),
-            "document_prefix": metadata.get("doc_token_id", "[unused1]"),
+            "query_prefix": _given(metadata.get("query_token_id"), "[unused0]"),
+            "document_prefix": _given(metadata.get("doc_token_id"), "[unused1]"),
             "query_length": metadata.get("query_maxlen"),
             "document_length": metadata.get("doc_maxlen"),
             "attend_to_expansion_tokens": metadata.get("attend_to_mask_tokens"),
@@ -226,6 +240,8 @@ def _dense(files: _Files, folder: str) -> "torch.nn.Module":
 def _linear(tensors: Mapping[str, "torch.Tensor"], name: str = "linear") -> "torch.nn.Module":
     import torch
 
+    if f"{name}.weight" not in tensors:
+        raise ValueError(f"damaged encoder: a projection without {name}.weight (found {', '.join(tensors)})")
     weight, bias = tensors[f"{name}.weight"].float(), tensors.get(f"{name}.bias")
     layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     layer.load_state_dict({"weight": weight} if bias is None else {"weight": weight, "bias": bias.float()})
@@ -245,8 +261,8 @@ def _tensors(files: _Files, folder: str) -> Mapping[str, "torch.Tensor"]:
 
 def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
     """Give the marker tokens rows of the embedding table, as PyLate does."""
-    settings.setdefault("query_prefix", "[Q] ")
-    settings.setdefault("document_prefix", "[D] ")
+    settings["query_prefix"] = _given(settings.get("query_prefix"), "[Q] ")
+    settings["document_prefix"] = _given(settings.get("document_prefix"), "[D] ")
     markers = [marker for marker in (settings["query_prefix"], settings["document_prefix"]) if marker]
     if markers:
         body.resize_token_embeddings(len(tokenizer))
@@ -254,9 +270,13 @@ def _add_markers(body: Any, tokenizer: Any, settings: dict[str, Any]) -> None:
         body.resize_token_embeddings(len(tokenizer))
 
 
+def _given(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
 def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn.Module") -> TokenSettings:
     def value(name: str, default: Any) -> Any:
-        return default if own.get(name) is None else own[name]
+        return _given(own.get(name), default)
 
     def marker_id(marker: str) -> int | None:
         return tokenizer.convert_tokens_to_ids(marker) if marker else None
@@ -268,7 +288,7 @@ def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn
     weights = [parameter for parameter in head.parameters() if parameter.ndim == 2]
     return TokenSettings(
         dim=len(weights[-1]),
-        max_positions=int(getattr(body.config, "max_position_embeddings", 2**20)),
+        max_positions=_max_positions(body),
         query_length=int(value("query_length", DEFAULT_LENGTHS["query_length"])),
         document_length=int(value("document_length", DEFAULT_LENGTHS["document_length"])),
         query_prefix=own["query_prefix"],
@@ -286,6 +306,14 @@ def _settings(own: Mapping[str, Any], tokenizer: Any, body: Any, head: "torch.nn
         ),
         lower_case=bool(own.get("lower_case")),
     )
+
+
+def _max_positions(body: Any) -> int:
+    """Return how many tokens a transformer takes."""
+    positions = int(getattr(body.config, "max_position_embeddings", 2**20))
+    if body.config.model_type in NUMBERED_AFTER_PADDING:
+        return positions - int(body.config.pad_token_id) - 1
+    return positions
 
 
 def _refuse_own_code(files: _Files) -> None:

@@ -24,7 +24,7 @@ from legal_rag.encoder.openvino import (
     write_conversion,
 )
 from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes
-from legal_rag.encoder.tokens import Kind, Tokens
+from legal_rag.encoder.tokens import Kind, Tokens, check_lengths
 from legal_rag.files import cache_folder
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
@@ -143,6 +143,8 @@ def resolve_encoder(name: str) -> str:
     def cached(file: str) -> bool:
         return isinstance(try_to_load_from_cache(DEFAULT_ENCODER, file), str)
 
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        return BUNDLED  # what the core can read
     # An interrupted download may have left the configuration without weights.
     whole = cached("config.json") and (cached("model.safetensors") or cached("pytorch_model.bin"))
     return DEFAULT_ENCODER if whole else BUNDLED
@@ -373,6 +375,7 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
             _convert(name, config, markers, cache)
         own = read_settings(folder)
     settings = replace(own, **wanted)
+    check_lengths(settings)
     with ThreadPoolExecutor(1) as other:  # each takes about a second
         model = other.submit(CompiledModel, folder, settings)
         return read_tokens(folder, settings), model.result()
@@ -386,7 +389,9 @@ def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) 
     else:
         conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
     facts = () if own_markers else (markers.query_prefix, markers.document_prefix)
-    folder = converted_folder(cache, [_source(name, config), *facts])
+    if not (source := _source(name, config)):
+        raise OpenVinoError(f"the files of {name} cannot be told from those of another encoder")
+    folder = converted_folder(cache, [source, *facts])
     write_conversion(folder, conversion)
     return folder
 
@@ -413,7 +418,8 @@ def _hub_commit(name: str, revision: str | None) -> str:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        file = try_to_load_from_cache(name, "config.json", revision=revision)
+        # A checkpoint whose transformer lies in a folder of its own has no config.json beside modules.json.
+        files = [try_to_load_from_cache(name, file, revision=revision) for file in ("config.json", "modules.json")]
     except HFValidationError:  # a path
         return ""
-    return Path(file).parent.name if isinstance(file, str) else ""
+    return next((Path(file).parent.name for file in files if isinstance(file, str)), "")

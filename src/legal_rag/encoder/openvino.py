@@ -48,8 +48,11 @@ class CompiledModel:
         self._local = threading.local()  # a request answers one call at a time
         # OpenVINO's bindings initialise in their first call, where two threads would deadlock (one holds Python's lock,
         # the other the initialisation): make that call here, in one thread.
-        with self._first_call:
-            self(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.int64))
+        try:
+            with self._first_call:
+                self(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.int64))
+        except RuntimeError as error:  # such as a graph that was traced for one shape only
+            raise OpenVinoError(f"OpenVINO does not run {folder / MODEL_FILE}: {first_line(error)}") from error
 
     def __call__(self, ids: np.ndarray, attention: np.ndarray) -> np.ndarray:
         """Map token ids and mask, (n_texts, n_tokens), int64, to token vectors, (n_texts, n_tokens, dim), float32."""

@@ -17,7 +17,7 @@ class TokenSettings:
     """How a checkpoint reads texts; the meanings are those of PyLate's `ColBERT`."""
 
     dim: int  # of its token vectors
-    max_positions: int  # tokens its transformer takes
+    max_positions: int  # tokens its transformer takes at most
     query_length: int
     document_length: int
     query_prefix: str  # the marker token after the first special token; '' for none
@@ -44,6 +44,13 @@ class TokenSettings:
     def prompt(self, kind: Kind) -> str:
         """Return the prompt."""
         return self.query_prompt if kind == "query" else self.document_prompt
+
+
+def check_lengths(settings: TokenSettings) -> None:
+    """Raise ValueError for a length beyond the transformer's positions, where its vectors would be meaningless."""
+    longest = max(settings.query_length, settings.document_length)
+    if longest > settings.max_positions:
+        raise ValueError(f"this encoder reads at most {settings.max_positions} tokens, not {longest}")
 
 
 class TokenBatch(NamedTuple):
@@ -81,12 +88,13 @@ class Tokens:
 
     def offsets(self, text: str, kind: Kind) -> np.ndarray:
         """Return the characters of `text` that each token stands for, shape (n_tokens, 2), int64; equal if none."""
-        (encoding,) = self.encode([text], kind)
+        # In one pass: a second one would trim byte-level offsets again.
+        encoding = self._tokenizer.encode(self._input(text, kind).strip())
         prompt, full = self.settings.prompt(kind), self.settings.prompt(kind) + text
         shift = len(full) - len(full.lstrip()) - len(prompt)
         offsets = [
             (start + shift, end + shift) if start + shift >= 0 and end > start else (0, 0)
-            for start, end in self._finished(encoding).offsets
+            for start, end in encoding.offsets
         ]
         if self.settings.prefix_id(kind) is not None:
             offsets.insert(1, (0, 0))
@@ -99,7 +107,7 @@ class Tokens:
         for encoding in encodings:
             encoding.truncate(max(0, limit - self._n_special - (prefix_id is not None)))
             ids = self._finished(encoding).ids
-            rows.append(ids if prefix_id is None else [ids[0], prefix_id, *ids[1:]])
+            rows.append(ids if prefix_id is None else [*ids[:1], prefix_id, *ids[1:]])
         expanded = kind == "query" and settings.expands_queries
         width = limit if expanded else max(map(len, rows))
         batch = np.full((len(rows), width), settings.expansion_id if expanded else settings.padding_id, dtype=np.int64)

@@ -3,11 +3,12 @@
 import math
 import mmap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.encoder.runtime import compile_model, import_openvino, multiplies_bfloat16
+from legal_rag.encoder.runtime import OpenVinoError, compile_model, import_openvino, multiplies_bfloat16
 from legal_rag.library.plaid.files import pack_buckets
 
 KMEANS_ITERATIONS = 4  # fast-plaid's own
@@ -99,7 +100,8 @@ class NearestCentroids:
         self._table = centroids.astype(np.float32)
         self._multiply: Callable[[np.ndarray], np.ndarray] = self._multiply_exactly
         if len(centroids) > SMALL_CODEBOOK:  # below, compiling takes longer than the products
-            self._multiply = _CompiledProducts(self._table)
+            with suppress(ImportError, OpenVinoError):  # OpenVINO does not run here
+                self._multiply = _CompiledProducts(self._table)
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
         """Return the number of the nearest centroid of each row of `vectors`, float32: shape (n,), int32."""
