@@ -150,7 +150,6 @@ def test_a_key_is_written_nowhere(copied, capfd):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        ([], "Missing command"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["info", "--colour"], "No such option"),
         (["search"], "Missing argument 'QUERY'"),

@@ -30,7 +30,11 @@ class Killable:
         context.set_forkserver_preload(IMPORTED)
         self._ready, ready = context.Pipe(duplex=False)
         self._process = context.Process(target=_work, args=(work, ready, arguments))
-        self._process.start()
+        try:
+            self._process.start()
+        except EOFError:  # filelock 3.32 now and then refuses the server to fork, which ends it: a new one is started
+            self._process = context.Process(target=_work, args=(work, ready, arguments))
+            self._process.start()
         ready.close()
 
     def wait_until_ready(self) -> None:
