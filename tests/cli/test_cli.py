@@ -86,7 +86,7 @@ def test_every_help_has_an_example(command, said):
 
 
 def test_an_unknown_filter_value_names_the_known_ones_before_anything_is_loaded(place, refused, monkeypatch):
-    monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", None)
+    monkeypatch.setattr("legal_rag.retriever.retriever.Retriever", None)
     line = refused("search", QUESTION, "--juridiction", "Cour de Mars", *place)
     assert line.startswith("no document has the juridiction 'Cour de Mars' (there are: Cour ")
     line = refused("search", QUESTION, "--solution", "Grâce", *place)

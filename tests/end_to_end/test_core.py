@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from support import ROOT
 
 from legal_rag.lazy import EXTRAS
 
@@ -79,3 +80,12 @@ def test_one_line_names_the_extra_that_is_missing(built, argv, missing):
     done = without_extras(argv[0], "--index-folder", built, *argv[1:])
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines()[-1] == f"legal-rag: {missing}"
+
+
+def test_the_demo_runs_on_the_core_alone(tmp_path):
+    code = WITHOUT.partition("from legal_rag.cli")[0] + "import runpy\nrunpy.run_path(sys.argv[1], run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", code, ROOT / "demo.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert ": verified, True" in done.stdout

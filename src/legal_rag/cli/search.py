@@ -26,11 +26,11 @@ def search_command(
     query: str, k: int, index_folder: str, index_name: str, as_json: bool, filters: "Filters", **settings: Any
 ) -> None:
     """Rank the passages closest to QUERY."""
-    from legal_rag.retriever.retriever import build_retriever
+    from legal_rag.retriever.retriever import Retriever
 
     library = open_library(index_folder, index_name)
     _refuse_unknown_values(library, filters)
-    retriever = build_retriever(library, trust_remote_code=settings.pop("trust_remote_code"))
+    retriever = Retriever(library, trust_remote_code=settings.pop("trust_remote_code"))  # loads what the mode needs
     hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
         print_json([hit._asdict() for hit in hits])

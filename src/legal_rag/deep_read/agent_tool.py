@@ -9,7 +9,6 @@ from legal_rag.agent.prediction import Prediction
 from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
-from legal_rag.deep_read.reading import deep_read as read_deeply
 from legal_rag.library.library import Library
 from legal_rag.retriever.retriever import Retriever
 
@@ -42,6 +41,8 @@ def deep_read_tool(
     library = retriever.corpus
     if not (isinstance(library, Library) and has_corpus_index(library)):
         return None
+
+    from legal_rag.deep_read.reading import deep_read as read_deeply  # with DSPy and rlms, which an agent has
 
     def deep_read(question: str, doc_ids: str = "") -> str:
         """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
