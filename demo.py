@@ -100,13 +100,17 @@ if not INDEX:
 # L'agent cherche dans l'index, lit les décisions, répond et cite. Ses consignes peuvent être échangées avec l'index.
 
 # %%
-from legal_rag.agent import Budget, build_agent, default_instructions
-from legal_rag.deep_read import deep_read_tool
 from legal_rag.encoder import build_encoder
 from legal_rag.retriever import open_corpus
 
 encoder = build_encoder(encoder_config) if ENCODER else None
 corpus = open_corpus(index, encoder=encoder)
+print("Index ouvert :", corpus.path)
+
+# %%
+from legal_rag.agent import Budget, build_agent, default_instructions
+from legal_rag.deep_read import deep_read_tool
+
 settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "temperature": TEMPERATURE}
 tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
 agent = build_agent(corpus, encoder=encoder, **settings, **tools, **endpoint)
