@@ -1,0 +1,77 @@
+"""Compare main parts and speakers with what people annotated.
+
+Run: python benchmarks/structure.py DECISIONS [--set dev|test] [--errors]
+
+DECISIONS is the decisions' JSONL (gzipped or not). What was annotated, and by which guideline, is in data/structure.
+"""
+
+import argparse
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+
+from structure_sample import paragraphs
+
+from legal_rag.corpus.structure.speakers import main_parts, read_paragraphs
+
+HEADING_CHARS = 40
+ANNOTATED = Path(__file__).parent / "data" / "structure"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("decisions", type=Path)
+    parser.add_argument("--set", choices=["dev", "test"], default="dev", dest="name")
+    parser.add_argument("--errors", action="store_true", help="print each paragraph and border that differs")
+    arguments = parser.parse_args()
+    opener = gzip.open if arguments.decisions.suffix == ".gz" else open
+    with opener(arguments.decisions, "rt", encoding="utf-8") as lines:
+        contents = {row["id"]: row["content"] for row in map(json.loads, lines)}
+    spoken: Counter[tuple[str, str]] = Counter()
+    borders: Counter[tuple[str, bool]] = Counter()
+    for line in (ANNOTATED / f"{arguments.name}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        text = contents[row["id"]]
+        spans = list(paragraphs(text))
+        read = read_paragraphs(text)
+        for number, expected in row["speakers"].items():
+            span = spans[int(number)]
+            found = max(read, key=lambda one: min(one.end, span[1]) - max(one.start, span[0]))
+            label = (found.speaker or "none") + ("!" if found.censured else "")
+            spoken[expected, label] += 1
+            if arguments.errors and label != expected:
+                print(f"{row['id']} {number} [{found.part}] {label}, expected {expected}: {text[slice(*span)][:700]}\n")
+        if "parts" in row:
+            own = {(part.kind, part.start) for part in main_parts(read, len(text))}
+            for kind, number in row["parts"]:
+                exact = any(kind == one and _opens(spans, number, start) for one, start in own)
+                borders[kind, exact] += 1
+                if arguments.errors and not exact:
+                    at = [n for k, s in own if k == kind for n, span in enumerate(spans) if span[0] <= s < span[1]]
+                    print(
+                        f"{row['id']} {kind}: expected {number} ({text[slice(*spans[number])][:90]!r}), found {at}"
+                        f" {[text[slice(*spans[n])][:90] for n in at]}\n"
+                    )
+    total = spoken.total()
+    print(
+        f"speakers: {sum(n for (a, b), n in spoken.items() if a.rstrip('!') == b.rstrip('!')) / total:.3f} of {total}"
+    )
+    wrong = sum(n for (a, b), n in spoken.items() if b == "court" and a in ("party", "lower_court!"))
+    print(f"a party's or quashed reasoning called the court's: {wrong} of {total}")
+    for (expected, label), n in sorted(spoken.items()):
+        print(f"  {expected:12} {label:12} {n}")
+    exact = sum(n for (_, right), n in borders.items() if right)
+    print(f"borders exact: {exact / borders.total():.3f} of {borders.total()}")
+    for (kind, right), n in sorted(borders.items()):
+        print(f"  {kind:12} {'exact' if right else 'other'} {n}")
+
+
+def _opens(spans: list[tuple[int, int]], number: int, start: int) -> bool:
+    """Does a part that begins at `start` open with a paragraph, or with a heading that ends the one before it?"""
+    first = spans[number][0] if number else 0
+    return first <= start < spans[number][1] or (number > 0 and spans[number - 1][1] - HEADING_CHARS <= start < first)
+
+
+if __name__ == "__main__":
+    main()

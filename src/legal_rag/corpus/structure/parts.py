@@ -1,0 +1,117 @@
+"""The main parts of a decision, by French drafting rules: header, statement, claims, reasons, ruling, annex."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, get_args
+
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues, heading_letters, headings
+from legal_rag.corpus.structure.decision import Operative, operative_part
+from legal_rag.corpus.words import read_words
+
+PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]
+PART_KINDS: tuple[str, ...] = get_args(PartKind)
+
+_LINE = re.compile(r"\S(?:[^\n]*\S)?")
+_INLINE_HEADINGS = "|".join(
+    map(heading_letters, read_words("legal_rag.corpus.structure", "cues.toml")["inline_headings"])
+)
+_INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after another
+    rf"(?<=[\s.;:,)»*_-])(?:{_INLINE_HEADINGS})(?![\w'’])|(?<=[.;:])\s(?=MOTIFS\s*$)"
+    r"|(?<=[.;])(?<!\d\.)\s{0,2}(?<!\d\.\s)(?<!\d\.\s\s)"
+    r"(?=(?:(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu)|CONSID[EÉ]RANT|Considérant)\s)",
+    re.MULTILINE,
+)
+_STATEMENT, _CLAIMS, _REASONS = map(
+    re.compile, map(headings, ("statement_headings", "claims_headings", "reasons_headings"))
+)
+_SEIZES = re.compile(cues("seizes"))
+_GROUND = re.compile(rf"{BEFORE_HEADING}{cues('grounds')}")
+RULES_ON = re.compile(rf"{headings('ruling_headings')}|{BEFORE_HEADING}{cues('rules_on')}")
+_ANNEX = re.compile(cues("annexes"))
+_OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
+_FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
+REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
+_PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
+_OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
+_ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
+_ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
+
+SpeaksForItself = Callable[[str], bool]
+
+
+def split_lines(text: str) -> Iterator[Span]:
+    """Yield the lines that are not blank, without white space around, cut where a known heading stands within one."""
+    for match in _LINE.finditer(text):
+        start, end = match.span()
+        for within in _INLINE.finditer(text, start + 1, end):
+            if before := text[start : within.start()].rstrip():
+                yield start, start + len(before)
+                start = within.start() + (text[within.start()] == " ")
+        yield start, end
+
+
+def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItself) -> list[PartKind]:
+    """Return the main part that each line stands in.
+
+    Args:
+        text: A decision; of another text all is header, or statement.
+        lines: As `split_lines` yields them.
+        is_own_reason: Tells, of a line that begins as a reason does, whether the court speaks in it for itself.
+    """
+    operative = operative_part(text)
+    ruling, annex = _ruling(text, lines, operative)
+    before = [text[start:end] for start, end in lines[:ruling]]
+    opened = _account(before, bool(operative and operative.in_articles), is_own_reason)
+    opened = {0: "header", **opened, ruling: "ruling", annex: "annex"}
+    parts: list[PartKind] = []
+    for number in range(len(lines)):
+        parts.append(opened.get(number) or parts[-1])
+    return parts
+
+
+def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tuple[int, int]:
+    """Return the numbers of the lines that open the ruling and the annex; the number of lines for none."""
+    none = len(lines)
+    annexes = [n for n in range(none // _ANNEX_FROM + 1, none) if _ANNEX.match(text, *lines[n])]
+    heads = [n for n, (start, end) in enumerate(lines) if RULES_ON.match(text, start, end)]
+    heads = [n for n in heads if not annexes or n < annexes[-1]] or heads
+    if heads:
+        ruling = next((n for n in reversed(heads) if _is_formula(text, lines[n])), heads[-1])
+    else:
+        ruling = next((n for n, (_, end) in enumerate(lines) if operative and end >= operative.start), none)
+    return ruling, next((n for n in annexes if n > ruling), none)
+
+
+def _is_formula(text: str, line: Span) -> bool:
+    letters = re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
+    return "MOTIFS" in letters or "DECIDE" in letters
+
+
+def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForItself) -> dict[int, PartKind]:
+    """Return which of the lines before the ruling open the statement, the claims and the reasons."""
+
+    def first(*tests: Callable[[str], object], after: int = -1, before: int | None = None) -> int | None:
+        return next((n for n in range(after + 1, before or len(words)) if any(test(words[n]) for test in tests)), None)
+
+    reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
+    titled = first(_STATEMENT.match, before=reasons)
+    told = first(_SEIZES.match, REASON.match, _tells, before=reasons)
+    is_earlier = told is not None and titled is not None and told < titled and _SEIZES.match(words[told])
+    statement = told if titled is None or is_earlier else titled
+    after = -1 if statement is None else statement
+    if reasons is None:
+        reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+    claims = first(_CLAIMS.match, after=after, before=reasons)
+    found: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
+    return {number: kind for number, kind in found.items() if number is not None}
+
+
+def _tells(words: str) -> bool:
+    """Does a line tell what happened, in a whole sentence?"""
+    is_sentence = len(words) >= _ACCOUNT_CHARS and words[0].isupper() and not REASON.match(words)
+    return is_sentence and _HAPPENED.search(words) is not None and not _PRESENTS.search(words[:400])
+
+
+def _is_reason(words: str) -> bool:
+    return REASON.match(words) is not None and not _OF_THE_PROCEDURE.search(words[:300])

@@ -1,0 +1,244 @@
+"""Who speaks in each paragraph of a decision, by headings and verbs of reporting, no model.
+
+A decision reports what the parties argued and what the judges below held before it says what it holds itself. The
+heading above a paragraph says who is expected to speak; then each clause is somebody's by its verb, and the one who
+speaks in most characters speaks in the paragraph.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple, get_args
+
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.structure.cues import NUMBER, cues
+from legal_rag.corpus.structure.parts import REASON, RULES_ON, PartKind, part_of_each, split_lines
+
+Speaker = Literal["court", "party", "lower_court", "text"]
+SPEAKERS: tuple[str, ...] = get_args(Speaker)
+
+
+class Paragraph(NamedTuple):
+    """A line of a decision that is not blank, or a reason of one that lost its line breaks."""
+
+    start: int  # characters, white space at the ends left out
+    end: int
+    part: PartKind
+    speaker: Speaker | None  # None: nobody reasons, as in a list of names
+    censured: bool  # reasoning of the judges below that the court then quashes
+
+
+class Part(NamedTuple):
+    """A main part of a decision."""
+
+    kind: PartKind
+    start: int  # characters; a part ends where the next begins
+    end: int
+
+
+def read_paragraphs(text: str) -> list[Paragraph]:
+    """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length."""
+    lines = list(split_lines(text))
+    parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+    speakers = _speakers(text, lines, parts)
+    censured = _censured(text, lines, parts, speakers)
+    read = zip(lines, parts, speakers, strict=True)
+    return [Paragraph(*line, part, speaker, n in censured) for n, (line, part, speaker) in enumerate(read)]
+
+
+def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
+    """Join paragraphs to main parts, which cover a text of `length` characters."""
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda one: one.part)]
+    borders = [0, *(start for _, start in firsts[1:]), length]
+    return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
+
+
+_CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
+_ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
+_EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
+_JUDGES = rf"(?i:\b{cues('judges')}\b)"
+_RETAINS = re.compile(
+    rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
+    r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
+    r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
+)
+_HOLDS = re.compile(
+    rf"{_JUDGES}[^;]{{0,250}}?\s{cues('holds')}|\b(?:il|elle|ils|elles)\s(?:en\s)?(?:ajout|relèv|retien|énonc|constat|dédui)",
+    re.IGNORECASE,
+)
+_TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
+    rf"\W*{NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
+)
+_ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
+_WHEREAS = re.compile(r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b")
+_QUASHES, _APPROVES = (re.compile(cues(name), re.IGNORECASE) for name in ("quashes", "approves"))
+_COURT_HOLDS = re.compile(cues("court_holds"))
+_COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
+_GOES_ON = re.compile(rf"\W*{NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
+_APPLIES = re.compile(cues("applies"), re.IGNORECASE)
+_STATES = re.compile(  # a text is told
+    rf"\W*{NUMBER}(?:(?:attendu|considérant)\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
+    rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
+    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’])?(?:articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
+    rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
+    re.IGNORECASE,
+)
+_VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
+_CASE = re.compile(r"\W*(?:Vu|VU)\b")
+_FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
+_PARTY_TITLE, _COURT_TITLE = (re.compile(rf"(?:\d+[\s.)-]+)?{cues(name)}") for name in ("party_titles", "court_titles"))
+_GROUND_TITLE = re.compile(r"(?:(?:Mais|Et)\s)?Sur\s[^\n]{3,400}[^.;,\s]\s?:?\s*\Z")
+_VERB = re.compile(
+    r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
+    r"|\w{3,}(?:era|eront|ait|aient|ent))\b"
+)
+_NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
+_ENUMERATED = re.compile(  # an item, or a clause that goes on
+    r"(?!\d{1,3}\.\s[A-ZÀ-Þ])(?:[-–—•*]|\d{1,2}\s?[°o]?\s?[)/°.-]{1,2}\s?/?|[a-z]\s?[).])|[Qq]u['’e]|QU['’E]"
+)
+_ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
+_BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
+_TITLE_CHARS = 160
+_FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
+_NEAR = 120  # characters from a clause's beginning, or before its verb
+_CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
+_LOOK_BACK = 6  # paragraphs before the one that quashes
+
+
+def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> list[Speaker | None]:
+    """Return the speaker of each line."""
+    reader = _Reader()
+    return [reader.read(text[start:end], part) for (start, end), part in zip(lines, parts, strict=True)]
+
+
+class _Reader:
+    """Reads lines in order, and keeps who is expected to speak."""
+
+    def __init__(self) -> None:
+        self._part: PartKind = "header"
+        self._expected: Speaker = "court"  # where nothing tells
+        self._last: Speaker | None = None  # of the line before, if it was no heading
+        self._ended = True  # the line before ended as a sentence does
+        self._numbered = False  # the paragraph before had a number
+
+    def read(self, words: str, part: PartKind) -> Speaker | None:
+        if part != self._part:
+            self._part, self._last = part, None
+            self._expected = "party" if part in ("claims", "annex") else "court"
+        if part in ("header", "ruling"):
+            formula = len(words) <= _FORMULA_CHARS and RULES_ON.match(words)
+            return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
+        title = _titled(words, part)
+        if title is not None:
+            self._expected, self._last = title or self._expected, None
+        speaker = None if title is not None or _FORMAL.match(words) else self._speaker(words)
+        self._ended = words[-1] in ".;:!?»"
+        return speaker
+
+    def _speaker(self, words: str) -> Speaker | None:
+        if self._last == "text" and self._continues_text(words):
+            return "text"
+        self._numbered = _NUMBERED.match(words) is not None
+        if self._last == "party" and self._part == "reasons" and _BRANCH.match(words):
+            return "party"
+        goes_on = _ENUMERATED.match(words) or not self._ended or words[0].islower()
+        reported = self._last if self._last in ("party", "lower_court") and goes_on else None
+        self._last = _of_paragraph(words, self._part, reported or self._expected)
+        if self._part == "annex" and self._last is not None:
+            if _ON_GROUNDS.match(words):
+                self._expected = "lower_court"
+            elif _WHEREAS.match(words) or _CHARGES.search(words):
+                self._expected = "party"
+        return self._last
+
+    def _continues_text(self, words: str) -> bool:
+        """Is a line an item of the text told before, or a paragraph of it that has no number of its own?"""
+        if _ITEM.match(words):
+            return True
+        opens = _NUMBERED.match(words) or REASON.match(words) or _VISA.match(words)
+        return self._numbered and self._part == "reasons" and not opens
+
+
+def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
+    """Return, of a heading, whose words follow; "" if it does not say; None if it is none."""
+    if len(words) > _TITLE_CHARS or _VISA.match(words):
+        return None
+    folded = words.strip(" :.-–—*").lower()
+    if _PARTY_TITLE.match(folded):
+        return "party"
+    if _COURT_TITLE.match(folded):
+        return "court"
+    if REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
+        return None
+    names = not _VERB.search(words) and words[-1] not in ".;,"
+    if not (words.isupper() or names or _GROUND_TITLE.match(words)):
+        return None
+    return "party" if part in ("claims", "annex") else ""
+
+
+def _of_paragraph(words: str, part: PartKind, expected: Speaker) -> Speaker | None:
+    """Return who speaks in most characters of a paragraph, clause by clause; `expected` where nothing tells."""
+    if _VISA.match(words):
+        return "text"
+    if part == "statement" and _CASE.match(words):
+        return None
+    if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
+        return "party"
+    reports = _TO_DECIDE.match(words) if part == "reasons" else None
+    spoken: Counter[Speaker] = Counter()
+    voice: Speaker = expected
+    for match in _CLAUSE.finditer(words):
+        if clause := match.group():
+            is_report = reports is not None and not _QUASHES.search(clause)
+            voice = "lower_court" if is_report else _voice(clause, voice, part)
+            spoken[voice] += len(clause)
+    return spoken.most_common(1)[0][0] if spoken else None
+
+
+def _voice(clause: str, before: Speaker, part: PartKind) -> Speaker:
+    """Return who speaks in a clause after one that `before` spoke in."""
+    if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
+        return "court"
+    if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
+        return "lower_court"
+    argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
+    until = min(_NEAR, argues.start() if argues else _NEAR)
+    if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
+        return "court" if _APPROVES.search(clause) else "lower_court"
+    if argues and not _is_answered(clause, argues.start()):
+        return "party"
+    if part == "annex":
+        return "party" if _WHEREAS.match(clause) else before
+    if _STATES.match(clause) and not _APPLIES.search(clause):
+        return "text"
+    return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
+
+
+def _is_answered(clause: str, verb: int) -> bool:
+    """Is what a party argues, by the verb at `verb`, told only to be answered, or is it no party's?"""
+    return bool(_ANSWERED.search(clause, 0, verb) or _EXPERT.search(clause, max(0, verb - _NEAR), verb))
+
+
+def _censured(text: str, lines: Sequence[Span], parts: Sequence[PartKind], speakers: list[Speaker | None]) -> set[int]:
+    """Return the numbers of the lines with reasoning of the judges below that the court then quashes.
+
+    Those lines become the lower court's in `speakers`, where their verbs alone did not tell.
+    """
+    found: set[int] = set()
+    for number, line in enumerate(lines):
+        if parts[number] == "reasons" and speakers[number] == "court" and _QUASHES.search(text, *line):
+            for before in range(number - 1, max(number - 1 - _LOOK_BACK, -1), -1):
+                if not _is_held_below(text, lines[before], parts[before], speakers[before]):
+                    break
+                speakers[before] = "lower_court"
+                found.add(before)
+                if _TO_DECIDE.match(text[slice(*lines[before])]):
+                    break
+    return found
+
+
+def _is_held_below(text: str, line: Span, part: PartKind, speaker: Speaker | None) -> bool:
+    if part != "reasons" or speaker not in ("court", "lower_court"):
+        return False
+    return speaker == "lower_court" or bool(_HOLDS.search(text, *line) and not _QUASHES.search(text, *line))
