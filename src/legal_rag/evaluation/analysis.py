@@ -1,8 +1,11 @@
-"""Analyse runs: compare, find the hardest queries, plot."""
+"""Analyse runs: hits and misses, the hardest queries, ids that do not meet, scores, plots."""
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.evaluation.trec import Qrels, Run
@@ -15,13 +18,41 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 MISSING = "plots need matplotlib: pip install 'legal-rag[eval]'"
 
 
-class Failure(NamedTuple):
-    """A question that a run answers late or not at all."""
+class Outcome(NamedTuple):
+    """What a run returned for a question."""
 
     qid: str
     first_rank: int | None  # of a document that answers it
     wanted: list[str]  # document ids
     returned: list[str]  # document ids, best first
+
+
+class Overlap(NamedTuple):
+    """How far two lots of judgements and results speak of the same things."""
+
+    queries: int  # in both
+    only_judged: int  # queries without results
+    only_run: int  # queries without judgements
+    wanted: int  # relevant documents, query by query
+    returned: int  # of them, those that the run has at any rank
+
+
+class Mismatch(NamedTuple):
+    """Ids that differ between judgements and run, and would be equal if written alike."""
+
+    kind: str  # of 'query' or 'document'
+    why: str
+    n: int
+    judged: str  # the first such id in the judgements
+    found: str  # and in the run
+
+
+class Scores(NamedTuple):
+    """How scores are spread: the least, the quartiles, the highest."""
+
+    of: str  # 'relevant' documents or 'others'
+    n: int
+    quantiles: tuple[float, ...]
 
 
 class Absence(NamedTuple):
@@ -46,40 +77,104 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
     for depth in depths:
         shares = []
         for qid, judged in qrels.items():
-            wanted = {doc_id for doc_id, relevance in judged.items() if relevance > 0}
+            wanted = set(_relevant(judged))
             found = {doc_id for doc_id, _ in run.get(qid, [])[:depth]}
             shares.append(len(wanted & found) / len(wanted) if wanted else 0.0)
         curve.append((depth, sum(shares) / len(shares) if shares else 0.0))
     return curve
 
 
-def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Failure]:
+def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Outcome]:
     """Return the `n` questions that are answered last, those never answered first, each with what was returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
+    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
+
+
+def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[Outcome]:
+    """Return `n` judged questions drawn at random, answered or not."""
+    ranks = first_hit_ranks(qrels, run)
+    drawn = random.Random(seed).sample(sorted(ranks), min(n, len(ranks)))  # noqa: S311 - a sample, no secret
+    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
+
+
+def _outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> Outcome:
+    return Outcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
+
+
+def _relevant(judged: Mapping[str, int]) -> list[str]:
+    return [doc_id for doc_id, relevance in judged.items() if relevance > 0]
+
+
+def overlap(qrels: Qrels, run: Run) -> Overlap:
+    """Count the queries and relevant documents that judgements and run have in common."""
+    wanted = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in _relevant(judged)}
+    returned = {(qid, doc_id) for qid, ranked in run.items() for doc_id, _ in ranked}
+    shared = len(qrels.keys() & run.keys())
+    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(wanted), len(wanted & returned))
+
+
+def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
+    """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
+    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
+    returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
+    found = []
+    for kind, judged, others in (("query", qrels.keys(), run.keys()), ("document", wanted, returned)):
+        lacking, spare = sorted(judged - others), sorted(others - judged)
+        pairs = {"differ in case": _alike(lacking, spare, str.casefold, str.casefold)}
+        if kind == "document":
+            pairs["are documents, the run's chunks"] = _alike(lacking, spare, str, _parent)
+            pairs["are chunks, the run's documents"] = _alike(lacking, sorted(others), _parent, str)
+        found += [Mismatch(kind, why, len(some), *some[0]) for why, some in pairs.items() if some]
+    return found
+
+
+def _alike(
+    judged: Sequence[str], found: Sequence[str], of_judged: Callable[[str], str], of_found: Callable[[str], str]
+) -> list[tuple[str, str]]:
+    """Pair judged ids with ids of the run that are the same in another form."""
+    forms = {of_found(one): one for one in reversed(found)}
+    return [(one, forms[form]) for one in judged if (form := of_judged(one)) in forms and forms[form] != one]
+
+
+def _parent(doc_id: str) -> str:
+    """Return the document of a chunk id; '' for any other id."""
+    try:
+        return parse_chunk_id(doc_id)[0]
+    except ValueError:
+        return ""
+
+
+def score_spread(qrels: Qrels, run: Run) -> list[Scores]:
+    """Return how the scores of relevant documents and of the others are spread, in judged queries."""
+    lots: dict[str, list[float]] = {"relevant": [], "others": []}
+    for qid, ranked in run.items():
+        for doc_id, score in ranked if qid in qrels else ():
+            lots["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
     return [
-        Failure(
-            qid=qid,
-            first_rank=ranks[qid],
-            wanted=[doc_id for doc_id, relevance in qrels[qid].items() if relevance > 0],
-            returned=[doc_id for doc_id, _ in run.get(qid, [])[:shown]],
-        )
-        for qid in worst
+        Scores(of, len(some), tuple(map(float, np.quantile(some, (0, 0.25, 0.5, 0.75, 1)))))
+        for of, some in lots.items()
+        if some
     ]
+
+
+def agreement(first: Run, second: Run, depth: int = 10) -> float:
+    """Return the mean share of a query's first `depth` documents that two runs have in common (Jaccard), 0 to 1."""
+    shares = []
+    for qid in first.keys() & second.keys():
+        one, other = ({doc_id for doc_id, _ in run[qid][:depth]} for run in (first, second))
+        shares.append(len(one & other) / (len(one | other) or 1))
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
     """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
-    wanted = {doc_id for judged in qrels.values() for doc_id, relevance in judged.items() if relevance > 0}
+    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
     return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(wanted) if doc_id not in corpus]
 
 
 def _why_absent(doc_id: str, corpus: Any) -> str:
-    try:
-        parent, _ = parse_chunk_id(doc_id)
-    except ValueError:
-        parent = ""
-    if parent and parent in corpus:
+    if (parent := _parent(doc_id)) and parent in corpus:
         return f"this is the id of a chunk; its document {parent!r} is indexed"
     for candidate in (doc_id.strip(), doc_id.upper(), doc_id.lower()):
         if candidate != doc_id and candidate in corpus:
