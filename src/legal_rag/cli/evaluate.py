@@ -104,8 +104,7 @@ def evaluate_command(
         print_figures(measured, compared, theirs)
         if caution:
             click.echo(f"caution: {caution}")
-        for path in files.values():
-            click.echo(f"written: {path}")
+        click.echo(f"written: {', '.join(map(str, files.values()))}", err=True) if files else None
         if absent:
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
 
