@@ -4,10 +4,10 @@ Run: python scripts/analyze_retrieval_results.py --qrels qrels.txt run.txt… [-
 """
 
 import sys
-from itertools import combinations
 from pathlib import Path
 
 import click
+import numpy as np
 
 from legal_rag.cli.evaluate import print_figures
 from legal_rag.evaluation import (
@@ -66,9 +66,6 @@ def analyze(
             for label, ids in (("wanted", one.wanted), ("returned", one.returned)):
                 for doc_id in ids:
                     click.echo(f"  {label:8} {doc_id}  {_title(library, doc_id)}")
-    for first, second in combinations(by_name, 2):
-        share = analysis.agreement(by_name[first], by_name[second])
-        click.echo(f"{first} and {second} share {share:.0%} of their first 10 documents")
     for absence in analysis.absences(judged, library) if library is not None else ():
         click.echo(f"absent: {absence.doc_id}: {absence.why}")
     if warning := caution(asked):
@@ -97,10 +94,10 @@ def _print_ids_and_scores(judged: Qrels, run: Run) -> None:
     )
     click.echo(f"relevant   {shared.returned} of {shared.wanted} documents in the run, at any rank")
     for one in analysis.id_mismatches(judged, run):
-        click.echo(f"ids differ {one.n} judged {one.kind} ids {one.why}: {one.judged} and {one.found}")
-    for one in analysis.score_spread(judged, run):
-        spread = "  ".join(f"{value:.3f}" for value in one.quantiles)
-        click.echo(f"scores     {one.of:8} {one.n:6}  {spread}  (least, quartiles, highest)")
+        click.echo(f"mismatch   {one.n} judged {one.why}: {one.judged}, {one.found}")
+    for of, scores in analysis.scores_by_relevance(judged, run).items():
+        spread = "  ".join(f"{value:.3f}" for value in np.quantile(scores, (0, 0.25, 0.5, 0.75, 1))) if scores else ""
+        click.echo(f"scores     {of:8} {len(scores):6}  {spread}  (least, quartiles, highest)")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -32,12 +32,11 @@ from legal_rag.evaluation.analysis import (
     Mismatch,
     Overlap,
     absences,
-    agreement,
     first_hit_ranks,
     id_mismatches,
     overlap,
     recall_curve,
-    score_spread,
+    scores_by_relevance,
 )
 from legal_rag.retriever import Retriever
 
@@ -252,27 +251,19 @@ def test_ids_that_differ_in_form_alone_are_told_apart_from_others():
     qrels = {"q1": {"JURITEXT1": 1}, "q2": {"CETA2-0": 1}, "Q3": {"const3": 1}, "q4": {"absent": 1, "HORS": 0}}
     run = {"q1": [("JURITEXT1-4", 3.0)], "q2": [("CETA2", 2.0)], "q3": [("CONST3", 1.0)], "q4": [("HORS", 1.0)]}
     assert id_mismatches(qrels, run) == [
-        Mismatch("query", "differ in case", 1, "Q3", "q3"),
-        Mismatch("document", "differ in case", 1, "const3", "CONST3"),
-        Mismatch("document", "are documents, the run's chunks", 1, "JURITEXT1", "JURITEXT1-4"),
-        Mismatch("document", "are chunks, the run's documents", 1, "CETA2-0", "CETA2"),
+        Mismatch("query ids differ in case", 1, "Q3", "q3"),
+        Mismatch("document ids differ in case", 1, "const3", "CONST3"),
+        Mismatch("document ids are the run's chunk ids less their numbers", 1, "JURITEXT1", "JURITEXT1-4"),
+        Mismatch("document ids are chunk ids, the run's are not", 1, "CETA2-0", "CETA2"),
     ]
     assert id_mismatches(QRELS, RUN) == id_mismatches({"q": {"arret-1": 1}}, {"q": [("arret-2", 1.0)]}) == []
     assert overlap(qrels, run) == Overlap(queries=3, only_judged=1, only_run=1, wanted=4, returned=0)
     assert overlap(QRELS, RUN) == Overlap(queries=3, only_judged=1, only_run=0, wanted=5, returned=3)
 
 
-def test_scores_of_relevant_documents_and_of_others_are_spread_out():
-    relevant, others = score_spread(QRELS, RUN)
-    assert (relevant.of, relevant.n, relevant.quantiles) == ("relevant", 3, (3.0, 3.0, 3.0, 3.0, 3.0))
-    assert (others.n, others.quantiles) == (3, (1.0, 1.5, 2.0, 2.5, 3.0))
-    assert score_spread(QRELS, {}) == score_spread({}, RUN) == []
-
-
-def test_runs_agree_on_the_documents_they_share():
-    other = {"a": [("d2", 9.0), ("d7", 1.0)], "c": [("d1", 5.0)], "x": [("d1", 1.0)]}
-    assert agreement(RUN, other) == pytest.approx((1 / 3 + 1) / 2)
-    assert agreement(RUN, {}) == 0.0
+def test_scores_of_relevant_documents_are_told_from_those_of_others():
+    assert scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
+    assert scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
 
 
 def test_a_sample_of_questions_says_which_were_found():
@@ -326,8 +317,8 @@ def test_bare_run_and_qrels_files_are_analysed_without_an_index(tmp_path, script
         "queries    3 in both, 1 only judged, 0 only in the run",
         "relevant   3 of 5 documents in the run, at any rank",
         "relevant   0 of 5 documents in the run, at any rank",
-        "ids differ 3 judged document ids are documents, the run's chunks: d1 and d1-0",
-        "one.txt and chunks.txt share 0% of their first 10 documents",
+        "mismatch   3 judged document ids are the run's chunk ids less their numbers: d1, d1-0",
+        "scores     relevant      3  3.000  3.000  3.000  3.000  3.000  (least, quartiles, highest)",
     ):
         assert line in printed.splitlines()
     assert "R@1        0.2500" in printed

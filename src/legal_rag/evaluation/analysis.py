@@ -1,11 +1,9 @@
 """Analyse runs: hits and misses, the hardest queries, ids that do not meet, scores, plots."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.evaluation.trec import Qrels, Run
@@ -40,19 +38,10 @@ class Overlap(NamedTuple):
 class Mismatch(NamedTuple):
     """Ids that differ between judgements and run, and would be equal if written alike."""
 
-    kind: str  # of 'query' or 'document'
     why: str
     n: int
     judged: str  # the first such id in the judgements
     found: str  # and in the run
-
-
-class Scores(NamedTuple):
-    """How scores are spread: the least, the quartiles, the highest."""
-
-    of: str  # 'relevant' documents or 'others'
-    n: int
-    quantiles: tuple[float, ...]
 
 
 class Absence(NamedTuple):
@@ -118,23 +107,22 @@ def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
     """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
     wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
     returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
-    found = []
-    for kind, judged, others in (("query", qrels.keys(), run.keys()), ("document", wanted, returned)):
-        lacking, spare = sorted(judged - others), sorted(others - judged)
-        pairs = {"differ in case": _alike(lacking, spare, str.casefold, str.casefold)}
-        if kind == "document":
-            pairs["are documents, the run's chunks"] = _alike(lacking, spare, str, _parent)
-            pairs["are chunks, the run's documents"] = _alike(lacking, sorted(others), _parent, str)
-        found += [Mismatch(kind, why, len(some), *some[0]) for why, some in pairs.items() if some]
-    return found
+    found = [
+        _mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
+        _mismatch("document ids differ in case", wanted, returned, str.casefold, str.casefold),
+        _mismatch("document ids are the run's chunk ids less their numbers", wanted, returned, str, _parent),
+        _mismatch("document ids are chunk ids, the run's are not", wanted, returned, _parent, str),
+    ]
+    return [one for one in found if one is not None]
 
 
-def _alike(
-    judged: Sequence[str], found: Sequence[str], of_judged: Callable[[str], str], of_found: Callable[[str], str]
-) -> list[tuple[str, str]]:
-    """Pair judged ids with ids of the run that are the same in another form."""
-    forms = {of_found(one): one for one in reversed(found)}
-    return [(one, forms[form]) for one in judged if (form := of_judged(one)) in forms and forms[form] != one]
+def _mismatch(
+    why: str, judged: Set[str], found: Set[str], of_judged: Callable[[str], str], of_found: Callable[[str], str]
+) -> Mismatch | None:
+    """Pair judged ids that are not found with found ids that are the same in another form."""
+    forms = {of_found(one): one for one in sorted(found, reverse=True)}
+    pairs = [(one, forms[form]) for one in sorted(judged - found) if (form := of_judged(one)) in forms]
+    return Mismatch(why, len(pairs), *pairs[0]) if pairs else None
 
 
 def _parent(doc_id: str) -> str:
@@ -145,26 +133,13 @@ def _parent(doc_id: str) -> str:
         return ""
 
 
-def score_spread(qrels: Qrels, run: Run) -> list[Scores]:
-    """Return how the scores of relevant documents and of the others are spread, in judged queries."""
-    lots: dict[str, list[float]] = {"relevant": [], "others": []}
-    for qid, ranked in run.items():
-        for doc_id, score in ranked if qid in qrels else ():
-            lots["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
-    return [
-        Scores(of, len(some), tuple(map(float, np.quantile(some, (0, 0.25, 0.5, 0.75, 1)))))
-        for of, some in lots.items()
-        if some
-    ]
-
-
-def agreement(first: Run, second: Run, depth: int = 10) -> float:
-    """Return the mean share of a query's first `depth` documents that two runs have in common (Jaccard), 0 to 1."""
-    shares = []
-    for qid in first.keys() & second.keys():
-        one, other = ({doc_id for doc_id, _ in run[qid][:depth]} for run in (first, second))
-        shares.append(len(one & other) / (len(one | other) or 1))
-    return sum(shares) / len(shares) if shares else 0.0
+def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
+    """Return the scores of the relevant documents and those of the others, in judged queries."""
+    scores: dict[str, list[float]] = {"relevant": [], "others": []}
+    for qid in qrels.keys() & run.keys():
+        for doc_id, score in run[qid]:
+            scores["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
+    return scores
 
 
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:

@@ -11,8 +11,7 @@ from legal_rag.evaluation.trec import Qrels, Run, write_qrels, write_run
 VARIABLE: Final = "LEGAL_RAG_TREC"  # names a Python that has pyserini
 ENVIRONMENT: Final = ".venv-trec"  # else it is this environment's, which `make trec` makes
 MEASURES: Final = ("recall.1,5,10,100", "ndcg_cut.10", "recip_rank", "map")  # as trec_eval takes them
-OUR_NAMES: Final = {
-    **{f"recall_{k}": f"R@{k}" for k in (1, 5, 10, 100)},
+OUR_NAMES: Final = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100"} | {
     "ndcg_cut_10": "nDCG@10",
     "recip_rank": "RR",
     "map": "AP",

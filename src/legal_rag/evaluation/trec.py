@@ -57,14 +57,6 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
     return list(queries.values()), qrels
 
 
-def caution(queries: Iterable[Query]) -> str | None:
-    """Return what to say beside figures over questions that no model wrote; None if there are none such."""
-    models = [query.model for query in queries]
-    if not (n := sum(model.startswith(NO_MODEL) for model in models)):
-        return None
-    return f"{n} of {len(models)} questions are official summaries, in their decisions' own words: the figures flatter"
-
-
 def read_qrels(path: str | Path) -> Qrels:
     """Read judgements: lines `qid 0 doc_id relevance`.
 

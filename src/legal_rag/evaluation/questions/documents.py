@@ -27,20 +27,7 @@ class SourceDocuments:
         seed: int = 0,
         doc_ids: Collection[str] = (),
     ) -> None:
-        """Read a source once.
-
-        Args:
-            source: See `legal_rag.corpus.read_documents`; a single text file is one document.
-            options: How to read it.
-            limit: How many documents, drawn at random; None takes all.
-            seed: Of the draw.
-            doc_ids: Draw among these documents; none stands for all.
-
-        Raises:
-            FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
-            ValueError: If it has no document, or lacks the id or text column.
-            LookupError: If it lacks one of `doc_ids`.
-        """
+        """Read a source once, as `legal_rag.corpus.read_documents` does, and draw of it; see `draw`."""
         self.name = source_label(IndexConfig(source=source))
         documents = ((one.id, one) for one in read_documents(source, options))
         self._documents = dict(draw(documents, limit, seed, doc_ids))
@@ -63,13 +50,9 @@ Documents = Library | SourceDocuments
 def draw(
     pairs: Iterable[tuple[str, T]], limit: int | None, seed: int, doc_ids: Collection[str] = ()
 ) -> list[tuple[str, T]]:
-    """Draw pairs of a document's id and anything at random, in their order; a lower limit draws some of the same.
+    """Draw `limit` pairs (None: all) of a document's id and anything, in their order, among `doc_ids` if there are any.
 
-    Args:
-        pairs: Read to their end, of which no more than `limit` are held.
-        limit: How many; None takes all.
-        seed: Of the draw.
-        doc_ids: Draw among these; none stands for all.
+    A lower limit draws some of the same. No more than `limit` pairs are held at a time.
 
     Raises:
         LookupError: If there is no pair of one of `doc_ids`.
