@@ -363,15 +363,11 @@ def test_the_environment_is_found_where_the_work_is_done(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_trec_eval_prints_the_same_figures(retriever, tiny_library, tmp_path, script, monkeypatch):
-    """`make trec` makes the environment, in about half a minute."""
-    make = ["make", "-C", ROOT, "trec", f"TREC={tmp_path / '.venv-trec'}", f"PYTHON={sys.executable}"]
-    subprocess.run(make, check=True)
-    monkeypatch.delenv("LEGAL_RAG_TREC", raising=False)
+def test_trec_eval_prints_the_same_figures(retriever, tiny_library, trec_python, script, monkeypatch):
+    monkeypatch.setenv("LEGAL_RAG_TREC", str(trec_python))
     queries, qrels = read_queries("sample")
     run = batch_query(retriever, queries, 100, mode="hybrid")
     ours = {figure.measure: figure.mean for figure in evaluate_run(qrels, run).figures}
-    monkeypatch.chdir(tmp_path)
     theirs = trec_eval(qrels, run)
     assert theirs.keys() == ours.keys()
     for name, value in theirs.items():
@@ -380,7 +376,7 @@ def test_trec_eval_prints_the_same_figures(retriever, tiny_library, tmp_path, sc
     status, printed, _ = script("batch_query", *place, "--queries", "sample", "--pyserini")
     assert status == 0
     assert f"trec_eval {theirs['R@5']:.4f}" in printed
-    command = [".venv-trec/bin/python", "-m", "pyserini.eval.trec_eval", "-c", "-m", "recall.5", "qrels.txt", "run.txt"]
+    command = [trec_python, "-m", "pyserini.eval.trec_eval", "-c", "-m", "recall.5", "qrels.txt", "run.txt"]
     assert subprocess.check_output(command, text=True).split() == ["recall_5", "all", f"{theirs['R@5']:.4f}"]
     analysed = script("analyze_retrieval_results", "--pyserini", "--qrels", "qrels.txt", "run.txt")[1]
     assert f"trec_eval {theirs['R@5']:.4f}" in analysed
