@@ -65,6 +65,10 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
     assert citation.doc_id in {document.doc_id for document in prediction.documents}
     assert all(passage.matches for passage in prediction.evidence if passage.score is not None)
+    trajectory = prediction.trajectory
+    assert list(trajectory)[:4] == ["thought_0", "tool_name_0", "tool_args_0", "observation_0"]
+    assert (trajectory["thought_0"], trajectory["tool_name_0"]) == (thought.input["thought"], "search_legal_docs")
+    assert search.output_ids[0] in trajectory["observation_0"]
 
 
 @pytest.mark.parametrize("script", [diligent, lambda prompt, attempt: Reply(status=500, raw_body="{}")])
@@ -120,6 +124,10 @@ def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
     assert (failed.usage.calls, prediction.usage.calls) == (1, 2)
     assert failed.seconds > 0
     assert [event.type for event in prediction.events[3:]] == ["search", "cite", "answer"]
+
+    trajectory = prediction.trajectory
+    assert [trajectory["tool_args_0"], trajectory["tool_args_1"]["query"]] == [{"query": "bail"}, QUESTION]
+    assert trajectory["observation_0"].startswith("<extrait>\n1. ")
 
 
 def test_an_invented_citation_never_reaches_the_answer(ask):

@@ -127,11 +127,18 @@ def test_lookup_prints_a_whole_decision(place, tiny_library, said):
         "doc_id": "FICTIF0102",
         "title": document.title,
         "decision_date": document.decision_date,
+        "juridiction": document.juridiction,
+        "formation": document.formation,
+        "solution": "Non-conformité totale - effet différé",
+        "applied_laws": list(document.applied_laws),
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
     assert plain == (
-        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n\n{document.content}\n"
+        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n"
+        "Juridiction : Conseil constitutionnel\nFormation : Formation plénière\n"
+        f"Solution : Non-conformité totale - effet différé\n"
+        f"Droit appliqué : {' ; '.join(document.applied_laws)}\n\n{document.content}\n"
     )
 
 

@@ -191,6 +191,7 @@ class LegalReActAgent(Agent):
             query.text,
             answer,
             complete_evidence(query.text, list(log.passages.values()), answer.citations, corpus, encoded),
+            corpus,
             mode="agent",
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,

@@ -14,7 +14,7 @@ from legal_rag.agent.tool_arguments import (
     text_of,
     whole_number,
 )
-from legal_rag.agent.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
+from legal_rag.agent.tool_outputs import as_data, block, entities_text, hit_text, passages_text, window_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
@@ -113,17 +113,17 @@ class _Tools:
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
-                chunks = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
+                found = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
-        document = self._corpus.document(chunks[0].doc_id)
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in found.chunks]
+        document = self._corpus.document(found.chunks[0].doc_id)
         self._log.read(document)
-        if len(chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
+        if len(found.chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
             return window_text(document, window_at(document.content))
-        return _blocks(map(chunk_text, chunks))
+        return _blocks(passages_text(document, found))
 
     def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
         """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.

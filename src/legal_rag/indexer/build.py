@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from legal_rag.corpus.documents import Document, document_of_row
+from legal_rag.corpus.cleaning import clean_text
+from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
 from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
@@ -27,6 +28,8 @@ from legal_rag.indexer.shards import discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.store import StoreWriter
+
+NO_TEXT = "-"  # in place of a row's text: no document is without one
 
 
 def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
@@ -135,15 +138,18 @@ def open_index(cfg: IndexConfig) -> Library:
     return Library.open(cfg.index_folder, cfg.index_name)
 
 
-def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
-    """Clean a dataset row and return `content`, `doc_id`, `title` and `decision_date`.
+def preprocess(sample: Mapping[str, Any], id_column: str = ID_COLUMN) -> dict[str, str]:
+    """Clean a dataset row and return `content`, `doc_id`, `title` and `decision_date`, empty where the row has none.
 
     Raises:
-        LookupError: If the row has no id or no text.
+        LookupError: If the row has no id.
     """
-    document = document_of_row(sample)
+    content = sample.get(TEXT_COLUMN)
+    content = clean_text(content) if isinstance(content, str) else ""
+    row = {**sample, ID_COLUMN: sample.get(id_column), TEXT_COLUMN: content if content.strip() else NO_TEXT}
+    document = document_of_row(row)
     return {
-        "content": document.content,
+        "content": document.content if content.strip() else "",
         "doc_id": document.id,
         "title": document.title,
         "decision_date": document.decision_date,
