@@ -289,6 +289,23 @@ def corpus_index_command(
     click.echo(f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}")
 
 
+@click.command("export")
+@place_options
+@click.option("--pylate", required=True, metavar="FOLDER", help="Write it there, a new or an empty folder.")
+def export_command(index_folder: str, index_name: str, as_json: bool, pylate: str) -> None:
+    """Write a Library as an index that PyLate opens, its passages under their chunks' ids."""
+    from legal_rag.library.export import export_pylate
+
+    library = open_library(index_folder, index_name)
+    index = export_pylate(library, pylate)
+    if as_json:
+        print_json(index._asdict())
+        return
+    folder, name, n_probes, n_chunks = index
+    click.echo(f"{n_chunks} chunks of {library.manifest['encoder']['name']}, which PyLate opens by")
+    click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
+
+
 def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":
     from legal_rag.agent.budget import UNLIMITED
     from legal_rag.agent.llm import build_language_model, has_endpoint
