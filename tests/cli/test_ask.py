@@ -222,7 +222,7 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert listed[0] == f"{run_id}  {QUESTION}"
     assert re.fullmatch(r"   evidence, answered, \d citations? vérifiées?, \d+,\d s", listed[1])
     plain = said("answers", run_id, *there)
-    assert plain.startswith(json.loads(out)["answer"] + "\n\n")
+    assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)
     assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
     assert said("answers", "--remove", run_id, *there) == f"removed answer {run_id}\n"

@@ -57,7 +57,9 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert (report.documents, report.bad, report.missing_ids) == (3, [], [])
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
-    assert set(report.seconds) == {"read", "chunk", "encode", "write_plaid", "corpus_index", "total"}
+    assert set(report.overlapping()) == {"read", "chunk", "encode", "write_plaid"}
+    assert list(report.stages()) == ["open", "shards", "corpus_index", "other"]
+    assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
 
 def test_an_index_finds_a_passage_by_its_own_words(tiny_library, tiny_encoder):

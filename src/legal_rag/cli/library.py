@@ -1,6 +1,7 @@
 """Commands on an index: build, extend, compact, check, describe."""
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,13 +120,18 @@ def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
 
 def _print_report(report: IndexReport) -> None:
     click.echo(f"{report.documents} documents, {report.chunks} chunks, {report.tokens} token vectors: {report.path}")
-    click.echo(", ".join(f"{step} {seconds:.1f} s" for step, seconds in report.seconds.items()), err=True)
+    stages, at_once = _spelled(report.stages()), _spelled(report.overlapping())
+    click.echo(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""), err=True)
     if report.bad:
         listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
         click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
     if report.missing_ids:
         some = ", ".join(report.missing_ids[:5])
         click.echo(f"{len(report.missing_ids)} ids of the ids file were not found, or not readable: {some}", err=True)
+
+
+def _spelled(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{stage} {one:.1f} s" for stage, one in seconds.items())
 
 
 @click.command("add")
@@ -165,15 +171,21 @@ def remove_command(
     doc_ids: tuple[str, ...], ids_file: str | None, index_folder: str, index_name: str, as_json: bool
 ) -> None:
     """Remove the documents named by ID from a Library; `compact` gives back the space."""
+    from legal_rag.extraction.outputs import outputs_in
     from legal_rag.indexer.build import remove_documents
 
     if not doc_ids and ids_file is None:
         raise click.UsageError("give ids, or --ids-file, e.g.: legal-rag remove JURITEXT000007022836")
+    exported = outputs_in(Path(index_folder).expanduser() / index_name)
     removed = remove_documents([*doc_ids, *sorted(read_ids(ids_file))], index_folder, index_name)
+    dropped = [file.name for file in exported if not file.exists()]
     if as_json:
-        print_json({"removed": removed})
-    else:
-        click.echo(f"{removed} documents removed")
+        print_json({"removed": removed, "dropped_files": dropped})
+        return
+    click.echo(f"{removed} documents removed")
+    if dropped:
+        click.echo(f"dropped {', '.join(dropped)}: 'legal-rag extract' writes them without these documents", err=True)
+    click.echo("'legal-rag compact' gives back the space, and renews counts and topics of the corpus index", err=True)
 
 
 @click.command("compact")

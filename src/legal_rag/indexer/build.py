@@ -49,10 +49,12 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
     report = IndexReport()
     watch = Stopwatch(report.seconds)
     with watch.timed("total"):
-        documents = open_documents(cfg, report)
-        encoder = encoder or build_encoder(cfg.encoder)
+        with watch.timed("open"):
+            documents = open_documents(cfg, report)
+            encoder = encoder or build_encoder(cfg.encoder)
         with resumed_build(cfg, encoder) as (scratch, store):
-            fill_shards(scratch, documents, store, encoder, cfg, watch)
+            with watch.timed("shards"):
+                fill_shards(scratch, documents, store, encoder, cfg, watch)
             finish_build(scratch, store, encoder, cfg, report)
     return report
 
@@ -74,7 +76,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     report = IndexReport()
     watch = Stopwatch(report.seconds)
     with watch.timed("total"):
-        documents = open_documents(cfg, report)
+        with watch.timed("open"):
+            documents = open_documents(cfg, report)
         with updating(cfg.index_folder, cfg.index_name) as update:
             _add(documents, update, cfg, encoder, report, watch)
     return report
@@ -222,14 +225,16 @@ def _add(
 ) -> None:
     manifest, path = update.manifest, update.path
     cfg = as_recorded(cfg, manifest)
-    encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
+    with watch.timed("open"):
+        encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
     with (
         staging(path, "adding", key) as scratch,
         # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
         _resumed_store(scratch, cfg, shards_in=path, first_shard=len(manifest["shards"])) as store,
     ):
-        fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
+        with watch.timed("shards"):
+            fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
         store.finish()
         if store.n_documents or report.bad:
             _commit_added(update, store, cfg, report)
