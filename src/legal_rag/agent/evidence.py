@@ -73,7 +73,12 @@ class EvidenceAgent(Agent):
     """Answers with the best passages of a corpus, or abstains."""
 
     def __init__(
-        self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True, filters: Filters | None = None
+        self,
+        retriever: Retriever,
+        *,
+        n_passages: int = 3,
+        match_words: bool = True,
+        filters: Filters | None = None,
     ) -> None:
         """Configure an agent.
 
