@@ -81,9 +81,9 @@ def test_one_shard_is_copied_as_it_is(tiny_library, tmp_path):
     assert all(np.array_equal(a, b) for a, b in zip(ours.parts[0], theirs.parts[0], strict=True))
 
 
-def test_a_folder_with_something_in_it_is_left_alone(tiny_library, tmp_path):
+def test_a_folder_that_is_there_is_left_alone(tiny_library, tmp_path):
     (tmp_path / "a.txt").write_text("à moi", encoding="utf-8")
-    with pytest.raises(ValueError, match="will not overwrite .* .expected a new or an empty folder"):
+    with pytest.raises(ValueError, match="will not overwrite .* .expected a new folder"):
         export_pylate(tiny_library, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 

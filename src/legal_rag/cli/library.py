@@ -303,7 +303,7 @@ def corpus_index_command(
 
 @click.command("export")
 @place_options
-@click.option("--pylate", required=True, metavar="FOLDER", help="Write it there, a new or an empty folder.")
+@click.option("--pylate", required=True, metavar="FOLDER", help="Write it there, in a new folder.")
 def export_command(index_folder: str, index_name: str, as_json: bool, pylate: str) -> None:
     """Write a Library as an index that PyLate opens, its passages under their chunks' ids."""
     from legal_rag.library.export import export_pylate

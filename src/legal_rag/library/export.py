@@ -10,6 +10,7 @@ from legal_rag.library.foreign import PYLATE_IDS, write_mapping
 from legal_rag.library.library import MAPPING, Library
 from legal_rag.library.plaid.files import PLAID_FOLDER
 
+PYLATE_POSITIONS = "documents_ids_to_plaid_ids"  # PyLate's other map, from id to position
 PROBES = 8  # centroids that PyLate tries for each token of a question by default
 
 
@@ -29,36 +30,26 @@ def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
 
     Args:
         library: An open Library; what was removed from it is left out.
-        folder: A new or empty folder: it gets `<name of the Library>/fast_plaid_index`.
+        folder: A new folder: it gets `<name of the Library>/fast_plaid_index`.
 
     Raises:
-        ValueError: If the folder holds something, or the Library has no PLAID index.
+        ValueError: If the folder exists, or the Library has no PLAID index.
     """
     from legal_rag.library.plaid.writer import merge_shards
 
     target, name = Path(folder).expanduser(), library.path.name
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise ValueError(f"will not overwrite {target} (expected a new or an empty folder)")
+    if target.exists():
+        raise ValueError(f"will not overwrite {target} (expected a new folder)")
     if not library.manifest["plaid"]["n_bits"]:
         raise ValueError(f"{library.path} has no PLAID index to export (it was built with --n-bits 0)")
-    shards = [
-        (path, removed)
-        for path, removed, shard in zip(
-            library.shard_folders, library.removed_positions(), library.manifest["shards"], strict=True
-        )
-        if len(removed) < shard["chunks"]
-    ]
+    counts = [shard["chunks"] for shard in library.manifest["shards"]]
+    shards = list(zip(library.shard_folders, library.removed_positions(), strict=True))
+    shards = [shard for shard, n_chunks in zip(shards, counts, strict=True) if len(shard[1]) < n_chunks]
     ids = list(library.chunk_ids())
     with made_once(target) as scratch:
         merge_shards(shards, scratch / name / PLAID_FOLDER)
-        names = {position: chunk_id(*one) for position, one in enumerate(ids)}
-        _pickle(scratch / name / f"{PYLATE_IDS}.pkl", names)
-        inverse = {chunk: position for position, chunk in names.items()}
-        _pickle(scratch / name / "documents_ids_to_plaid_ids.pkl", inverse)
+        names = dict(enumerate(chunk_id(*one) for one in ids))
+        for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, {one: at for at, one in names.items()})):
+            (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
         write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
     return PylateIndex(str(target), name, PROBES * len(shards), len(ids))
-
-
-def _pickle(file: Path, value: object) -> None:
-    with file.open("wb") as stream:
-        pickle.dump(value, stream)
