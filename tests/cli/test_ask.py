@@ -63,7 +63,8 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     }
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
-    assert [set(one) for one in value["documents"]] == [{"doc_id", "title", "decision_date"}] * 3
+    described = {"doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws"}
+    assert [set(one) for one in value["documents"]] == [described] * 3
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     for one in value["citations"]:
