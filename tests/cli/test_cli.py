@@ -125,7 +125,7 @@ def test_export_says_how_pylate_opens_what_it_wrote(place, tiny_library, said, t
     n_chunks = tiny_library.manifest["counts"]["chunks"]
     printed = said("export", "--pylate", tmp_path / "out", *place)
     opening = f"pylate.indexes.PLAID('{tmp_path}/out', '{tiny_library.path.name}', override=False, n_ivf_probe=8)"
-    assert printed.startswith(f"{n_chunks} chunks of ")
+    assert printed.startswith(f"{n_chunks} chunks encoded by ")
     assert printed.endswith(f"  {opening}\n")
     written = json.loads(said("export", "--pylate", tmp_path / "again", "--json", *place))
     assert (written["chunks"], written["n_ivf_probe"]) == (n_chunks, 8)

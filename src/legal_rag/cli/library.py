@@ -314,7 +314,7 @@ def export_command(index_folder: str, index_name: str, as_json: bool, pylate: st
         print_json(index._asdict())
         return
     folder, name, n_probes, n_chunks = index
-    click.echo(f"{n_chunks} chunks of {library.manifest['encoder']['name']}, which PyLate opens by")
+    click.echo(f"{n_chunks} chunks encoded by {library.manifest['encoder']['name']}; PyLate opens them with")
     click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
 
 
