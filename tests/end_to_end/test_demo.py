@@ -7,9 +7,11 @@ import jupytext
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from support import ROOT
-from support.rlm_scripts import root_model
-from support.scripted_server import ScriptedServer
+from support.agent_scripts import diligent
+from support.rlm_scripts import is_root, root_model
+from support.scripted_server import Reply, ScriptedServer
 
 NOTEBOOKS = ("evaluer_la_recherche", "extraire_les_entites", "generer_des_questions", "lecture_profonde")
 SCRIPTS = ["demo.py", *(f"notebooks/{name}.py" for name in NOTEBOOKS)]
@@ -51,6 +53,48 @@ def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch
     assert re.search(r"^juridiction +\d+- +\d+ ", printed, re.MULTILINE)
     answers = (tmp_path / "demo_output" / "reponses.md").read_text("utf-8")
     assert answers.count("## ") == 3
+
+
+@pytest.mark.slow
+def test_demo_shows_what_a_model_did_over_an_index_of_ones_own(tmp_path, monkeypatch, tiny_library):
+    program = "found = find_documents(solution='inéligibilité')\nFINAL({'candidats inéligibles': len(found)})"
+    root = root_model([program])
+    asked = "Répondez par un seul mot"
+
+    def script(prompt, attempt):
+        return Reply("prêt") if asked in prompt else (root if is_root(prompt) else diligent)(prompt, attempt)
+
+    with ScriptedServer(script) as server:
+        monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
+        printed = run_demo(tmp_path, INDEX=str(tiny_library.path), GENERATOR_MODEL_ID="un-modele", SEARCH_K=2)
+    assert printed.count("modèle interrogé : openai/un-modele") == 1
+    assert asked in server.prompts[0]
+    assert "Index fourni : rien à construire" in printed
+    assert printed.count("- lit : ") >= 3  # the steps of each question
+    assert printed.count("tool_name_0    search_legal_docs") == 3
+    assert printed.count("tool_name_1    lookup_chunk") == 3
+    assert re.search(r"^Décision : FICTIF\d+\nTitre : .*\nDate : .*\nJuridiction : ", printed, re.MULTILINE)
+    assert "**candidats inéligibles** : " in printed
+
+
+@pytest.mark.slow
+def test_demo_says_before_the_first_question_that_a_key_is_refused(tmp_path, monkeypatch, tiny_library):
+    with ScriptedServer(lambda prompt, attempt: Reply(status=401, raw_body='{"error": {"message": "bad"}}')) as server:
+        monkeypatch.setenv("GENERATOR_API_BASE", server.api_base)
+        with pytest.raises(CellExecutionError, match=r"clé refusée\) : vérifiez la clé"):
+            run_demo(tmp_path, INDEX=str(tiny_library.path))
+    assert len(server.prompts) == 1
+
+
+def run_demo(folder, **form):
+    """Run the notebook with other settings, and return what it printed."""
+    notebook = nbformat.read(ROOT / "demo.ipynb", as_version=4)
+    settings = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    for name, value in form.items():
+        settings.source = re.sub(rf"^{name} = \S+", f"{name} = {value!r}", settings.source, flags=re.MULTILINE)
+    NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    return "".join(output.get("text", "") for output in outputs if output.get("name") == "stdout")
 
 
 @pytest.mark.slow
