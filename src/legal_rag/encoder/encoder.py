@@ -123,6 +123,9 @@ class Encoder(Protocol):
     def query_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a query's vectors, shape (n_tokens, 2); see `TokenVectors`."""
 
+    def document_offsets(self, text: str) -> np.ndarray:
+        """Return the character offsets of a document's vectors, unpooled, shape (n_tokens, 2); see `TokenVectors`."""
+
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
 
@@ -277,16 +280,25 @@ class ColbertEncoder:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
         kind: Kind = "query" if as_query else "document"
         batch = self._tokens.batch(self._tokens.encode([text], kind), kind)
-        kept = batch.kept[0]
-        offsets = self._tokens.offsets(text, kind)
-        placed = np.zeros((len(kept), 2), dtype=np.int64)
-        n = min(len(offsets), len(kept))  # fewer rows: truncated; more: the query was expanded
-        placed[:n] = offsets[:n]
-        return TokenVectors(_unit_rows(self._model(batch.ids, batch.attention)[0][kept]), placed[kept])
+        vectors = self._model(batch.ids, batch.attention)[0][batch.kept[0]]
+        return TokenVectors(_unit_rows(vectors), self._offsets(text, batch.kept[0], kind))
 
     def query_offsets(self, text: str) -> np.ndarray:
         """Return the character offsets of a query's vectors, shape (n_tokens, 2); expansion tokens have none."""
         return self._tokens.offsets(text, "query")
+
+    def document_offsets(self, text: str) -> np.ndarray:
+        """Return the character offsets of a document's vectors, unpooled, shape (n_tokens, 2)."""
+        batch = self._tokens.batch(self._tokens.encode([text], "document"), "document")
+        return self._offsets(text, batch.kept[0], "document")
+
+    def _offsets(self, text: str, kept: np.ndarray, kind: Kind) -> np.ndarray:
+        """Return the characters of the tokens of a text that get a vector."""
+        offsets = self._tokens.offsets(text, kind)
+        placed = np.zeros((len(kept), 2), dtype=np.int64)
+        n = min(len(offsets), len(kept))  # fewer rows: truncated; more: the query was expanded
+        placed[:n] = offsets[:n]
+        return placed[kept]
 
     def _encode(self, texts: Sequence[str], kind: Kind) -> list[np.ndarray]:
         encodings, limit = self._tokens.encode(texts, kind), self._tokens.settings.length(kind)

@@ -157,3 +157,9 @@ class PlaidShards:
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
         return [shard.best(queries, k, one) for shard, one in zip(self._shards, subsets, strict=True)]
+
+    def token_vectors(self, place: Place) -> np.ndarray | None:
+        """Return the stored token vectors of a passage, shape (n_tokens, dim), unit rows; None where it is on a GPU."""
+        number, position = place
+        shard = self._shards[number]
+        return shard.token_vectors(np.array([position])) if isinstance(shard, MappedShard) else None

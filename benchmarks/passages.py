@@ -1,0 +1,131 @@
+"""Fit what a passage is worth as an answer, and measure how often the passages shown overlap the expected one.
+
+Run: python benchmarks/passages.py DECISIONS QUERIES [--strength C]
+
+DECISIONS is the decisions' JSONL (gzipped or not), QUERIES the questions' with doc_id, char_start and char_end. Each
+question is asked of its own decision alone, read by the bundled encoder. A logistic regression tells passages that
+overlap the expected answer from others; the figures are of ten-fold cross-validation over questions (five draws), and
+beside them those of nearness alone. The weights printed are fitted to all questions; those that are kept stand in
+legal_rag/agent/passages.py.
+"""
+
+import argparse
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from legal_rag.agent import passages
+from legal_rag.agent.passages import WeighedPassage, best_apart
+from legal_rag.corpus.structure.parts import PART_KINDS
+from legal_rag.corpus.structure.speakers import SPEAKERS, Paragraph
+from legal_rag.encoder import build_encoder
+from legal_rag.encoder.encoder import ColbertEncoder, TokenVectors
+
+FOLDS, DRAWS, PARTS_CHARS = 10, 5, 1500
+MOST, MOST_CHARS = 3, 1500
+NAMES = ["nearness", *SPEAKERS, "nobody", *PART_KINDS, "censured", "states a rule", "late in reasons"]
+
+
+class Case(NamedTuple):
+    """A question with the passages of its decision."""
+
+    spans: list[tuple[int, int]]
+    features: np.ndarray  # (n_passages, len(NAMES))
+    expected: np.ndarray  # (n_passages,), bool: overlaps the expected answer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("decisions", type=Path)
+    parser.add_argument("queries", type=Path)
+    parser.add_argument("--strength", type=float, default=0.002, help="of the regression, the inverse of its penalty")
+    arguments = parser.parse_args()
+    opener = gzip.open if arguments.decisions.suffix == ".gz" else open
+    with opener(arguments.decisions, "rt", encoding="utf-8") as lines:
+        contents = {row["id"]: row["content"] for row in map(json.loads, lines)}
+    encoder = build_encoder("bundled")
+    queries = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
+    cases = [_case(query, contents[query["doc_id"]], encoder) for query in queries]
+    print(f"{len(cases)} questions; by nearness alone:", _figures(cases, lambda case, _: case.features[:, 0]))
+    scores = [_cross_validated(cases, arguments.strength, draw) for draw in range(DRAWS)]
+    found = np.mean([_hits(cases, lambda case, n, own=own: own[n]) for own in scores], axis=0)
+    print(f"cross-validated: first {found[0]:.3f}, among three {found[1]:.3f}")
+    weights = _fit(cases, arguments.strength)
+    for name, weight in zip(NAMES, weights / weights[0], strict=True):
+        print(f"  {name:16} {weight:6.2f}")
+    print("as kept:", _figures(cases, lambda case, _: case.features @ _kept()))
+
+
+def _case(query: dict[str, Any], content: str, encoder: ColbertEncoder) -> Case:
+    candidates = list(passages._candidates(content))
+    spans = [span for span, _, _ in candidates]
+    question = TokenVectors(*encoder.encode_with_offsets(query["question"], as_query=True))
+    near = passages._standardised(passages._mean_maxsim(question, _read(content, encoder), spans))
+    rows = [
+        [nearness, *_one_hot(paragraph), paragraph.censured, passages._RULE.search(content[slice(*span)]) is not None,
+         place if paragraph.part == "reasons" else 0.0]
+        for nearness, (span, paragraph, place) in zip(near, candidates, strict=True)
+    ]  # fmt: skip
+    overlaps = [start < query["char_end"] and end > query["char_start"] for start, end in spans]
+    return Case(spans, np.array(rows, dtype=float), np.array(overlaps))
+
+
+def _one_hot(paragraph: Paragraph) -> list[bool]:
+    return [paragraph.speaker == one for one in (*SPEAKERS, None)] + [paragraph.part == one for one in PART_KINDS]
+
+
+def _read(content: str, encoder: ColbertEncoder) -> TokenVectors:
+    starts = range(0, len(content), PARTS_CHARS)
+    found = [encoder.encode_with_offsets(content[start : start + PARTS_CHARS]) for start in starts]
+    own = [one.offsets[:, 0] < one.offsets[:, 1] for one in found]
+    offsets = [one.offsets[kept] + start for one, kept, start in zip(found, own, starts, strict=True)]
+    return TokenVectors(np.concatenate([one.vectors[kept] for one, kept in zip(found, own, strict=True)]), np.concatenate(offsets))
+
+
+def _kept() -> np.ndarray:
+    speakers = [passages.OF_SPEAKER[one] for one in (*SPEAKERS, None)]
+    parts = [passages.OF_PART[one] for one in PART_KINDS]
+    return np.array([passages.NEARNESS, *speakers, *parts, passages.CENSURED, passages.STATES_RULE, passages.LATE_IN_REASONS])
+
+
+def _fit(cases: list[Case], strength: float) -> np.ndarray:
+    features = np.concatenate([case.features for case in cases])
+    expected = np.concatenate([case.expected for case in cases])
+    # Each question counts alike, however long its decision.
+    share = np.concatenate([np.full(len(case.expected), 50 / len(case.expected)) for case in cases])
+    model = LogisticRegression(C=strength * len(cases), max_iter=2000).fit(features, expected, sample_weight=share)
+    return model.coef_[0]
+
+
+def _cross_validated(cases: list[Case], strength: float, seed: int) -> list[np.ndarray]:
+    folds = np.array_split(np.random.default_rng(seed).permutation(len(cases)), FOLDS)
+    scores: dict[int, np.ndarray] = {}
+    for fold in folds:
+        weights = _fit([case for n, case in enumerate(cases) if n not in set(fold.tolist())], strength)
+        scores |= {n: cases[n].features @ weights for n in fold.tolist()}
+    return [scores[n] for n in range(len(cases))]
+
+
+def _hits(cases: list[Case], score: Callable[[Case, int], np.ndarray]) -> tuple[float, float]:
+    first = among = 0
+    for number, case in enumerate(cases):
+        order = np.argsort(-score(case, number), kind="stable")
+        weighed = [WeighedPassage(*case.spans[n], Paragraph(0, 0, "reasons", None, False), 0.0) for n in order]
+        expected = {span for span, hit in zip(case.spans, case.expected, strict=True) if hit}
+        found = [(one.start, one.end) in expected for one in best_apart(weighed, MOST, MOST_CHARS)]
+        first, among = first + found[0], among + any(found)
+    return first / len(cases), among / len(cases)
+
+
+def _figures(cases: list[Case], score: Callable[[Case, int], np.ndarray]) -> str:
+    first, among = _hits(cases, score)
+    return f"first {first:.3f}, among three {among:.3f}"
+
+
+if __name__ == "__main__":
+    main()
