@@ -62,7 +62,11 @@ def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, re
 def test_what_happens_is_told_while_it_happens(place, model, capfd):
     program = "FINAL(len(grep_corpus('campagne', max_docs=2)))"
     assert main(["deep-read", QUESTION, *place, *model(program), "--stream"]) == 0
-    lines = capfd.readouterr().err.splitlines()
+    first, *lines = capfd.readouterr().err.splitlines()
+    assert first == (
+        "Lecture approfondie (tout le corpus, 60 décisions) : au plus 400 appels au modèle, "
+        "2\u202f000\u202f000 jetons lus et écrits, 1\u202f800 secondes."
+    )
     assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "vérifie", "répond"]
 
 

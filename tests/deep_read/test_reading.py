@@ -1,6 +1,7 @@
 """Deep reading from question to checked answer: a scripted root model, real programs in the real sandbox."""
 
 import json
+import textwrap
 
 import pytest
 from support.rlm_scripts import in_repl, root_model
@@ -8,7 +9,8 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.corpus import split_sentences
-from legal_rag.deep_read import Limits, deep_read, read_trace
+from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
+from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
@@ -301,3 +303,32 @@ def test_extraction_by_a_program_is_held_to_the_budget(ask):
     prediction = ask(root_model([code], lambda prompt: "{}"), budget=Budget(model_calls=2))
     assert prediction.status == "exhausted"
     assert prediction.usage.calls == 2
+
+
+def test_a_hundred_questions_fit_into_the_budget_of_a_deep_read(ask, tiny_library):
+    code = """
+        ids = doc_ids[:50]
+        found = [ask_across_documents(f"Question {n} ?", ids) for n in (1, 2)]
+        failed = [said for one in found for said in one.values() if said.startswith("Erreur")]
+        FINAL({"answers": sum(map(len, found)), "failed": len(failed)})
+    """
+    none = '{"pertinent": false, "reponse": "", "citations": []}'
+    prediction = ask(root_model([textwrap.dedent(code)], lambda prompt: none))
+    assert prediction.events[-1].input["value"] == {"answers": 100, "failed": 0}
+    assert (prediction.status, prediction.usage.calls > 100) == ("answered", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "dollars"),
+    [("openai/gpt-4o-mini", ", soit moins de 1,20 $."), ("openai/of-ones-own", "secondes."), ("", "secondes.")],
+)
+def test_what_a_read_may_cost_at_most_is_said_in_dollars_where_prices_are_known(tiny_library, model, dollars):
+    lm = build_language_model(model or "m", "key", None if model else "http://127.0.0.1:9/v1")
+    said = most_in_french(list(tiny_library)[:2], tiny_library, DEEP_READ_BUDGET, [lm])
+    assert said.startswith("Lecture approfondie (2 décisions) : au plus 400 appels au modèle, ")
+    assert said.endswith(dollars)
+
+
+def test_a_limit_in_dollars_is_what_a_read_may_cost_at_most(tiny_library):
+    lm = build_language_model("openai/gpt-4o-mini", "key")
+    assert most_in_french([], tiny_library, Budget(cost=0.5), [lm]).endswith("600 secondes, 0,5 dollar.")

@@ -218,11 +218,7 @@ def test_results_name_the_jsonl_that_they_are_written_to(tmp_path):
     result = run_extraction("Le 3 mai 1993.", "lettre", "general", "rules", output=tmp_path / "one")
     (line,) = Path(result.raw_jsonl_path).read_text("utf-8").splitlines()
     assert (json.loads(line)["document_id"], json.loads(line)["text"]) == ("lettre", "Le 3 mai 1993.")
-    assert sorted(one.name for one in (tmp_path / "one").iterdir())[:3] == [
-        "entities.html",
-        "entities.json",
-        "entities.jsonl",
-    ]
+    assert (tmp_path / "one" / "entities.html").is_file()
 
 
 def test_a_batch_is_one_jsonl_which_langextract_reads_and_a_failure_is_in_none(tmp_path):

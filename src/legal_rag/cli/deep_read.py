@@ -28,7 +28,7 @@ from legal_rag.cli.options import (
     sampling_settings,
     trust_option,
 )
-from legal_rag.deep_read.settings import DeepReadSettings, PlanName
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings, PlanName
 from legal_rag.report.lines import event_line
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options na
 @click.option("--instructions", metavar="NAME|FILE", help="Further instructions to the model.")
 @click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the models.")
 @click.option("--seed", type=int, help="Of the models' sampling; the same seed gives the same answer.")
-@budget_options
+@budget_options(DEEP_READ_BUDGET)
 @trust_option
 def deep_read_command(
     question: str,
@@ -107,6 +107,7 @@ def deep_read_command(
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
             trace=Path(trace).expanduser() if trace else None,
             unfinished=library.path / RUNS / UNFINISHED,
+            on_start=lambda said: click.echo(said, err=True),
             on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
         )
     print_answer(prediction, as_json=as_json)

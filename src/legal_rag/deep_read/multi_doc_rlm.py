@@ -15,7 +15,7 @@ from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
-from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.indexer.build import IncrementalIndexer
 from legal_rag.library.library import MANIFEST, Library
 from legal_rag.retriever.retriever import Retriever
@@ -55,7 +55,7 @@ class MultiDocRLM:
     ) -> None:
         self.corpus_path = Path(corpus_path).expanduser()
         self._models, self._endpoint = (root_model, sub_model), (api_key, api_base)
-        self._budget, self._settings = budget or Budget(), settings
+        self._budget, self._settings = budget or DEEP_READ_BUDGET, settings
         self._library: Library | None = None
 
     @property
