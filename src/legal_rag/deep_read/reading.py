@@ -244,7 +244,7 @@ def _setup(work: ReadingTask, trace: Path | None, description: str, context: str
         sub=sub,
         tracker=work.tracker,
         functions=env.functions,
-        values=env.values,
+        values={**env.values, "extraction_index": work.doc_ids or None},
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits),
         logger=TraceLogger(trace, work.key()) if trace else None,
