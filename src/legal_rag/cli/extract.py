@@ -96,6 +96,27 @@ def extract_after_answer(library: Any, doc_ids: list[str], settings: "Extraction
     print_losses(report)
 
 
+def extract_before_reading(library: Any, doc_ids: tuple[str, ...], settings: "ExtractionSettings") -> None:
+    """Extract what the documents to be read lack, those named or all, after saying what that takes.
+
+    A failure is a message: the documents are read without.
+    """
+    from legal_rag.indexer.entities import complete_documents, missing_entities
+
+    try:
+        missing = missing_entities(library, doc_ids or None, settings)
+        if not missing.doc_ids:
+            return
+        cost = f", about {missing.requests} requests" if missing.requests else ""
+        click.echo(f"extracting {len(missing.doc_ids)} documents first, by {settings.model_id}{cost}", err=True)
+        report = complete_documents(library, missing.doc_ids, settings)
+    except (ValueError, OSError, sqlite3.DatabaseError) as error:
+        click.echo(f"the documents were not extracted: {error}", err=True)
+        return
+    click.echo(f"{report.entities} entities in {report.documents} documents", err=True)
+    print_losses(report)
+
+
 def print_losses(report: "ExtractReport") -> None:
     """Say which documents were not extracted, or not whole."""
     if report.bad_records:

@@ -9,7 +9,7 @@ from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
@@ -217,12 +217,33 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     """
     started = time.perf_counter()
     report = ExtractReport(settings.model_id, settings.schema)
-    documents = [library.document(doc_id) for doc_id in dict.fromkeys(doc_ids)]
+    ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _fill(writer, documents, report)
-        report.entities = sum(len(writer.entities_of(document)) for document in documents)
-    report.documents, report.seconds = len(documents), time.perf_counter() - started
+        _fill(writer, map(library.document, ids), report)
+        report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
+    report.documents, report.seconds = len(ids), time.perf_counter() - started
     return report
+
+
+class Missing(NamedTuple):
+    """Documents without entities, and what it takes to extract them."""
+
+    doc_ids: list[str]
+    requests: int  # of a model, about; none of the rules
+
+
+def missing_entities(library: Library, doc_ids: Iterable[str] | None, settings: ExtractionSettings) -> Missing:
+    """Find the documents that were never extracted, or have changed since, among those named or all.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    store, ids, requests = library.entities, [], 0
+    for document in library.documents() if doc_ids is None else map(library.document, dict.fromkeys(doc_ids)):
+        if store is None or store.held_recipe(document.id, document.content_hash) is None:
+            ids.append(document.id)
+            requests += settings.passes * -(-len(document.content) // settings.max_char_buffer)
+    return Missing(ids, 0 if settings.model_id == RULES else requests)
 
 
 def extracted(
