@@ -27,6 +27,11 @@ MAIL = "De : Claire Rouvière <c@x.example>\nÀ : Service\nObjet : Pièces\nEnvo
         ("Signé le 1er juin 2001\nAvenant\nFait à Lyon, le 2 juin 2002", Letterhead("2002-06-02")),
         ("COUR DE CASSATION\n\nAudience publique du 8 novembre 2023\nRejet", Letterhead("2023-11-08")),
         ("Jugement du tribunal judiciaire de Lyon du 8 novembre 2023 RG 1", Letterhead("2023-11-08")),
+        (
+            "Délibéré par le Conseil dans sa séance du 29 mai 1993, où siégeait M. X.\nRendu public le 1er juin 1993.",
+            Letterhead("1993-06-01"),
+        ),
+        ("Vu la loi.\nAinsi jugé, et prononcé à l'audience publique du 8 mai 2023", Letterhead("2023-05-08")),
         ("ENTRE LES SOUSSIGNÉES :\n- La société Alpha, SAS", Letterhead("", "La société Alpha")),
         ("Entre les soussignés : d'une part, M. Paul Esnault (le bailleur)", Letterhead("", "M. Paul Esnault")),
     ],
@@ -54,6 +59,13 @@ def test_what_a_text_does_not_say_is_empty(text):
 
 def test_a_signature_is_found_at_the_end_of_a_long_text():
     assert read_letterhead(f"BAIL\n{'Le preneur paie. ' * 5000}\nFait à Lyon, le 12 novembre 2024").date == "2024-11-12"
+
+
+def test_real_decisions_say_their_own_date(shared_decisions):
+    read = [(read_letterhead(one.content).date, one.decision_date) for one in shared_decisions[::8]]
+    found = [day == date for day, date in read if day]
+    assert len(found) > 0.9 * len(read)
+    assert sum(found) > 0.99 * len(found)
 
 
 def test_files_of_a_folder_get_date_author_and_kind_from_their_text():

@@ -243,6 +243,11 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     return Record(name, row, is_html=suffix in (".html", ".htm"), is_file=True)
 
 
+def is_text_file(doc_id: str) -> bool:
+    """Tell whether a document is a file of a folder, by its id: the path in the folder."""
+    return Path(doc_id).suffix.lower() in TEXT_READERS
+
+
 def _text_of_plain_file(path: Path) -> str:
     data = path.read_bytes()
     try:

@@ -13,12 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from legal_rag.corpus_index.clusters import fit_centres
-from legal_rag.corpus_index.describing import (
-    copy_model_texts,
-    describe,
-    put_model_keywords,
-    write_model_records,
-)
+from legal_rag.corpus_index.describing import copy_model_texts, describe, put_model_keywords, write_model_records
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import N_KEYWORDS, Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, SummaryModel, extractive_summary, model_record
 from legal_rag.corpus_index.tables import Described, read_meta, write_meta
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
 DECISION = "décision"
-# Kinds of a document, where its source names none, by the schema that its text calls for.
+# Kinds of a text file by the schema that its text calls for; the last is any other document's.
 KINDS = {
     "jurisprudence": DECISION,
     "contract": "contrat",
@@ -53,9 +54,12 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
 
 
 def doc_type_of(document: Document) -> str:
-    """Return the kind that a source names (`nature`), else a decision where it names a court, else by the text."""
-    named = str(document.extra.get("nature") or "").strip()
-    return named or (DECISION if document.juridiction else KINDS[choose_schema(document.content)])
+    """Return a document's kind: its `nature` in the source, a decision if it names a court, or by a file's text."""
+    if named := str(document.extra.get("nature") or "").strip():
+        return named
+    if document.juridiction:
+        return DECISION
+    return KINDS[choose_schema(document.content) if is_text_file(document.id) else "general"]
 
 
 def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: SummaryModel) -> None:

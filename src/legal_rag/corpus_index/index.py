@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legal_rag.corpus.sources import TEXT_READERS
+from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.corpus_index.summaries import SummaryModel
@@ -441,7 +441,7 @@ def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str,
     _, doc_id, extra, has_sections, said_title, said_date, said_author, *values = row
     fields = dict(zip(_FIELDS, values, strict=True))
     more: dict[str, Any] = json.loads(extra)
-    is_file = Path(doc_id).suffix.lower() in TEXT_READERS  # the id of a folder's file is its path in the folder
+    is_file = is_text_file(doc_id)
     fields["date"] = fields["date"] or said_date or ""
     if said_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
         fields["title"] = said_title

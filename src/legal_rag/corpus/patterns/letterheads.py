@@ -24,6 +24,11 @@ _PARTY = re.compile(
 _DAY = r"(?:(?:lun|mar|mercre|jeu|vendre|same)di |dimanche )?"
 # What stands before the date of a text in its line, the surest first: it was signed, written, or decided then.
 _SIGNED = re.compile(rf"\W{{0,9}}(?:fait|signé|établi)\b.{{0,120}}\ble {_DAY}", re.IGNORECASE)
+_DELIVERED = re.compile(
+    r".{0,400}\b(?:dans s(?:a|es) séances?|en son audience publique|rendue? publi(?:c|que)"
+    rf"|prononcée? (?:à l['’]audience publique|par mise à disposition au greffe)) (?:du|le)(?: ?:)? {_DAY}",
+    re.IGNORECASE,
+)
 _WRITTEN = re.compile(rf"\W{{0,9}}(?:[^\W\d][\w' ’-]{{1,60}}, )?(?:(?:publié )?le )?{_DAY}", re.IGNORECASE)
 _DECIDED = re.compile(
     r"\W{0,9}(?:(?:audience publique|arrêt|jugement|ordonnance|décision)\b.{0,40} du|prononcée? le) ", re.IGNORECASE
@@ -74,10 +79,12 @@ def _date_in_lines(text: str) -> str:
         lead = text[line : one.start]
         if _SIGNED.fullmatch(lead):
             found[0] = one.value.isoformat()  # the last signature counts
+        elif _DELIVERED.fullmatch(lead):
+            found[1] = one.value.isoformat()  # it may be read in public after the session
         elif alone and _WRITTEN.fullmatch(lead):
-            found.setdefault(1, one.value.isoformat())
-        elif line < TITLE_CHARS and _DECIDED.fullmatch(lead):
             found.setdefault(2, one.value.isoformat())
+        elif line < TITLE_CHARS and _DECIDED.fullmatch(lead):
+            found.setdefault(3, one.value.isoformat())
     return found[min(found)] if found else ""
 
 
