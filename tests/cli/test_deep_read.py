@@ -142,7 +142,7 @@ def test_documents_named_that_have_no_entities_are_extracted_by_rules_before_the
     assert main(asked) == 0
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "extracting 1 documents first, by rules"
-    assert "entities in 1 documents" in lines[-2]
+    assert "entities in the 1 documents, by rules" in lines[-2]
     assert lines[-1].startswith("Lecture approfondie (1 décision)")
     assert list(library.entities.held_ids()) == [first]
     assert main([*asked, "--doc-id", second, "--extract-schema", "general"]) == 0

@@ -1,5 +1,6 @@
 """Extract the entities of a Library into its `entities.sqlite`, and export them."""
 
+import math
 import sqlite3
 import time
 from collections import deque
@@ -9,7 +10,7 @@ from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
@@ -225,25 +226,23 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     return report
 
 
-class Missing(NamedTuple):
-    """Documents without entities, and what it takes to extract them."""
+def missing_entities(
+    library: Library, doc_ids: Iterable[str] | None, settings: ExtractionSettings
+) -> tuple[list[str], int]:
+    """Find the documents, among those named or all, that were never extracted or have changed since.
 
-    doc_ids: list[str]
-    requests: int  # of a model, about; none of the rules
-
-
-def missing_entities(library: Library, doc_ids: Iterable[str] | None, settings: ExtractionSettings) -> Missing:
-    """Find the documents that were never extracted, or have changed since, among those named or all.
+    Returns:
+        Their ids, and about how many requests a model needs for them; the rules need none.
 
     Raises:
         LookupError: If there is no such document.
     """
-    store, ids, requests = library.entities, [], 0
+    store, ids, chunks = library.entities, [], 0
     for document in library.documents() if doc_ids is None else map(library.document, dict.fromkeys(doc_ids)):
         if store is None or store.held_recipe(document.id, document.content_hash) is None:
             ids.append(document.id)
-            requests += settings.passes * -(-len(document.content) // settings.max_char_buffer)
-    return Missing(ids, 0 if settings.model_id == RULES else requests)
+            chunks += math.ceil(len(document.content) / settings.max_char_buffer)
+    return ids, 0 if settings.model_id == RULES else chunks * settings.passes
 
 
 def extracted(
