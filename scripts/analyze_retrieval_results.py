@@ -1,53 +1,103 @@
-"""Look into runs: recall curve and first hits as a picture, the hardest questions, relevant documents not indexed.
+"""Look into runs: recall, hits and misses, ids that do not meet, scores, the hardest questions, a picture.
 
-Run: python scripts/analyze_retrieval_results.py --queries questions.jsonl [--qrels qrels.txt] [--png plot.png] run.txt…
+Run: python scripts/analyze_retrieval_results.py --qrels qrels.txt run.txt… [--queries questions.jsonl] [--png plot.png]
 """
 
 import sys
 from pathlib import Path
 
 import click
+import numpy as np
 
-from legal_rag.evaluation import analysis, read_qrels, read_queries, read_run
+from legal_rag.cli.evaluate import print_figures
+from legal_rag.evaluation import (
+    Qrels,
+    Run,
+    analysis,
+    caution,
+    evaluate_run,
+    read_qrels,
+    read_queries,
+    read_run,
+    trec_eval,
+)
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
+from legal_rag.library.library import is_library
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--queries", required=True, help="JSONL with qid and question, or a saved dataset's folder.")
 @click.option("--qrels", help="Judgements; else each question's own doc_id.")
+@click.option("--queries", help="JSONL with qid and question, or a saved dataset's folder: the questions' texts.")
 @click.option("--png", help="Write the picture here.")
 @click.option("--hardest", default=10, show_default=True, help="How many of the hardest questions to list.")
-@click.option("--index-folder", default=DEFAULT_FOLDER, show_default=True)
-@click.option("--index-name", default=DEFAULT_NAME, show_default=True)
+@click.option("--show", default=5, show_default=True, help="How many questions, drawn at random, to show.")
+@click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too.")
+@click.option("--index-folder", help=f"Where titles come from. [default: {DEFAULT_FOLDER}, if there is one]")
+@click.option("--index-name", help=f"[default: {DEFAULT_NAME}]")
 def analyze(
     runs: tuple[str, ...],
-    queries: str,
     qrels: str | None,
+    queries: str | None,
     png: str | None,
     hardest: int,
-    index_folder: str,
-    index_name: str,
+    show: int,
+    pyserini: bool,
+    index_folder: str | None,
+    index_name: str | None,
 ) -> None:
-    """Say where RUNS succeed and fail; titles come from the index."""
-    library = Library.open(index_folder, index_name)
-    asked, judged = read_queries(queries)
+    """Say where RUNS succeed and fail; run and qrels files are enough."""
+    if qrels is None and queries is None:
+        raise click.UsageError("no judgements: give --qrels, or --queries that name a doc_id")
+    library = _library(index_folder, index_name)
+    asked, judged = read_queries(queries) if queries is not None else ([], {})
     judged = read_qrels(qrels) if qrels is not None else judged
     texts = {query.qid: query.text for query in asked}
-    by_name = {Path(path).stem: read_run(path) for path in runs}
+    by_name = {path: read_run(path) for path in runs}
     for name, run in by_name.items():
-        curve = ", ".join(f"{depth}: {recall:.4f}" for depth, recall in analysis.recall_curve(judged, run))
-        click.echo(f"{name}: recall at {curve}")
-        for failure in analysis.hardest(judged, run, hardest):
-            click.echo(f"\n{failure.qid}, first hit at {failure.first_rank or 'no rank'}: {texts.get(failure.qid, '')}")
-            for label, ids in (("wanted", failure.wanted), ("returned", failure.returned)):
+        click.echo(f"{name}")
+        print_figures(evaluate_run(judged, run), theirs=trec_eval(judged, run) if pyserini else None)
+        _print_ids_and_scores(judged, run)
+        for one in analysis.sampled(judged, run, show):
+            hit = f"HIT {one.first_rank}" if one.first_rank else "MISS"
+            click.echo(f"{hit:8} {one.qid}  {texts.get(one.qid, '')}")
+        for one in analysis.hardest(judged, run, hardest):
+            click.echo(f"\n{one.qid}, first hit at {one.first_rank or 'no rank'}: {texts.get(one.qid, '')}")
+            for label, ids in (("wanted", one.wanted), ("returned", one.returned)):
                 for doc_id in ids:
-                    title = library.document(doc_id).title if doc_id in library else "not in the index"
-                    click.echo(f"  {label:8} {doc_id}  {title}")
-    for absence in analysis.absences(judged, library):
+                    click.echo(f"  {label:8} {doc_id}  {_title(library, doc_id)}")
+    for absence in analysis.absences(judged, library) if library is not None else ():
         click.echo(f"absent: {absence.doc_id}: {absence.why}")
+    if warning := caution(asked):
+        click.echo(f"caution: {warning}")
     if png is not None:
-        analysis.save_plot(analysis.plot_runs(judged, by_name), png)
+        analysis.save_plot(analysis.plot_runs(judged, {Path(name).stem: run for name, run in by_name.items()}), png)
+
+
+def _library(index_folder: str | None, index_name: str | None) -> Library | None:
+    place = Path(index_folder or DEFAULT_FOLDER), index_name or DEFAULT_NAME
+    if index_folder is None and index_name is None and not is_library(Path(*place)):
+        return None
+    return Library.open(*place)
+
+
+def _title(library: Library | None, doc_id: str) -> str:
+    if library is None:
+        return ""
+    return library.document(doc_id).title if doc_id in library else "not in the index"
+
+
+def _print_ids_and_scores(judged: Qrels, run: Run) -> None:
+    shared = analysis.overlap(judged, run)
+    click.echo(
+        f"queries    {shared.queries} in both, {shared.only_judged} only judged, {shared.only_run} only in the run"
+    )
+    click.echo(f"relevant   {shared.returned} of {shared.wanted} documents in the run, at any rank")
+    for one in analysis.id_mismatches(judged, run):
+        click.echo(f"mismatch   {one.n} judged {one.why}: {one.judged}, {one.found}")
+    for of, scores in analysis.scores_by_relevance(judged, run).items():
+        spread = "  ".join(f"{value:.3f}" for value in np.quantile(scores, (0, 0.25, 0.5, 0.75, 1))) if scores else ""
+        click.echo(f"scores     {of:8} {len(scores):6}  {spread}  (least, quartiles, highest)")
 
 
 def main(argv: list[str] | None = None) -> int:

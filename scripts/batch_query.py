@@ -1,6 +1,6 @@
-"""Rank documents for many questions and write run and qrels files: the same as `legal-rag evaluate`.
+"""Rank documents for many questions, write run.txt and qrels.txt, show some hits and misses: `legal-rag evaluate`.
 
-Run: python scripts/batch_query.py --queries questions.jsonl --run-out run.txt --qrels-out qrels.txt
+Run: python scripts/batch_query.py --queries questions [--output FOLDER] [--force]
 """
 
 import sys
@@ -8,4 +8,4 @@ import sys
 from legal_rag.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main(["evaluate", *sys.argv[1:]]))
+    sys.exit(main(["evaluate", "--output", ".", "--show", "5", *sys.argv[1:]]))

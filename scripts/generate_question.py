@@ -1,6 +1,6 @@
 """Make a dataset of grounded questions and answers: the same as `legal-rag questions`, with the same arguments.
 
-Run: python scripts/generate_question.py --output questions --limit 100 --api-base http://127.0.0.1:8000/v1 --model NAME
+Run: python scripts/generate_question.py --source FILE --limit 100 --output questions --model NAME --api-base URL
 """
 
 import sys

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -186,6 +188,17 @@ def sample_library(
     built = once("sample-index", lambda folder: _build(sample_file, folder, bundled))
     copy = shutil.copytree(built, tmp_path_factory.mktemp("sample-library"), dirs_exist_ok=True)
     return Library.open(copy)
+
+
+@pytest.fixture(scope="session")
+def trec_python(once: Callable[[str, Make], Path]) -> Path:
+    """Make the environment of `make trec` (about twenty seconds); return its Python."""
+
+    def make(folder: Path) -> None:
+        command = ["make", "-C", Path(__file__).parents[1], "trec", f"TREC={folder}", f"PYTHON={sys.executable}"]
+        subprocess.run(command, check=True)
+
+    return once("venv-trec", make) / "bin" / "python"
 
 
 @pytest.fixture

@@ -49,8 +49,12 @@ def as_mapping(library: Library) -> dict:
     return {one: {"content": text, "title": f"Titre {one}"} for one, text in ROWS.items()}
 
 
+def as_rows(library: Library) -> list:
+    return list(as_dataset(library))
+
+
 HOLDERS = pytest.mark.parametrize(
-    "held", [lambda library: library, as_dataset, as_mapping], ids=["library", "dataset", "mapping"]
+    "held", [lambda library: library, as_dataset, as_mapping, as_rows], ids=["library", "dataset", "mapping", "rows"]
 )
 
 
@@ -79,6 +83,19 @@ def test_a_chunk_id_or_a_document_id_gives_the_whole_text_as_it_is_in_the_source
 def test_a_document_id_that_ends_in_a_number_is_found_where_no_shorter_id_is():
     held = {"2001-25": {"content": "Le texte."}}
     assert lookup_legal_doc("2001-25", held) == "Décision : 2001-25\n\nLe texte."
+
+
+def test_what_is_known_of_a_decision_comes_before_its_text():
+    row = {
+        **{"id": "A-1", "content": "Rejette.", "title": "Arrêt", "decision_date": "3/2/1998"},
+        **{"juridiction": "Cour de cassation", "formation": "Chambre sociale", "solution": "Rejet"},
+        "applied_law": "Code du travail, L. 1152-1; Code civil, 1240",
+    }
+    assert lookup_legal_doc("A-1-0", [row], 2.5) == (
+        "Décision : A-1\nTitre : Arrêt\nDate : 1998-02-03\nJuridiction : Cour de cassation\n"
+        "Formation : Chambre sociale\nSolution : Rejet\n"
+        "Droit appliqué : Code du travail, L. 1152-1 ; Code civil, 1240\nScore : 2.50\n\nRejette."
+    )
 
 
 def test_the_score_is_shown_where_it_is_given(library):
@@ -119,8 +136,9 @@ def test_a_dataset_is_read_once_for_its_ids_and_then_one_row_a_look_up(monkeypat
 
 
 def test_of_two_rows_with_one_id_the_first_counts_as_in_an_index():
-    dataset = datasets.Dataset.from_list([{"id": "A", "content": "Premier."}, {"id": "A", "content": "Second."}])
-    assert lookup_legal_doc("A-0", dataset).endswith("Premier.")
+    rows = [{"id": "A", "content": "Premier."}, {"id": "A", "content": "Second."}]
+    assert lookup_legal_doc("A-0", rows).endswith("Premier.")
+    assert lookup_legal_doc("A-0", datasets.Dataset.from_list(rows)).endswith("Premier.")
 
 
 def test_a_dataset_without_ids_is_refused():
@@ -128,22 +146,25 @@ def test_a_dataset_without_ids_is_refused():
         lookup_legal_doc("A-0", datasets.Dataset.from_list([{"content": "Premier."}]))
 
 
-def test_what_holds_no_documents_is_refused():
-    with pytest.raises(TypeError, match="no documents in a list"):
-        lookup_legal_doc("A-0", [])
+@pytest.mark.parametrize("nothing", [["A"], [{"content": "Premier."}]])
+def test_what_holds_no_documents_is_refused(nothing):
+    with pytest.raises(TypeError, match="no documents in a list .expected a Library, a dataset, a list of rows"):
+        lookup_legal_doc("A-0", nothing)
 
 
 def test_a_chunk_is_shown_with_its_neighbours_and_their_offsets(library):
     chunks = library.chunks_of("LONG")
     shown = lookup_chunk("LONG-2", 1, dataset=library)
-    assert shown == "\n\n".join(
-        f"LONG-{one.chunk_index} [Source: LONG, chars {one.char_start}-{one.char_end}]\n« {one.text} »"
+    passages = [
+        f"LONG-{one.chunk_index} [Source: LONG, chars {one.char_start}-{one.char_end}]"
+        f"{' (passage demandé)' if one.chunk_index == 2 else ''}\n« {one.text} »"
         for one in chunks[1:4]
-    )
+    ]
+    assert shown == "\n\n".join(["Décision : LONG\nTitre : Titre LONG", *passages])
     assert lookup_chunk("LONG-0", 0, dataset=library).count("[Source:") == 1
     assert lookup_chunk("LONG", -7, dataset=library).count("[Source:") == 1
     assert lookup_chunk("LONG-0", 10**40, dataset=library).count("[Source:") == len(chunks)
-    assert lookup_chunk("2001-25-0", dataset=library).startswith("2001-25-0 [Source: 2001-25, chars 0-44]")
+    assert "\n\n2001-25-0 [Source: 2001-25, chars 0-44] (passage" in lookup_chunk("2001-25-0", dataset=library)
 
 
 @pytest.mark.parametrize("number", ["1", "7", "9" * 30])
@@ -165,7 +186,10 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
         "Caractères 0 à 37 sur 37 ; fin de la décision.\n<extrait>\nDécision : 2001\nTitre : Titre 2001\n"
         f"[chars 0-37] {ROWS['2001']}\n</extrait>"
     )
-    assert "« Le premier texte" in chunk(chunk_id="2001-0")
+    assert chunk(chunk_id="2001-0") == (
+        "<extrait>\nDécision : 2001\nTitre : Titre 2001\n</extrait>\n<extrait>\n"
+        f"2001-0 [Source: 2001, chars 0-37] (passage demandé)\n« {ROWS['2001']} »\n</extrait>"
+    )
 
 
 ODD = [

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
+LINE_SECONDS = 30.0  # between two lines of progress
+LINE = "{desc}: {n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
+
+
 def cache_folder() -> Path:
     """Return the folder for what can be made again: `LEGAL_RAG_CACHE`, or the user's cache folder."""
     import platformdirs
@@ -131,12 +135,30 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+class _Lines:
+    """A stream for tqdm without a terminal: each state of a bar becomes a line on stderr."""
+
+    def write(self, text: str) -> None:
+        if line := text.strip():
+            sys.stderr.write(f"{line}\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def progress(what: str, **settings: Any) -> "tqdm":
-    """Open a progress bar titled `what`; `settings` are tqdm's, such as `iterable`, `total` and `unit`."""
+    """Open a progress bar titled `what`; without a terminal or a notebook it is a line every `LINE_SECONDS`.
+
+    `settings` are tqdm's, such as `iterable`, `total` and `unit`.
+    """
     from tqdm import tqdm
 
-    watched = sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
-    return tqdm(desc=what, file=sys.stderr, disable=not watched, **settings)
+    if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
+        return tqdm(desc=what, file=sys.stderr, **settings)
+    lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
+    pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}
+    bar: tqdm = lines(desc=what, file=_Lines(), position=0, bar_format=LINE, **pace, **settings)
+    return bar
 
 
 def byte_bar(what: str, total: int | None, done: int = 0) -> "tqdm":

@@ -3,7 +3,7 @@
 from typing import Any
 
 from legal_rag.agent.tool_arguments import find_chunks, find_document
-from legal_rag.agent.tool_outputs import chunk_text, document_text
+from legal_rag.agent.tool_outputs import document_text, passages_text
 from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import ID_COLUMN
@@ -35,12 +35,12 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
 
     Args:
         chunk_id: A chunk's id, or a document's.
-        dataset: A Library, a Hugging Face dataset, or a mapping from id to row.
+        dataset: A Library, a Hugging Face dataset, a list of rows, or a mapping from id to row.
         score: Of the chunk, to be shown.
 
     Returns:
-        Identifier, title, date, score and the document's text; for an unknown id, a French sentence with the nearest
-        one.
+        Identifier, title, date, court, chamber, outcome, laws applied, score and the document's text; for an unknown
+        id, a French sentence with the nearest one.
     """
     try:
         document = find_document(chunk_id, dataset)
@@ -50,7 +50,7 @@ def lookup_legal_doc(chunk_id: str, dataset: Any, score: float | None = None) ->
 
 
 def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> str:
-    """Render a chunk with its neighbours, in French, each with the offsets that a citation needs.
+    """Render a chunk with its neighbours and what their decision is, in French, with the offsets that citations need.
 
     Args:
         chunk_id: A chunk's id.
@@ -58,9 +58,10 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> 
         dataset: A Library, or another corpus that knows its chunks.
 
     Returns:
-        The passages in the order of the text; for an unknown id, a French sentence.
+        The passages in the order of the text, the one asked for marked; for an unknown id, a French sentence.
     """
     try:
-        return "\n\n".join(map(chunk_text, find_chunks(chunk_id, context_chunks, dataset)))
+        found = find_chunks(chunk_id, context_chunks, dataset)
+        return "\n\n".join(passages_text(dataset.document(found.chunks[0].doc_id), found))
     except LookupError as error:
         return str(error)

@@ -13,6 +13,7 @@ from legal_rag.agent import (
     LegalReActAgent,
     build_agent,
     build_language_model,
+    check_model,
     default_instructions,
     has_endpoint,
     instructions_of,
@@ -65,6 +66,10 @@ def test_a_run_searches_reads_and_cites_what_it_read(ask, tiny_library):
     assert set(search.output_ids) <= {passage.chunk_id for passage in prediction.evidence}
     assert citation.doc_id in {document.doc_id for document in prediction.documents}
     assert all(passage.matches for passage in prediction.evidence if passage.score is not None)
+    trajectory = prediction.trajectory
+    assert list(trajectory)[:4] == ["thought_0", "tool_name_0", "tool_args_0", "observation_0"]
+    assert (trajectory["thought_0"], trajectory["tool_name_0"]) == (thought.input["thought"], "search_legal_docs")
+    assert search.output_ids[0] in trajectory["observation_0"]
 
 
 @pytest.mark.parametrize("script", [diligent, lambda prompt, attempt: Reply(status=500, raw_body="{}")])
@@ -120,6 +125,10 @@ def test_a_model_that_fails_after_searching_keeps_what_was_found(ask):
     assert (failed.usage.calls, prediction.usage.calls) == (1, 2)
     assert failed.seconds > 0
     assert [event.type for event in prediction.events[3:]] == ["search", "cite", "answer"]
+
+    trajectory = prediction.trajectory
+    assert [trajectory["tool_args_0"], trajectory["tool_args_1"]["query"]] == [{"query": "bail"}, QUESTION]
+    assert trajectory["observation_0"].startswith("<extrait>\n1. ")
 
 
 def test_an_invented_citation_never_reaches_the_answer(ask):
@@ -414,3 +423,52 @@ def test_the_report_shows_an_internal_error(ask, monkeypatch):
     prediction, _ = ask(diligent)
     assert prediction.status == "internal_error"
     assert "Erreur interne" in render_answer(prediction)
+
+
+# --- a model that is asked whether it is there -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (Reply("prêt"), None),
+        (
+            Reply(status=401, raw_body='{"error": {"message": "bad key"}}'),
+            "Le modèle de langage n'a pas pu répondre (clé refusée) : vérifiez la clé.",
+        ),
+        (
+            Reply(status=404, raw_body='{"error": {"message": "no such model", "code": "model_not_found"}}'),
+            "Le modèle de langage n'a pas pu répondre (modèle inconnu du serveur) : vérifiez le nom du modèle, et "
+            "l'adresse, qui finit d'ordinaire par /v1.",
+        ),
+        (
+            Reply(status=400, raw_body='{"error": {"message": "model x is not supported"}}'),
+            "Le modèle de langage n'a pas pu répondre (demande refusée par le serveur) : vérifiez le nom du modèle.",
+        ),
+        (Reply(status=500, raw_body="{}"), "Le modèle de langage n'a pas pu répondre (erreur du serveur)."),
+        (Reply(hangs=True), "Le modèle de langage n'a pas répondu en 1 secondes."),
+    ],
+    ids=["there", "key", "model", "request", "server", "silent"],
+)
+def test_one_short_request_tells_in_french_why_a_model_cannot_be_asked(reply, sentence):
+    with ScriptedServer(lambda prompt, attempt: reply) as server:
+        lm = build_language_model("x", "key", server.api_base)
+        assert [check_model(lm, seconds=1), check_model(lm, seconds=1)] == [sentence] * 2
+        assert server.prompts == ["Répondez par un seul mot : prêt."] * 2  # neither cached nor repeated
+
+
+def test_an_address_where_nobody_listens_is_to_be_verified():
+    lm = build_language_model("x", "key", "http://127.0.0.1:9/v1")
+    assert check_model(lm) == (
+        "Le modèle de langage n'a pas pu répondre (serveur injoignable) : vérifiez l'adresse, et que le serveur y est "
+        "en marche."
+    )
+
+
+def test_searches_give_as_many_passages_as_the_agent_was_built_for(ask):
+    def script(prompt, attempt):
+        return step("search_legal_docs", query="bail") if "observation_0" not in prompt else diligent(prompt, attempt)
+
+    prediction, _ = ask(script, search_k=7)
+    (search,) = calls_of(prediction, "search")
+    assert (search.input, len(search.output_ids)) == ({"query": "bail", "k": 7}, 7)

@@ -99,9 +99,26 @@ def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent, tiny_l
 def test_json_has_the_forms_of_the_command_line(agent):
     value = json.loads(json.dumps(agent(QUESTION).to_json()))
     assert {"question", "answer", "mode", "status", "notice", "documents", "citations", "events"} <= set(value)
-    assert set(value["documents"][0]) == {"doc_id", "title", "decision_date"}
+    described = {"juridiction", "formation", "solution", "applied_laws"}
+    assert set(value["documents"][0]) == {"doc_id", "title", "decision_date", *described}
     assert set(value["citations"][0]) == {"doc_id", "char_start", "char_end", "quote", "status"}
     assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds", "usage"}
+
+
+def test_the_documents_of_an_answer_say_who_decided_what_by_which_law(agent, sample_rows):
+    rows = {row["id"]: row for row in sample_rows}
+    for document in agent(QUESTION).documents:
+        row = rows[document.doc_id]
+        assert (document.juridiction, document.solution) == (row["juridiction"], row["solution"])
+        assert list(document.applied_laws) == [law.strip() for law in re.split("[;\n]", row["applied_laws"])]
+
+
+def test_the_search_of_evidence_mode_is_a_trajectory_of_one_step(agent):
+    prediction = agent(QUESTION)
+    trajectory = prediction.trajectory
+    assert list(trajectory) == ["thought_0", "tool_name_0", "tool_args_0", "observation_0"]
+    assert (trajectory["tool_name_0"], trajectory["tool_args_0"]["query"]) == ("search_legal_docs", QUESTION)
+    assert all(chunk_id in trajectory["observation_0"] for chunk_id in prediction.events[0].output_ids)
 
 
 def test_passages_alone_are_wholly_grounded_and_cost_no_call(agent):

@@ -199,10 +199,12 @@ def test_a_marker_in_place_of_an_id_opens_the_passage_it_points_to(library, tool
     _, _, chunk, _ = tools
     last = library.chunks_of(LONG)[-1]
     shown = chunk(f"[Source: {LONG}, chars {last.char_start + 5}-{last.char_end}]", 0)
-    assert shown.startswith(f"<extrait>\n{LONG}-{last.chunk_index} [Source: {LONG}, chars {last.char_start}-")
+    head = f"<extrait>\nDécision : {LONG}\nTitre : Une longue décision\n</extrait>\n<extrait>\n{LONG}-"
+    place = f"[Source: {LONG}, chars {last.char_start}-{last.char_end}] (passage demandé)"
+    assert shown.startswith(f"{head}{last.chunk_index} {place}\n")
     first = library.chunks_of(LONG, 0, 1)
-    assert chunk(f"{LONG}, chars {first[0].char_end}-{first[1].char_end}", 0).startswith(f"<extrait>\n{LONG}-1 [")
-    assert chunk(f"[Source: {LONG}, chars 90000-90100]", 0).startswith(f"<extrait>\n{LONG}-0 [")
+    assert chunk(f"{LONG}, chars {first[0].char_end}-{first[1].char_end}", 0).startswith(f"{head}1 [")
+    assert chunk(f"[Source: {LONG}, chars 90000-90100]", 0).startswith(f"{head}0 [")
 
 
 # --- windows --------------------------------------------------------------------------------------------------------

@@ -63,7 +63,8 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     }
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
-    assert [set(one) for one in value["documents"]] == [{"doc_id", "title", "decision_date"}] * 3
+    described = {"doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws"}
+    assert [set(one) for one in value["documents"]] == [described] * 3
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     for one in value["citations"]:
@@ -222,7 +223,7 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert listed[0] == f"{run_id}  {QUESTION}"
     assert re.fullmatch(r"   evidence, answered, \d citations? vérifiées?, \d+,\d s", listed[1])
     plain = said("answers", run_id, *there)
-    assert plain.startswith(json.loads(out)["answer"] + "\n\n")
+    assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)
     assert "compte de campagne" in (tmp_path / "a.html").read_text("utf-8")
     assert said("answers", "--remove", run_id, *there) == f"removed answer {run_id}\n"

@@ -121,17 +121,34 @@ def test_search_lists_ranked_passages(place, tiny_library, said):
     assert len({hit["doc_id"] for hit in documents}) == 7
 
 
+def test_export_says_how_pylate_opens_what_it_wrote(place, tiny_library, said, tmp_path):
+    n_chunks = tiny_library.manifest["counts"]["chunks"]
+    printed = said("export", "--pylate", tmp_path / "out", *place)
+    opening = f"pylate.indexes.PLAID('{tmp_path}/out', '{tiny_library.path.name}', override=False, n_ivf_probe=8)"
+    assert printed.startswith(f"{n_chunks} chunks encoded by ")
+    assert printed.endswith(f"  {opening}\n")
+    written = json.loads(said("export", "--pylate", tmp_path / "again", "--json", *place))
+    assert (written["chunks"], written["n_ivf_probe"]) == (n_chunks, 8)
+
+
 def test_lookup_prints_a_whole_decision(place, tiny_library, said):
     document = tiny_library.document("FICTIF0102")
     assert json.loads(said("lookup", "FICTIF0102-1", "--json", *place)) == {
         "doc_id": "FICTIF0102",
         "title": document.title,
         "decision_date": document.decision_date,
+        "juridiction": document.juridiction,
+        "formation": document.formation,
+        "solution": "Non-conformité totale - effet différé",
+        "applied_laws": list(document.applied_laws),
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
     assert plain == (
-        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n\n{document.content}\n"
+        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n"
+        "Juridiction : Conseil constitutionnel\nFormation : Formation plénière\n"
+        f"Solution : Non-conformité totale - effet différé\n"
+        f"Droit appliqué : {' ; '.join(document.applied_laws)}\n\n{document.content}\n"
     )
 
 

@@ -1,6 +1,7 @@
 """Extraction of corpora, and the commands that start it: on a Library, on a source, after an index or an answer."""
 
 import json
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -362,9 +363,11 @@ def test_a_source_that_is_not_there_leaves_nothing(tmp_path):
 # --- the command line -----------------------------------------------------------------------------------------------
 
 
-def test_extract_fills_the_library_and_tells_how_much(place, library, said):
+def test_extract_fills_the_library_and_tells_how_much(place, library, said, capfd):
     assert said("extract", *place).endswith(f" entities in 3 documents: {library.path}\n")
     assert set(FILES) <= set(names_in(library.path))
+    assert main(["extract", *map(str, place)]) == 0
+    assert f"page: {library.path}/entities.html\n" in capfd.readouterr().err
     report = json.loads(said("extract", "--json", *place))
     assert (report["model"], report["documents"], report["unchanged"]) == ("rules", 3, 3)
     out = said("info", *place)
@@ -390,6 +393,24 @@ def test_view_opens_the_page(place, library, said, monkeypatch):
     assert opened == [(library.path / "entities.html").as_uri()]
 
 
+def test_remove_says_which_files_it_dropped_and_what_renews_them(place, library, capfd):
+    assert main(["remove", "a", *map(str, place)]) == 0
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("1 documents removed\n", 1)
+    main(["extract", *map(str, place)])
+    capfd.readouterr()
+    assert main(["remove", "b", *map(str, place), "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert found == {"removed": 1, "dropped_files": sorted(FILES, key=found["dropped_files"].index)}
+    main(["extract", *map(str, place)])
+    capfd.readouterr()
+    assert main(["remove", "c", *map(str, place)]) == 0
+    err = capfd.readouterr().err
+    dropped = "entities.jsonl, entities.json, extraction_index.txt, entities.html"
+    assert err.startswith(f"dropped {dropped}: 'legal-rag extract' writes them without these documents\n")
+    assert "'legal-rag compact' gives back the space" in err
+
+
 def test_search_filters_by_entities(place, said):
     said("extract", *place)
     hits = json.loads(said("search", "bail", "--entity", "montant=mille francs", "--json", *place))
@@ -402,7 +423,15 @@ def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder,
     argv = ["index", "--source", "sample", "--limit", "2", "--encoder", tiny_model_folder, "--index-folder", tmp_path]
     assert said(*argv, "--no-extract").startswith("2 documents, ")
     assert Library.open(tmp_path).entities is None
-    assert said(*argv).count("\n") == 1
+    assert main(list(map(str, argv))) == 0
+    out, err = capfd.readouterr()
+    assert out.count("\n") == 1
+    assert re.search(r" entities in 2 documents, by rules, \d+\.\d s; page: .*/entities\.html$", err, re.MULTILINE)
+    total, stages, at_once = re.search(r"^([\d.]+) s: (open .*); at once: (read .*)$", err, re.MULTILINE).groups()
+    seconds = [float(one) for one in re.findall(r"([\d.]+) s", stages)]
+    assert [one.split()[0] for one in stages.split(", ")] == ["open", "shards", "corpus_index", "other"]
+    assert sum(seconds) == pytest.approx(float(total), abs=0.3)  # each is rounded
+    assert "write_plaid" in at_once
     assert Library.open(tmp_path).entities.held_count() == 2
     assert set(json.loads(said(*argv, "--json"))) >= {"documents", "chunks", "seconds"}
 

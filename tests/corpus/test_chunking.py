@@ -1,9 +1,11 @@
 """Chunks: they hold the whole text, point back into it, and fit the encoder, header and all."""
 
+import dataclasses
 import re
 import time
 from itertools import pairwise
 
+import chonkie
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -232,6 +234,28 @@ def test_an_overlap_that_the_encoder_has_no_room_for_is_an_error():
 def test_chunking_without_a_chunker_is_an_error():
     with pytest.raises(ValueError, match="needs a chunker"):
         chunk_document("texte", "A")
+
+
+def test_a_chunker_of_chonkie_serves_with_its_own_limit(sample_rows):
+    chunker = chonkie.SentenceChunker(chunk_size=1500, chunk_overlap=200)
+    for row in sample_rows[:20]:
+        chunks = chunk_document(row["content"], row["id"], row["title"], row["decision_date"], chunker)
+        assert [chunk.id for chunk in chunks] == [f"{row['id']}-{number}" for number in range(len(chunks))]
+        assert [chunk.text for chunk in chunks] == [one.text for one in chunker.chunk(row["content"])]
+        assert all(row["content"][chunk.char_start : chunk.char_end] == chunk.text for chunk in chunks)
+        assert chunks[0].header == f"Titre: {row['title']} | Date: {row['decision_date']}\n"
+        assert {chunk.header for chunk in chunks[1:]} <= {""}
+    assert chunk_document(" \n", "A", chunker=chunker) == []
+    assert chunk_document("Rejette.", "A", chunker=chunker)[0].header == ""
+
+
+def test_a_chunker_whose_offsets_are_wrong_is_refused():
+    class Moved(chonkie.SentenceChunker):
+        def chunk(self, text):
+            return [dataclasses.replace(one, start_index=one.start_index + 1) for one in super().chunk(text)]
+
+    with pytest.raises(ValueError, match="Moved gave a chunk of A at 1-8, where it is not"):
+        chunk_document("Rejette.", "A", chunker=Moved())
 
 
 @pytest.mark.parametrize("doc_id", ["JURITEXT000007022836", "2001-2589 AN", "sous/a.txt", "-", "é-"])

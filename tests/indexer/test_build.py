@@ -57,7 +57,9 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert (report.documents, report.bad, report.missing_ids) == (3, [], [])
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
-    assert set(report.seconds) == {"read", "chunk", "encode", "write_plaid", "corpus_index", "total"}
+    assert set(report.overlapping()) == {"read", "chunk", "encode", "write_plaid"}
+    assert list(report.stages()) == ["open", "shards", "corpus_index", "other"]
+    assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
 
 def test_an_index_finds_a_passage_by_its_own_words(tiny_library, tiny_encoder):
@@ -236,8 +238,21 @@ def test_preprocess_takes_from_a_row_what_chunking_needs():
     assert preprocess(row) == {"content": "a\nb", "doc_id": "X", "title": "T", "decision_date": "1998-02-03"}
 
 
-@pytest.mark.parametrize("row", [{"id": "X"}, {"content": "x"}, {"id": "X", "content": " "}, {}])
-def test_preprocess_refuses_a_row_without_id_or_text(row):
+@pytest.mark.parametrize("content", [None, "", " ", "<br/>", float("nan")])
+def test_preprocess_gives_an_empty_text_where_there_is_none(content):
+    empty = {"content": "", "doc_id": "X", "title": "T", "decision_date": ""}
+    assert preprocess({"id": "X", "content": content, "title": "T"}) == empty
+    assert preprocess({"id": "X", "title": "T"}) == empty
+
+
+def test_preprocess_takes_the_id_of_another_column():
+    row = {"id": 7, "numero": "98-1", "content": " Le  texte."}
+    assert preprocess(row, id_column="numero")["doc_id"] == "98-1"
+    assert preprocess(row) == {"content": " Le  texte.", "doc_id": "7", "title": "", "decision_date": ""}
+
+
+@pytest.mark.parametrize("row", [{"content": "x"}, {"id": " ", "content": "x"}, {}])
+def test_preprocess_refuses_a_row_without_id(row):
     with pytest.raises(LookupError, match=r"no column|no document"):
         preprocess(row)
 

@@ -418,7 +418,7 @@ def test_the_command_line_adds_removes_and_compacts(config, library, tiny_encode
     report = json.loads(capsys.readouterr().out)
     assert (report["documents"], report["unchanged"]) == (2, 2)
     assert command(config, "remove", sample_rows[0]["id"], sample_rows[9]["id"], "--json") == 0
-    assert json.loads(capsys.readouterr().out) == {"removed": 2}
+    assert json.loads(capsys.readouterr().out) == {"removed": 2, "dropped_files": []}
     assert command(config, "compact", "--json") == 0
     assert json.loads(capsys.readouterr().out)["dropped_chunks"] > 0
     assert command(config, "doctor") == 0

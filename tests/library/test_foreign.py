@@ -1,7 +1,10 @@
 """Indexes of the old form: written by fast-plaid itself, read with each form of mapping, searched for real."""
 
 import json
+import pickle
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,6 +145,67 @@ def test_nothing_is_written_into_the_index_and_no_pickle_is_read(
     before = _files(index)
     build_retriever(open_corpus(index, dataset, encoder=tiny_encoder), tiny_encoder, device="cuda").search("La cour")
     assert _files(index) == before
+    assert not Path("EVIL").exists()
+
+
+def _pylate(index, passages, rows, kind):
+    """Map positions to chunk ids as PyLate does: a pickled dictionary, or, before 1.4, what sqlitedict writes."""
+    ids = dict(enumerate(_forms(passages, rows)["chunk ids"]))
+    if kind == "pkl":
+        (index / "plaid_ids_to_documents_ids.pkl").write_bytes(pickle.dumps(ids))
+        return
+    with closing(sqlite3.connect(index / "plaid_ids_to_documents_ids.sqlite")) as connection, connection:
+        connection.execute('CREATE TABLE "unnamed" (key TEXT PRIMARY KEY, value BLOB)')
+        values = [(key, pickle.dumps(value, pickle.HIGHEST_PROTOCOL)) for key, value in ids.items()]
+        connection.executemany('REPLACE INTO "unnamed" (key, value) VALUES (?,?)', values)
+
+
+@pytest.mark.parametrize("kind", ["pkl", "sqlite"])
+@pytest.mark.parametrize("names", [None, {"dataset": "elsewhere"}])
+def test_an_index_of_pylate_says_by_its_own_map_what_its_passages_are(
+    index, dataset, passages, rows, tiny_encoder, kind, names
+):
+    _pylate(index, passages, rows, kind)
+    if names:
+        (index / "doc_mapping.json").write_text(json.dumps(names), encoding="utf-8")
+    corpus = open_corpus(index, dataset, encoder=tiny_encoder)
+    hit = build_retriever(corpus, tiny_encoder).search(_question(passages[17][1]))[0]
+    assert hit.chunk_id == f"{passages[17][0]}-1"
+    assert corpus.manifest["source"]["name"] == ("elsewhere" if names else "")
+
+
+def test_what_pylate_itself_wrote_opens_and_scores_as_there(rows, passages, tiny_encoder, tmp_path):
+    pylate_indexes = pytest.importorskip("pylate.indexes")
+    plaid = pylate_indexes.PLAID(str(tmp_path), "colbert", device="cpu", show_progress=False)
+    vectors = tiny_encoder.encode_documents([text for _, text in passages])
+    plaid.add_documents(_forms(passages, rows)["chunk ids"], vectors)
+    retriever = build_retriever(open_corpus(tmp_path / "colbert", _dataset(rows), encoder=tiny_encoder), tiny_encoder)
+    question = _question(passages[17][1])
+    (expected,) = plaid(tiny_encoder.encode_queries([question]), k=5)
+    found = retriever.search(question, 5)
+    assert [hit.chunk_id for hit in found] == [one["id"] for one in expected]
+    assert [hit.score for hit in found] == pytest.approx([one["score"] for one in expected], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (EVIL, r"damaged mapping: .*\.pkl .it names os\.system, expected text and numbers"),
+        (pickle.dumps({0: Path("a")}), r"damaged mapping: .*it names pathlib\.P\w+, expected text and numbers"),
+        (pickle.dumps({0: 1.5}), r"damaged mapping: .*expected ids, found 1\.5"),
+        (pickle.dumps([1]), "damaged mapping: .*'list' object has no attribute 'items'"),
+        (b"\x80\x05", "damaged mapping: .*Ran out of input"),
+        (b"", "damaged mapping: .*Ran out of input"),
+        (pickle.dumps({0: "A"}), "maps 1 passages, the index holds 24"),
+    ],
+)
+def test_a_map_of_pylate_with_more_than_ids_runs_nothing(
+    index, dataset, tiny_encoder, monkeypatch, tmp_path, content, message
+):
+    monkeypatch.chdir(tmp_path)
+    (index / "plaid_ids_to_documents_ids.pkl").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        open_corpus(index, dataset, encoder=tiny_encoder)
     assert not Path("EVIL").exists()
 
 

@@ -20,7 +20,7 @@ ANSWER = Prediction(
     mode="agent",
     status="answered",
     notice="Une citation a été retirée",
-    documents=[CitedDocument("A", "Arrêt « A »", "2001-02-03")],
+    documents=[CitedDocument("A", "Arrêt « A »", "2001-02-03", "Cass.", "soc.", "Rejet", ("1240",))],
     citations=[Citation("A", 3, 10, "un mois", "verified")],
     ungrounded_claims=["Le 12 mai, rien."],
     grounding_rate=0.5,
@@ -33,6 +33,7 @@ ANSWER = Prediction(
         Event("think", "search_legal_docs", {"thought": "Je cherche.", "arguments": {"k": 5}}, [], 1.5, USAGE),
         Event("search", "search_legal_docs", {"query": "délai d'appel", "k": 5}, ["A-0"], 0.25),
     ],
+    trajectory={"thought_0": "Je cherche.", "tool_name_0": "search_legal_docs", "tool_args_0": {"k": 5}},
     usage=USAGE,
     seconds=2.5,
 )

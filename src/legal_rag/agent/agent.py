@@ -22,7 +22,7 @@ from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.llm import build_language_model, has_endpoint
 from legal_rag.agent.prediction import Prediction, Status
-from legal_rag.agent.tools import build_tools
+from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.encoder.encoder import Encoder
@@ -61,6 +61,7 @@ def build_agent(
     match_words: bool = True,
     trust_remote_code: bool = False,
     extra_tools: Sequence[ToolFactory] = (),
+    search_k: int = SEARCH_K,
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
     """Build an agent over one corpus: a ReAct agent if there is an endpoint, else an evidence agent.
@@ -77,6 +78,7 @@ def build_agent(
         match_words: Fill in the passages' `matches` for reports: up to two seconds more on two cores.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
+        search_k: Passages that a search of the model gives, unless it asks for another number.
         lm_settings: Further settings of `build_language_model`.
     """
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
@@ -87,7 +89,14 @@ def build_agent(
         return evidence
     prompt = instructions or instructions_of(retriever.corpus)
     return LegalReActAgent(
-        retriever, lm, prompt, evidence=evidence, budget=budget, match_words=match_words, extra_tools=extra_tools
+        retriever,
+        lm,
+        prompt,
+        evidence=evidence,
+        budget=budget,
+        match_words=match_words,
+        extra_tools=extra_tools,
+        search_k=search_k,
     )
 
 
@@ -104,13 +113,14 @@ class LegalReActAgent(Agent):
         budget: Budget = DEFAULT_BUDGET,
         match_words: bool = True,
         extra_tools: Sequence[ToolFactory] = (),
+        search_k: int = SEARCH_K,
     ) -> None:
         """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
         from legal_rag.agent.react import LegalReAct
 
         super().__init__(retriever)
         self.lm, self._budget, self._match_words = lm, budget, match_words
-        self._extra_tools = tuple(extra_tools)
+        self._extra_tools, self._search_k = tuple(extra_tools), search_k
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # Only their descriptions are used: each answer brings its own tools, which write to its log.
         self.react = LegalReAct(instructions, self._tools(EventLog()), budget.steps)
@@ -148,7 +158,7 @@ class LegalReActAgent(Agent):
     def _tools(self, log: EventLog, tracker: "UsageTracker | None" = None) -> list[Callable[..., str]]:
         """Return the tools for one answer: they write to its log, and extra ones are charged to its tracker."""
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
-        return [*build_tools(self._retriever.corpus, self._retriever, log), *filter(None, extra)]
+        return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
 
     def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Completion":
         """Have the answer written, and rewritten once for each kind of problem."""
@@ -191,6 +201,7 @@ class LegalReActAgent(Agent):
             query.text,
             answer,
             complete_evidence(query.text, list(log.passages.values()), answer.citations, corpus, encoded),
+            corpus,
             mode="agent",
             status="exhausted" if exhausted else "answered" if holds else "abstained",
             notice=notice,

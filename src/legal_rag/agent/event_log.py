@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
+from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
@@ -29,6 +30,7 @@ class EventLog:
         self.events: list[Event] = []
         self.passages: dict[str, Passage] = {}
         self.documents: dict[str, CitedDocument] = {}
+        self.trajectory = Trajectory()
 
     def titles(self) -> dict[str, str]:
         """Titles of the documents found or read, by id."""
@@ -89,7 +91,7 @@ class EventLog:
     def read(self, document: Document) -> None:
         """Record a decision read."""
         self._read.setdefault(document.id)
-        self.documents.setdefault(document.id, CitedDocument(document.id, document.title, document.decision_date))
+        self.documents.setdefault(document.id, CitedDocument.of(document))
 
     def take_over(self, prediction: Prediction, corpus: Corpus) -> None:
         """Add another answer's findings, without its checks and its text; what it cites counts as read."""
@@ -110,25 +112,27 @@ class EventLog:
         question: str,
         answer: EnrichedResponse,
         evidence: list[Passage],
+        corpus: Corpus,
         *,
         mode: Mode,
         status: Status,
         notice: str | None,
         usage: Usage | None = None,
     ) -> Prediction:
-        """Put everything together; `usage` is of all model calls."""
+        """Put everything together; `corpus` knows the documents, `usage` is of all model calls."""
         return Prediction(
             question=question,
             answer=answer.text,
             mode=mode,
             status=status,
             notice=notice,
-            documents=list(self.documents.values()),
+            documents=[CitedDocument.of(corpus.document(doc_id)) for doc_id in self.documents],
             citations=answer.citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
             evidence=evidence,
             events=list(self.events),
+            trajectory=json_safe(self.trajectory.as_fields(), keep_nan=True),
             usage=usage or Usage(),
             seconds=time.perf_counter() - self._started,
         )

@@ -12,6 +12,7 @@ from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.prediction import Mode, Prediction, Status
+from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -72,7 +73,12 @@ class EvidenceAgent(Agent):
     """Answers with the best passages of a corpus, or abstains."""
 
     def __init__(
-        self, retriever: Retriever, *, n_passages: int = 3, match_words: bool = True, filters: Filters | None = None
+        self,
+        retriever: Retriever,
+        *,
+        n_passages: int = 3,
+        match_words: bool = True,
+        filters: Filters | None = None,
     ) -> None:
         """Configure an agent.
 
@@ -105,6 +111,8 @@ class EvidenceAgent(Agent):
         with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
             findings = self.find(query, encoded)
             ids += [one.hit.chunk_id for one in findings.hits]
+        found = "\n".join(hit_text(one.hit) for one in findings.hits)
+        log.trajectory.add("", "search_legal_docs", {"query": query.text, "k": self._n_passages}, found)
         yield
         relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
@@ -124,7 +132,10 @@ class EvidenceAgent(Agent):
             self._retriever.corpus,
             encoded if self._match_words else None,
         )
-        return log.prediction(query.text, answer, evidence, mode=mode, status=status, notice=notice, usage=usage)
+        corpus = self._retriever.corpus
+        return log.prediction(
+            query.text, answer, evidence, corpus, mode=mode, status=status, notice=notice, usage=usage
+        )
 
     def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
         """Search for a question, one passage per document, and align the passages; `encoded` keeps their vectors.

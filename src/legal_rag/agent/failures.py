@@ -57,6 +57,12 @@ FAILURES = {
     "UnreadableReplyError": "réponse illisible",
     "EmptyAnswerError": "réponse vide",
 }
+REMEDIES = {
+    FAILURES["LMAuthError"]: "vérifiez la clé",
+    FAILURES["LMTransportError"]: "vérifiez l'adresse, et que le serveur y est en marche",
+    FAILURES["LMUnsupportedModelError"]: "vérifiez le nom du modèle, et l'adresse, qui finit d'ordinaire par /v1",
+    FAILURES["LMInvalidRequestError"]: "vérifiez le nom du modèle",
+}
 _UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
 _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from legal_rag.agent.budget import Budget, BudgetExceededError
+from legal_rag.agent.failures import REMEDIES, ModelFailureError, reason_in_french
 from legal_rag.files import cache_folder
 from legal_rag.lazy import require
 from legal_rag.sqlite import connect_as_allowed, connect_to_write, transaction
@@ -140,6 +142,24 @@ def has_endpoint(api_key: str | None = None, api_base: str | None = None, model:
         return True
     names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", *(["HF_TOKEN"] if named else []))
     return bool(api_key or api_base or any(os.environ.get(name) for name in names))
+
+
+def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
+    """Send a model a short request; return None if it replies, else a French sentence: what failed, what to mend."""
+    import dspy
+
+    from legal_rag.agent.model_calls import BudgetedLM, UsageTracker
+
+    tracker = UsageTracker(Budget(seconds=seconds))
+    try:
+        BudgetedLM(lm.copy(cache=False, num_retries=0), tracker)("Répondez par un seul mot : prêt.")
+    except BudgetExceededError:
+        return f"Le modèle de langage n'a pas répondu en {seconds:.0f} secondes."
+    except (ModelFailureError, dspy.LMError) as error:
+        reason = reason_in_french(error)
+        mended = next((f" : {remedy}" for kind, remedy in REMEDIES.items() if kind in reason), "")
+        return f"{reason}{mended}."
+    return None
 
 
 def _router_id(model: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from legal_rag.agent.budget import Usage
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.cleaning import json_safe
+from legal_rag.corpus.documents import Document
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -24,6 +25,15 @@ class CitedDocument(NamedTuple):
     doc_id: str
     title: str
     decision_date: str
+    juridiction: str = ""
+    formation: str = ""
+    solution: str = ""
+    applied_laws: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: Document) -> "CitedDocument":
+        """Take the metadata of a document."""
+        return cls(document.id, *(getattr(document, name) for name in cls._fields[1:]))
 
 
 class TokenMatch(NamedTuple):
@@ -83,6 +93,7 @@ class Prediction:
     grounding_rate: float | None = None  # share of the sentences with facts whose citations hold; None without any
     evidence: list[Passage] = field(default_factory=list)  # best first
     events: list[Event] = field(default_factory=list)
+    trajectory: dict[str, Any] = field(default_factory=dict)  # as DSPy's: thought_0, tool_name_0…
     usage: Usage = field(default_factory=Usage)  # in all
     seconds: float = 0.0  # in all
 
@@ -92,9 +103,9 @@ class Prediction:
         return count_by_status(self.citations)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `legal-rag ask --json` prints: all but the evidence."""
+        """Return what `legal-rag ask --json` prints: all but the evidence and the trajectory."""
         record = self.to_record()
-        del record["evidence"]
+        del record["evidence"], record["trajectory"]
         return record
 
     def to_record(self) -> dict[str, Any]:

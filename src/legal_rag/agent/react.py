@@ -100,7 +100,7 @@ class LegalReAct(dspy.ReAct):
             dspy.LMError: If the model fails.
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
-        loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions)
+        loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         for _ in range(calls.tracker.budget.steps):
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
@@ -142,8 +142,8 @@ class LegalReAct(dspy.ReAct):
 class _Loop:
     """State of the loop for one answer."""
 
-    def __init__(self, tools: dict[str, Callable[..., str]]) -> None:
-        self.tools, self.trajectory = tools, Trajectory()
+    def __init__(self, tools: dict[str, Callable[..., str]], trajectory: Trajectory) -> None:
+        self.tools, self.trajectory = tools, trajectory
         self.unusable = 0  # steps in a row
         self._repeats = 0
         self._done: dict[str, int] = {}  # steps by call

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import storable
-from legal_rag.corpus.documents import Document, document_of, holds, nearest_id
+from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.library.corpus import Corpus, StoredChunk
@@ -48,27 +48,37 @@ class NamedChunk(NamedTuple):
     chunk_index: int  # 0 if the id is a document's
 
 
+class FoundChunks(NamedTuple):
+    """A chunk with its neighbours."""
+
+    asked: StoredChunk
+    chunks: list[StoredChunk]  # in the order of the text, with the one asked for
+
+
 def find_document(identifier: str, dataset: Any) -> Document:
     """Return the document of a dataset (see `document_of`) that a chunk id, or else a document id, names exactly.
 
     LookupError if there is none; its French message gives the nearest id.
     """
+    dataset = rows_by_id(dataset)
     return document_of(dataset, _named_chunk(identifier, dataset).doc_id)
 
 
-def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> list[StoredChunk]:
-    """Return the chunk that an id names (a document's first) and its neighbours, in order; LookupError in French."""
+def find_chunks(identifier: str, context_chunks: int, corpus: Corpus) -> FoundChunks:
+    """Return the chunk that an id names (a document's first) and its neighbours; LookupError in French."""
     doc_id, index = _named_chunk(identifier, corpus)
     index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
     around = min(max(context_chunks, 0), 2**31)
     chunks = corpus.chunks_of(doc_id, max(index - around, 0), index + around)
-    if not any(chunk.chunk_index == index for chunk in chunks):
+    asked = next((chunk for chunk in chunks if chunk.chunk_index == index), None)
+    if asked is None:
         last = chunk_id(doc_id, len(corpus.chunks_of(doc_id)) - 1)
         raise LookupError(
             f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} »."
         )
     # In a bare index every chunk may be the whole document, which is shown once.
-    return list({(chunk.char_start, chunk.char_end): chunk for chunk in chunks}.values())
+    kept = {(chunk.char_start, chunk.char_end): chunk for chunk in [*chunks, asked]}
+    return FoundChunks(asked, list(kept.values()))
 
 
 def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:

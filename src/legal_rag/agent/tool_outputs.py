@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from legal_rag.agent.tool_arguments import FoundChunks
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.cleaning import storable
@@ -13,7 +14,6 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
-from legal_rag.library.corpus import StoredChunk
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
@@ -106,21 +106,25 @@ def hit_text(hit: SearchHit) -> str:
     return f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}\n{marker}\n« {excerpt} »"
 
 
-def chunk_text(chunk: StoredChunk) -> str:
-    """Write a passage with its id and marker."""
-    marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
-    return f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}\n« {chunk.text} »"
+def passages_text(document: Document, found: FoundChunks) -> list[str]:
+    """Write what a decision is, then the passages of it, each with its id and marker; the one asked for says so."""
+    texts = [_head(document, most=TITLE_CHARS)]
+    for chunk in found.chunks:
+        marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
+        asked = " (passage demandé)" if chunk == found.asked else ""
+        texts.append(f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}{asked}\n« {chunk.text} »")
+    return texts
 
 
 def document_text(document: Document, score: float | None = None) -> str:
-    """Write a decision: identifier, title, date, score, then its text."""
-    return f"{_head(document, document.title, score)}\n\n{document.content}"
+    """Write a decision: its metadata, the score, then its text."""
+    return f"{_head(document, score)}\n\n{document.content}"
 
 
 def window_text(document: Document, window: Window) -> str:
     """Write a window of a decision: its position, then its pieces, each after its offsets."""
     pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
-    text = "\n".join([_head(document, _shortened(document.title, TITLE_CHARS)), *pieces])
+    text = "\n".join([_head(document, most=TITLE_CHARS), *pieces])
     whole = len(document.content)
     where = f"Caractères {window.start} à {window.end} sur {whole}"
     rest = f" ; la suite : start={window.end}" if window.end < whole else " ; fin de la décision"
@@ -147,14 +151,19 @@ def _entity_line(doc_id: str, one: Entity) -> str:
     return f"- {one['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
 
 
-def _head(document: Document, title: str, score: float | None = None) -> str:
-    lines = [
-        f"Décision : {document.id}",
-        f"Titre : {title}" if title else "",
-        f"Date : {document.decision_date}" if document.decision_date else "",
-        f"Score : {score:.2f}" if score is not None else "",
-    ]
-    return "\n".join(filter(None, lines))
+def _head(document: Document, score: float | None = None, most: int | None = None) -> str:
+    """Write what is known of a decision, a line each, of at most so many characters of the corpus."""
+    known = {
+        "Décision": document.id,
+        "Titre": document.title,
+        "Date": document.decision_date,
+        "Juridiction": document.juridiction,
+        "Formation": document.formation,
+        "Solution": document.solution,
+        "Droit appliqué": " ; ".join(document.applied_laws),
+        "Score": "" if score is None else f"{score:.2f}",
+    }
+    return "\n".join(f"{label} : {_shortened(text, most) if most else text}" for label, text in known.items() if text)
 
 
 def _shortened(text: str, most: int) -> str:

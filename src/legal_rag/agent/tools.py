@@ -14,7 +14,7 @@ from legal_rag.agent.tool_arguments import (
     text_of,
     whole_number,
 )
-from legal_rag.agent.tool_outputs import as_data, block, chunk_text, entities_text, hit_text, window_text
+from legal_rag.agent.tool_outputs import as_data, block, entities_text, hit_text, passages_text, window_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
@@ -24,25 +24,31 @@ from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 MAX_HITS, MAX_NEIGHBOURS = 50, 5  # of one call
+SEARCH_K = 5  # passages of a search
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
-def build_tools(corpus: Corpus, retriever: Retriever, log: EventLog | None = None) -> list[Callable[..., str]]:
-    """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any."""
-    tools = _Tools(corpus, retriever, log if log is not None else EventLog())
+def build_tools(
+    corpus: Corpus, retriever: Retriever, log: EventLog | None = None, search_k: int = SEARCH_K
+) -> list[Callable[..., str]]:
+    """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
+
+    A search that does not say how many passages it wants gets `search_k`.
+    """
+    tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k)
     return [tools.search_legal_docs, tools.lookup_legal_doc, tools.lookup_chunk, tools.lookup_entities]
 
 
 class _Tools:
     """The tools for one answer."""
 
-    def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog) -> None:
-        self._corpus, self._retriever, self._log = corpus, retriever, log
+    def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog, search_k: int) -> None:
+        self._corpus, self._retriever, self._log, self._search_k = corpus, retriever, log, search_k
 
     def search_legal_docs(
         self,
         query: str,
-        k: int = 5,
+        k: int | None = None,
         juridiction: str = "",
         formation: str = "",
         solution: str = "",
@@ -54,8 +60,9 @@ class _Tools:
     ) -> str:
         """Cherche dans le corpus les passages les plus proches d'une question en français.
 
-        Donne au plus k passages (1 à 50), du plus proche au moins proche : identifiant du passage, score, titre, date,
-        position dans la décision, extrait. Reformulez la question avec les mots du droit si rien ne convient.
+        Donne au plus k passages (1 à 50 ; sans k, le nombre habituel), du plus proche au moins proche : identifiant du
+        passage, score, titre, date, position dans la décision, extrait. Reformulez la question avec les mots du droit
+        si rien ne convient.
         Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
         (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
         article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
@@ -72,6 +79,7 @@ class _Tools:
             "entites": entites,
         }
         asked = {name: text for name, value in filters.items() if (text := text_of(value))}
+        k = self._search_k if k is None else k
         with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
                 hits = self._search(query, k, asked)
@@ -113,17 +121,17 @@ class _Tools:
         with self._log.record("read", "lookup_chunk", chunk_id=chunk_id, context_chunks=context_chunks) as ids:
             try:
                 around = whole_number("context_chunks", context_chunks, 0, MAX_NEIGHBOURS, 1)
-                chunks = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
+                found = find_chunks(resolve_id(chunk_id, self._corpus, self._log.titles), around, self._corpus)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in chunks]
-        document = self._corpus.document(chunks[0].doc_id)
+            ids += [format_chunk_id(chunk.doc_id, chunk.chunk_index) for chunk in found.chunks]
+        document = self._corpus.document(found.chunks[0].doc_id)
         self._log.read(document)
-        if len(chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
+        if len(found.chunks[0].text) > READ_CHARS:  # in a bare index, a passage may be the whole document
             return window_text(document, window_at(document.content))
-        return _blocks(map(chunk_text, chunks))
+        return _blocks(passages_text(document, found))
 
     def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
         """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
@@ -145,7 +153,7 @@ class _Tools:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""
         try:
             text, filters = question_of(query), filters_of(asked)
-            wanted = whole_number("k", k, 1, MAX_HITS, 5)
+            wanted = whole_number("k", k, 1, MAX_HITS, self._search_k)
         except ValueError as error:
             raise ValueError(f"Recherche impossible : {error}") from error
         try:

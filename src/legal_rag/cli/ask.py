@@ -269,6 +269,8 @@ def answers_command(
     elif answer_id:
         page = page_to_write(html)
         prediction = store.load(answer_id)
+        if not as_json:
+            click.echo(f"Question : {printable(prediction.question)}\n")
         print_answer(prediction, as_json=as_json)
         keep_answer(prediction, page, None)
     elif as_json:

@@ -1,5 +1,6 @@
 """Commands that evaluate retrieval and generate questions."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,24 +8,30 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.cli.options import (
+    column_options,
     filter_options,
     mode_option,
     model_options,
     open_library,
     place_options,
     print_json,
+    reading_options,
     sampling_settings,
     trust_option,
 )
 from legal_rag.evaluation.questions.checks import STRATEGIES, WORKERS, QuestionSettings
+from legal_rag.evaluation.trec import NO_MODEL
 
 if TYPE_CHECKING:
     import dspy
 
     from legal_rag.evaluation.metrics import Evaluation, RunComparison
     from legal_rag.evaluation.questions.dataset import QuestionReport
+    from legal_rag.evaluation.questions.documents import Documents
     from legal_rag.evaluation.questions.generate import Estimate
     from legal_rag.library.filters import Filters
+
+SHOWN_CHARS = 100  # of a question
 
 
 @click.command("evaluate")
@@ -32,10 +39,14 @@ if TYPE_CHECKING:
 @click.option("--queries", required=True, help="JSONL with qid, question and doc_id; or a saved dataset's folder.")
 @click.option("--qrels", help="Judgements, as trec_eval reads them; else each question's own doc_id.")
 @click.option("--k", default=100, help="Documents ranked for each question.")
-@click.option("--run-out", help="Write the run here, as trec_eval reads it.")
-@click.option("--qrels-out", help="Write the judgements here.")
+@click.option("--output", help="Write run.txt and qrels.txt into this folder, as trec_eval reads them.")
+@click.option("--force", is_flag=True, help="Replace files that are in --output already.")
+@click.option("--run-out", help="Write the run to this file.")
+@click.option("--qrels-out", help="Write the judgements to this file.")
 @click.option("--run-name", default="legal_rag")
 @click.option("--compare", metavar="RUN", help="Test the differences from another run, by randomisation.")
+@click.option("--show", default=0, metavar="N", help="Show N questions drawn at random, found (HIT) or not (MISS).")
+@click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too, by the environment of 'make trec'.")
 @mode_option
 @filter_options
 @trust_option
@@ -51,19 +62,23 @@ def evaluate_command(
         qrels = evaluation.read_qrels(settings["qrels"])
     if not qrels:
         raise ValueError(f"{settings['queries']} names no doc_id: give the judgements with --qrels")
-    for name in ("run_out", "qrels_out"):  # before the work, not after it
-        if settings[name] is not None and not Path(settings[name]).expanduser().absolute().parent.is_dir():
-            raise FileNotFoundError(f"no folder for --{name.replace('_', '-')}: {settings[name]}")
+    files = _files(settings)
+    if settings["pyserini"]:
+        evaluation.trec_python()  # before the work, too
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
     library = open_library(index_folder, index_name)
     retriever = build_retriever(library, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)
-    if settings["run_out"] is not None:
-        evaluation.write_run(settings["run_out"], run, settings["run_name"])
-    if settings["qrels_out"] is not None:
-        evaluation.write_qrels(settings["qrels_out"], qrels)
+    for name, path in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name == "run_out":
+            evaluation.write_run(path, run, settings["run_name"])
+        else:
+            evaluation.write_qrels(path, qrels)
     measured = evaluation.evaluate_run(qrels, run)
     compared = evaluation.compare_runs(measured, evaluation.evaluate_run(qrels, other)) if other is not None else []
+    theirs = evaluation.trec_eval(qrels, run) if settings["pyserini"] else {}
+    caution = evaluation.caution(queries)
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if as_json:
         figures = {one.measure: {"mean": one.mean, "low": one.low, "high": one.high} for one in measured.figures}
@@ -75,21 +90,52 @@ def evaluate_command(
                 "figures": figures,
                 "by_query": measured.by_query,
                 "comparison": differences,
+                "trec_eval": theirs,
                 "absent_documents": absent,
+                "caution": caution,
             }
         )
     else:
         click.echo(f"{len(measured.by_query)} queries over {len(library)} documents")
-        _print_figures(measured, compared)
+        for one in evaluation.sampled(qrels, run, settings["show"]):
+            texts = {query.qid: query.text for query in queries}
+            result = f"HIT {one.first_rank}" if one.first_rank else "MISS"
+            click.echo(f"{result:8} {one.qid}  {texts.get(one.qid, '')[:SHOWN_CHARS]}")
+        print_figures(measured, compared, theirs)
+        if caution:
+            click.echo(f"caution: {caution}")
+        click.echo(f"written: {', '.join(map(str, files.values()))}", err=True) if files else None
         if absent:
             click.echo(f"{len(absent)} of the documents judged relevant are not in the index, e.g. {absent[0]}")
 
 
-def _print_figures(measured: "Evaluation", compared: "list[RunComparison]") -> None:
+def _files(settings: dict[str, Any]) -> dict[str, Path]:
+    """Return the files to write, by option; checked before the work, not after it."""
+    given = {name: settings[name] for name in ("run_out", "qrels_out") if settings[name] is not None}
+    files = {name: Path(path).expanduser() for name, path in given.items()}
+    for name, path in files.items():
+        if not path.absolute().parent.is_dir():
+            raise FileNotFoundError(f"no folder for --{name.replace('_', '-')}: {settings[name]}")
+    if settings["output"] is not None:
+        folder = Path(settings["output"]).expanduser()
+        files = {"run_out": folder / "run.txt", "qrels_out": folder / "qrels.txt"} | files
+        taken = [str(path) for name, path in files.items() if name not in given and path.exists()]
+        if taken and not settings["force"]:
+            raise FileExistsError(f"there already: {', '.join(taken)} (expected --force, or another --output)")
+    return files
+
+
+def print_figures(
+    measured: "Evaluation",
+    compared: "Sequence[RunComparison]" = (),
+    theirs: Mapping[str, float] | None = None,
+) -> None:
+    """Print a line for each measure: mean, interval, difference from another run, trec_eval's own mean."""
     differences = {one.measure: f"  {one.difference:+.4f} (p = {one.p_value:.4f})" for one in compared}
     for one in measured.figures:
         interval = f"[{one.low:.4f}, {one.high:.4f}]"
-        click.echo(f"{one.measure:10} {one.mean:.4f}  {interval}{differences.get(one.measure, '')}")
+        beside = f"  trec_eval {theirs[one.measure]:.4f}" if theirs and one.measure in theirs else ""
+        click.echo(f"{one.measure:10} {one.mean:.4f}  {interval}{beside}{differences.get(one.measure, '')}")
 
 
 DEFAULT = QuestionSettings()
@@ -97,12 +143,17 @@ DEFAULT = QuestionSettings()
 
 @click.command("questions")
 @place_options
+@click.option("--source", help="Make them of these documents, without an index: a file, a folder, a dataset, 'sample'.")
+@column_options
+@click.option(
+    "--doc-ids", metavar="IDS", help="Draw among these documents: ids with commas between, or a file of them."
+)
 @click.option("--output", required=True, help="The dataset's folder; one begun before is resumed.")
 @click.option("--limit", type=int, help="How many documents, drawn at random; all without it.")
 @click.option("--workers", default=WORKERS, help="Requests to the model under way at once.")
 @click.option("--seed", default=DEFAULT.seed)
 @model_options
-@click.option("--no-model", is_flag=True, help="Make questions of official summaries and titles.")
+@click.option("--no-model", is_flag=True, help="Make questions of official summaries.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), default=DEFAULT.strategy)
 @click.option("--tries", default=DEFAULT.tries, help="For each document, at most.")
 @click.option("--threshold", default=DEFAULT.threshold, help="Score from which a pair is kept.")
@@ -118,22 +169,24 @@ DEFAULT = QuestionSettings()
 @click.option("--dry-run", is_flag=True, help="Estimate requests, tokens and cost, and ask nothing.")
 @click.option("--prices", type=(float, float), metavar="IN OUT", help="Dollars a million tokens, for --dry-run.")
 def questions_command(index_folder: str, index_name: str, as_json: bool, **options: Any) -> None:
-    """Make grounded French questions and answers of the index's documents: a dataset that `evaluate` reads."""
+    """Make grounded French questions and answers of an index's documents, or a source's: `evaluate` reads them."""
     from legal_rag.evaluation.questions.generate import Price, estimate, generate_questions
 
     settings = QuestionSettings(**{one.name: options[one.name] for one in fields(QuestionSettings)})
     lm = _language_model(options)
-    library = open_library(index_folder, index_name)
+    doc_ids = _doc_ids(options["doc_ids"])
+    documents = _documents(index_folder, index_name, doc_ids, options)
+    drawn = {"limit": options["limit"], "doc_ids": doc_ids}
     if options["dry_run"]:
         if lm is None:
             raise ValueError("without a model nothing is asked: there is nothing to estimate")
         price = Price(*options["prices"]) if options["prices"] else None
-        _print_estimate(estimate(library, lm, limit=options["limit"], settings=settings, price=price), as_json)
+        _print_estimate(estimate(documents, lm, **drawn, settings=settings, price=price), as_json)
         return
     report = generate_questions(
-        library,
+        documents,
         lm,
-        limit=options["limit"],
+        **drawn,
         workers=options["workers"],
         output=options["output"],
         requests_per_minute=options["requests_per_minute"],
@@ -143,6 +196,26 @@ def questions_command(index_folder: str, index_name: str, as_json: bool, **optio
     _print_report(report, as_json)
 
 
+def _doc_ids(given: str | None) -> set[str]:
+    from legal_rag.indexer.config import read_ids
+
+    if given is not None and Path(given).expanduser().is_file():
+        return read_ids(given)
+    return {one.strip() for one in (given or "").split(",")} - {""}
+
+
+def _documents(index_folder: str, index_name: str, doc_ids: set[str], options: dict[str, Any]) -> "Documents":
+    from legal_rag.evaluation.questions.documents import SourceDocuments
+
+    if options["source"] is None:
+        if options["config"] is not None:
+            raise ValueError(f"--config {options['config']} goes with --source: an index holds what it was built with")
+        library: Documents = open_library(index_folder, index_name)
+        return library
+    limit, seed = options["limit"], options["seed"]
+    return SourceDocuments(options["source"], reading_options(options), limit=limit, seed=seed, doc_ids=doc_ids)
+
+
 def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
     from legal_rag.agent.llm import build_language_model, has_endpoint
 
@@ -150,7 +223,7 @@ def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
         return None
     endpoint = options["api_key"], options["api_base"]
     if not has_endpoint(*endpoint, options["model"]):
-        click.echo("no model to ask (--api-base or --api-key): questions are made of summaries and titles", err=True)
+        click.echo("no model to ask (--api-base or --api-key): questions are made of official summaries", err=True)
         return None
     # a new try wants a new reply
     return build_language_model(options["model"], *endpoint, cache=False, **sampling_settings(options))
@@ -178,5 +251,7 @@ def _print_report(report: "QuestionReport", as_json: bool) -> None:
     left_out["duplicate"] = report.duplicates
     for reason, n in left_out.items():
         click.echo(f"  {n:6} {reason}") if n else None
+    if report.model.startswith(NO_MODEL):
+        click.echo("official summaries are enough to try an evaluation, not to judge a search engine", err=True)
     if report.failed:
         click.echo("the same command tries the failed ones again")

@@ -67,6 +67,7 @@ def extract_command(
         print_json(report.to_json())
     else:
         click.echo(f"{report.entities} entities in {report.documents} documents: {Path(report.files[0]).parent}")
+        click.echo(f"page: {_page_of(report)}", err=True)
     print_losses(report)
     if view:
         from legal_rag.extraction.outputs import view_entities
@@ -80,8 +81,13 @@ def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_mo
     from legal_rag.indexer.entities import extract_library
 
     report = extract_library(library, settings, keep_models=keep_models)
-    click.echo(f"{report.entities} entities in {report.documents} documents, by {report.model}", err=True)
+    found = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
+    click.echo(f"{found}; page: {_page_of(report)}", err=True)
     print_losses(report)
+
+
+def _page_of(report: "ExtractReport") -> str:
+    return next(file for file in report.files if file.endswith(".html"))
 
 
 def extract_after_answer(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:

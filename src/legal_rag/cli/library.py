@@ -1,6 +1,7 @@
 """Commands on an index: build, extend, compact, check, describe."""
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,13 +120,18 @@ def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
 
 def _print_report(report: IndexReport) -> None:
     click.echo(f"{report.documents} documents, {report.chunks} chunks, {report.tokens} token vectors: {report.path}")
-    click.echo(", ".join(f"{step} {seconds:.1f} s" for step, seconds in report.seconds.items()), err=True)
+    stages, at_once = _spelled(report.stages()), _spelled(report.overlapping())
+    click.echo(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""), err=True)
     if report.bad:
         listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
         click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
     if report.missing_ids:
         some = ", ".join(report.missing_ids[:5])
         click.echo(f"{len(report.missing_ids)} ids of the ids file were not found, or not readable: {some}", err=True)
+
+
+def _spelled(seconds: dict[str, float]) -> str:
+    return ", ".join(f"{stage} {one:.1f} s" for stage, one in seconds.items())
 
 
 @click.command("add")
@@ -165,15 +171,21 @@ def remove_command(
     doc_ids: tuple[str, ...], ids_file: str | None, index_folder: str, index_name: str, as_json: bool
 ) -> None:
     """Remove the documents named by ID from a Library; `compact` gives back the space."""
+    from legal_rag.extraction.outputs import outputs_in
     from legal_rag.indexer.build import remove_documents
 
     if not doc_ids and ids_file is None:
         raise click.UsageError("give ids, or --ids-file, e.g.: legal-rag remove JURITEXT000007022836")
+    exported = outputs_in(Path(index_folder).expanduser() / index_name)
     removed = remove_documents([*doc_ids, *sorted(read_ids(ids_file))], index_folder, index_name)
+    dropped = [file.name for file in exported if not file.exists()]
     if as_json:
-        print_json({"removed": removed})
-    else:
-        click.echo(f"{removed} documents removed")
+        print_json({"removed": removed, "dropped_files": dropped})
+        return
+    click.echo(f"{removed} documents removed")
+    if dropped:
+        click.echo(f"dropped {', '.join(dropped)}: 'legal-rag extract' writes them without these documents", err=True)
+    click.echo("'legal-rag compact' gives back the space, and renews counts and topics of the corpus index", err=True)
 
 
 @click.command("compact")
@@ -287,6 +299,23 @@ def corpus_index_command(
         return
     kinds = ", ".join(f"{n} {source}" for source, n in sources.items())
     click.echo(f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}")
+
+
+@click.command("export")
+@place_options
+@click.option("--pylate", required=True, metavar="FOLDER", help="Write it there, in a new folder.")
+def export_command(index_folder: str, index_name: str, as_json: bool, pylate: str) -> None:
+    """Write a Library as an index that PyLate opens, its passages under their chunks' ids."""
+    from legal_rag.library.export import export_pylate
+
+    library = open_library(index_folder, index_name)
+    index = export_pylate(library, pylate)
+    if as_json:
+        print_json(index._asdict())
+        return
+    folder, name, n_probes, n_chunks = index
+    click.echo(f"{n_chunks} chunks encoded by {library.manifest['encoder']['name']}; PyLate opens them with")
+    click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
 
 
 def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":

@@ -37,13 +37,18 @@ place_options = options(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON value."),
 )
 
-# The documents of a source, and how they are read: see `read_options`.
-source_options = options(
+# How a source is read: see `reading_options`.
+column_options = options(
     click.option("--config", help="Dataset configurations, comma-separated, e.g. juri,constit."),
     click.option("--split", default=DEFAULT_SPLIT),
     click.option("--id-column", default=ID_COLUMN),
     click.option("--text-column", default=TEXT_COLUMN),
     click.option("--html", is_flag=True, help="Parse every text as HTML, tags or not."),
+)
+
+# The documents of a source, and how they are read: see `read_options`.
+source_options = options(
+    column_options,
     click.option("--limit", type=int, help="How many documents at most."),
     click.option("--ids-file", help="A file of ids, one a line: these documents are taken first."),
 )
@@ -127,10 +132,14 @@ def sampling_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {"temperature": settings["temperature"], "max_tokens": settings["max_reply_tokens"]}
 
 
+def reading_options(settings: dict[str, Any]) -> SourceOptions:
+    """Return what `column_options` gave."""
+    return SourceOptions(**{name: settings[name] for name in SourceOptions._fields})
+
+
 def read_options(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of an `IndexConfig` that `source_options` gave."""
-    options = SourceOptions(**{name: settings[name] for name in SourceOptions._fields})
-    return {"options": options, "limit": settings["limit"], "ids_file": settings["ids_file"]}
+    return {"options": reading_options(settings), "limit": settings["limit"], "ids_file": settings["ids_file"]}
 
 
 def open_library(index_folder: str, index_name: str) -> Any:

@@ -55,6 +55,7 @@ def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
 @click.argument("identifier", metavar="ID")
 def lookup_command(identifier: str, index_folder: str, index_name: str, as_json: bool) -> None:
     """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
+    from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
@@ -62,7 +63,6 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
     identifier = resolve_id(identifier, library, dict)
     document = find_document(identifier, library)
     if as_json:
-        names = {"doc_id": "id", "title": "title", "decision_date": "decision_date", "content": "content"}
-        print_json({key: getattr(document, name) for key, name in names.items()})
+        print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
     else:
         click.echo(lookup_legal_doc(identifier, library))

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from chonkie import SentenceChunker
+
     from legal_rag.corpus.sentence_chunker import LegalSentenceChunker
 
 
@@ -103,7 +105,7 @@ def chunk_document(
     doc_id: str,
     title: str = "",
     decision_date: str = "",
-    chunker: Chunker | None = None,
+    chunker: "Chunker | SentenceChunker | None" = None,
     *,
     columns: Mapping[str, object] | None = None,
 ) -> list[Chunk]:
@@ -114,11 +116,17 @@ def chunk_document(
         doc_id: Its id.
         title: For the header.
         decision_date: For the header.
-        chunker: From `build_chunker`; required.
+        chunker: Required: from `build_chunker`, or one of chonkie's, whose limit does not count the header.
         columns: Further columns for the header, e.g. `{"section": "Livre II"}`.
+
+    Raises:
+        ValueError: If there is no chunker, or chonkie's gives offsets that are not those of its chunks' text.
     """
     if chunker is None:
-        raise ValueError("chunk_document needs a chunker (expected one made by build_chunker)")
+        raise ValueError("chunk_document needs a chunker (expected one made by build_chunker, or one of chonkie's)")
+    if not isinstance(chunker, Chunker):
+        header = _uncut_header(ChunkConfig(), {"title": title, "decision_date": decision_date})
+        return _chunks_of_chonkie(chunker, content, doc_id, header and f"{header}\n")
     header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
     header_tokens = chunker.count_tokens([header])[0] - chunker.sentences.overhead if header else 0
     spans = chunker.sentences.spans(content, header_tokens, on_every_chunk=chunker.config.header_on == "every")
@@ -126,6 +134,16 @@ def chunk_document(
         Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
+
+
+def _chunks_of_chonkie(chunker: "SentenceChunker", content: str, doc_id: str, header: str) -> list[Chunk]:
+    chunks: list[Chunk] = []
+    for one in chunker.chunk(content) if content.strip() else []:
+        start, end = one.start_index, one.end_index
+        if content[start:end] != one.text:
+            raise ValueError(f"{type(chunker).__name__} gave a chunk of {doc_id} at {start}-{end}, where it is not")
+        chunks.append(Chunk(doc_id, len(chunks), start, end, one.text, "" if chunks else header))
+    return chunks
 
 
 def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
@@ -143,13 +161,16 @@ def document_header(chunker: Chunker, row: Mapping[str, object]) -> str:
     """Format a document's columns as `Titre: … | Date: …` and a line break; cut if too long, empty if none is set."""
     if chunker.config.header_on == "none":
         return ""
-    parts = [(label, _flat(row.get(column))) for label, column in chunker.config.header_columns]
-    header = " | ".join(f"{label}: {value}" for label, value in parts if value)
     room = int((chunker.sentences.limit - chunker.sentences.overhead) * HEADER_SHARE)
-    words = header.split(" ")
+    words = _uncut_header(chunker.config, row).split(" ")
     while words and chunker.count_tokens([" ".join(words)])[0] - chunker.sentences.overhead > room:
         words = words[: len(words) * 3 // 4]
     return " ".join(words) + "\n" if words != [""] and words else ""
+
+
+def _uncut_header(config: ChunkConfig, row: Mapping[str, object]) -> str:
+    parts = [(label, _flat(row.get(column))) for label, column in config.header_columns]
+    return " | ".join(f"{label}: {value}" for label, value in parts if value)
 
 
 def _flat(value: object) -> str:

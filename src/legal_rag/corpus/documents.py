@@ -216,6 +216,13 @@ def document_of(source: Any, doc_id: str) -> Document:
     raise _no_source(source)
 
 
+def rows_by_id(source: Any) -> Any:
+    """Return a mapping for a list of rows, the first of each id; any other source as it is."""
+    if not (isinstance(source, list | tuple) and all(isinstance(row, Mapping) and ID_COLUMN in row for row in source)):
+        return source
+    return {str(row[ID_COLUMN]).strip(): row for row in reversed(source)}
+
+
 def holds(source: Any, doc_id: str) -> bool:
     """Does the source (see `document_of`) have a document of this id?"""
     try:
@@ -257,7 +264,8 @@ def document_of_row(row: Mapping[str, Any]) -> Document:
 
 
 def _no_source(source: Any) -> TypeError:
-    return TypeError(f"no documents in a {type(source).__name__} (expected a Library, a dataset, or a mapping)")
+    expected = "a Library, a dataset, a list of rows, or a mapping"
+    return TypeError(f"no documents in a {type(source).__name__} (expected {expected})")
 
 
 def _numbers_of(dataset: Any) -> dict[str, int]:

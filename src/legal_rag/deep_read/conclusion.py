@@ -131,6 +131,7 @@ def conclude(
         question,
         given,
         complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
+        corpus,
         mode="deep_read",
         status=_status(given, stopped, failed=failed),
         notice=notice_of(given, stopped, *remarks, COMPUTED if without else ""),

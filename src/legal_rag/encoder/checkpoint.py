@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
-from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths
+from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths, known_encoders
 from legal_rag.lazy import require
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def load_checkpoint(
     from transformers import AutoModel, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
-    files = _Files(name, revision)
+    files, known = _Files(name, revision), known_encoders().get(name, {})
     hub = {"revision": revision, "trust_remote_code": trust_remote_code}
     verbosity = transformers_logging.get_verbosity()
     transformers_logging.disable_progress_bar()
@@ -80,13 +80,13 @@ def load_checkpoint(
                 _refuse_own_code(files)
             where, folder = files.transformer()
             options = {"subfolder": folder} if folder else {}
-            body = AutoModel.from_pretrained(where, **hub, **options).float()
+            body = AutoModel.from_pretrained(where, **hub, **options, **known.get("config", {})).float()
             if body.config.is_encoder_decoder:
                 raise ValueError(
                     f"not a ColBERT checkpoint: {name} is an encoder with a decoder ({body.config.model_type})"
                 )
             tokenizer = AutoTokenizer.from_pretrained(where, **hub, **options)
-            head, own = _read_form(files, body)
+            head, own = _read_form(files, body, known)
             settings = own | {key: value for key, value in overrides._asdict().items() if value is not None}
             _add_markers(body, tokenizer, settings)
     except (OSError, HFValidationError) as error:
@@ -176,8 +176,10 @@ class _Files:
         return (str(Path(self.name) / within), "") if Path(self.name).is_dir() else (self.name, within)
 
 
-def _read_form(files: _Files, body: "torch.nn.Module") -> tuple["torch.nn.Module", dict[str, Any]]:
-    """Return a checkpoint's projection, and its settings under the names of PyLate's file."""
+def _read_form(
+    files: _Files, body: "torch.nn.Module", known: Mapping[str, Any]
+) -> tuple["torch.nn.Module", dict[str, Any]]:
+    """Return a checkpoint's projection, and its settings and those `known`, under the names of PyLate's file."""
     import torch
 
     if modules := files.modules():
@@ -187,6 +189,7 @@ def _read_form(files: _Files, body: "torch.nn.Module") -> tuple["torch.nn.Module
             raise ValueError(f"not a ColBERT checkpoint: {files.name} has the modules {', '.join(kinds)}")
         within = files.transformer()[1] or modules[0]["path"]
         own = files.json("config_sentence_transformers.json")
+        own = {**known, **{key: value for key, value in own.items() if value is not None}}
         own["lower_case"] = files.json(str(Path(within) / "sentence_bert_config.json")).get("do_lower_case", False)
         layers = [_dense(files, module["path"]) for module, kind in zip(modules, kinds, strict=True) if kind == "Dense"]
         if layers:
@@ -202,8 +205,8 @@ def _read_form(files: _Files, body: "torch.nn.Module") -> tuple["torch.nn.Module
             "attend_to_expansion_tokens": metadata.get("attend_to_mask_tokens"),
         }
         weight = _tensors(files, "")["linear.weight"]
-        return _linear({"linear.weight": weight}), own
-    return _plain_projection(body), {}
+        return _linear({"linear.weight": weight}), {**own, **known}
+    return _plain_projection(body), {**known}
 
 
 def _plain_projection(body: "torch.nn.Module") -> "torch.nn.Module":

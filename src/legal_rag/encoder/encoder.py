@@ -1,5 +1,6 @@
 """The `Encoder` protocol, ColBERT encoders in OpenVINO or torch, and loading the encoder of an index."""
 
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from legal_rag.encoder.openvino import (
     write_conversion,
 )
 from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes
-from legal_rag.encoder.tokens import Kind, Tokens, check_lengths
+from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders
 from legal_rag.files import cache_folder
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
@@ -403,13 +404,14 @@ def _load_checkpoint(name: str, config: EncoderConfig, overrides: Overrides) -> 
 
 
 def _source(name: str, config: EncoderConfig) -> str:
-    """Name the weights by their content or commit; '' for a hub model that is not downloaded."""
+    """Name the weights by content, or commit and known settings; '' for a hub model that is not downloaded."""
     if name in PROJECTIONS:
         return bundled_revision(name)
     if Path(name).is_dir():
         return fingerprint(Path(name))
     commit = _hub_commit(name, config.revision)
-    return commit and f"{name}@{commit}"
+    known = known_encoders().get(name)
+    return commit and f"{name}@{commit}" + (json.dumps(known) if known else "")
 
 
 def _hub_commit(name: str, revision: str | None) -> str:

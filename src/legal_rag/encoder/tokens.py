@@ -1,8 +1,11 @@
 """Texts to token ids, as a ColBERT checkpoint reads them: prompt, marker token, truncation, query expansion."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -44,6 +47,12 @@ class TokenSettings:
     def prompt(self, kind: Kind) -> str:
         """Return the prompt."""
         return self.query_prompt if kind == "query" else self.document_prompt
+
+
+@cache
+def known_encoders() -> Mapping[str, Mapping[str, Any]]:
+    """Return what `encoders.toml` says of encoders, by name."""
+    return tomllib.loads(Path(__file__).with_name("encoders.toml").read_text(encoding="utf-8"))
 
 
 def check_lengths(settings: TokenSettings) -> None:

@@ -1,6 +1,7 @@
-"""Analyse runs: compare, find the hardest queries, plot."""
+"""Analyse runs: hits and misses, the hardest queries, ids that do not meet, scores, plots."""
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +16,32 @@ DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 MISSING = "plots need matplotlib: pip install 'legal-rag[eval]'"
 
 
-class Failure(NamedTuple):
-    """A question that a run answers late or not at all."""
+class Outcome(NamedTuple):
+    """What a run returned for a question."""
 
     qid: str
     first_rank: int | None  # of a document that answers it
     wanted: list[str]  # document ids
     returned: list[str]  # document ids, best first
+
+
+class Overlap(NamedTuple):
+    """How far two lots of judgements and results speak of the same things."""
+
+    queries: int  # in both
+    only_judged: int  # queries without results
+    only_run: int  # queries without judgements
+    wanted: int  # relevant documents, query by query
+    returned: int  # of them, those that the run has at any rank
+
+
+class Mismatch(NamedTuple):
+    """Ids that differ between judgements and run, and would be equal if written alike."""
+
+    why: str
+    n: int
+    judged: str  # the first such id in the judgements
+    found: str  # and in the run
 
 
 class Absence(NamedTuple):
@@ -46,40 +66,90 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
     for depth in depths:
         shares = []
         for qid, judged in qrels.items():
-            wanted = {doc_id for doc_id, relevance in judged.items() if relevance > 0}
+            wanted = set(_relevant(judged))
             found = {doc_id for doc_id, _ in run.get(qid, [])[:depth]}
             shares.append(len(wanted & found) / len(wanted) if wanted else 0.0)
         curve.append((depth, sum(shares) / len(shares) if shares else 0.0))
     return curve
 
 
-def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Failure]:
+def hardest(qrels: Qrels, run: Run, n: int = 10, shown: int = 5) -> list[Outcome]:
     """Return the `n` questions that are answered last, those never answered first, each with what was returned."""
     ranks = first_hit_ranks(qrels, run)
     worst = sorted(ranks, key=lambda qid: (-(ranks[qid] or float("inf")), qid))[:n]
-    return [
-        Failure(
-            qid=qid,
-            first_rank=ranks[qid],
-            wanted=[doc_id for doc_id, relevance in qrels[qid].items() if relevance > 0],
-            returned=[doc_id for doc_id, _ in run.get(qid, [])[:shown]],
-        )
-        for qid in worst
+    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in worst]
+
+
+def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -> list[Outcome]:
+    """Return `n` judged questions drawn at random, answered or not."""
+    ranks = first_hit_ranks(qrels, run)
+    drawn = random.Random(seed).sample(sorted(ranks), min(n, len(ranks)))  # noqa: S311 - a sample, no secret
+    return [_outcome(qid, ranks[qid], qrels, run, shown) for qid in drawn]
+
+
+def _outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> Outcome:
+    return Outcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
+
+
+def _relevant(judged: Mapping[str, int]) -> list[str]:
+    return [doc_id for doc_id, relevance in judged.items() if relevance > 0]
+
+
+def overlap(qrels: Qrels, run: Run) -> Overlap:
+    """Count the queries and relevant documents that judgements and run have in common."""
+    wanted = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in _relevant(judged)}
+    returned = {(qid, doc_id) for qid, ranked in run.items() for doc_id, _ in ranked}
+    shared = len(qrels.keys() & run.keys())
+    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(wanted), len(wanted & returned))
+
+
+def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
+    """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
+    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
+    returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
+    found = [
+        _mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
+        _mismatch("document ids differ in case", wanted, returned, str.casefold, str.casefold),
+        _mismatch("document ids are the run's chunk ids less their numbers", wanted, returned, str, _parent),
+        _mismatch("document ids are chunk ids, the run's are not", wanted, returned, _parent, str),
     ]
+    return [one for one in found if one is not None]
+
+
+def _mismatch(
+    why: str, judged: Set[str], found: Set[str], of_judged: Callable[[str], str], of_found: Callable[[str], str]
+) -> Mismatch | None:
+    """Pair judged ids that are not found with found ids that are the same in another form."""
+    forms = {of_found(one): one for one in sorted(found, reverse=True)}
+    pairs = [(one, forms[form]) for one in sorted(judged - found) if (form := of_judged(one)) in forms]
+    return Mismatch(why, len(pairs), *pairs[0]) if pairs else None
+
+
+def _parent(doc_id: str) -> str:
+    """Return the document of a chunk id; '' for any other id."""
+    try:
+        return parse_chunk_id(doc_id)[0]
+    except ValueError:
+        return ""
+
+
+def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
+    """Return the scores of the relevant documents and those of the others, in judged queries."""
+    scores: dict[str, list[float]] = {"relevant": [], "others": []}
+    for qid in qrels.keys() & run.keys():
+        for doc_id, score in run[qid]:
+            scores["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
+    return scores
 
 
 def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
     """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
-    wanted = {doc_id for judged in qrels.values() for doc_id, relevance in judged.items() if relevance > 0}
+    wanted = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
     return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in sorted(wanted) if doc_id not in corpus]
 
 
 def _why_absent(doc_id: str, corpus: Any) -> str:
-    try:
-        parent, _ = parse_chunk_id(doc_id)
-    except ValueError:
-        parent = ""
-    if parent and parent in corpus:
+    if (parent := _parent(doc_id)) and parent in corpus:
         return f"this is the id of a chunk; its document {parent!r} is indexed"
     for candidate in (doc_id.strip(), doc_id.upper(), doc_id.lower()):
         if candidate != doc_id and candidate in corpus:

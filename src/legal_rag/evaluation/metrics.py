@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from legal_rag.evaluation.trec import Qrels, Query, Run, falling
+from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
 from legal_rag.files import progress
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.ranking import Mode
@@ -102,6 +102,13 @@ def evaluate_run(qrels: Qrels, run: Run, wanted: "Sequence[Measure] | None" = No
         by_query[value.query_id][str(value.measure)] = value.value
     figures = [_figure(str(one), [values[str(one)] for values in by_query.values()]) for one in wanted]
     return Evaluation(figures, by_query)
+
+
+def caution(queries: Sequence[Query]) -> str | None:
+    """Return what to say beside figures over questions that no model wrote; None if there are none such."""
+    n = sum(query.model.startswith(NO_MODEL) for query in queries)
+    said = f"{n} of {len(queries)} questions are official summaries, in their decisions' own words: the figures flatter"
+    return said if n else None
 
 
 def compare_runs(first: Evaluation, second: Evaluation) -> list[RunComparison]:

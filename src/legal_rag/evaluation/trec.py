@@ -14,6 +14,7 @@ from legal_rag.lazy import require
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
 Run = dict[str, list[tuple[str, float]]]  # query id: (document id, score), best first
 
+NO_MODEL = "aucun"  # begins the `model` column of questions that no language model wrote
 SCORE_STEP = 1e-4  # between scores in a run file, at least: trec_eval orders equal scores by id
 
 
@@ -22,6 +23,7 @@ class Query(NamedTuple):
 
     qid: str
     text: str
+    model: str = ""  # that wrote it; '' if the file does not say
 
 
 def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
@@ -29,13 +31,13 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
 
     Args:
         source: A JSONL file, or a folder that `datasets` saved; `sample` is the questions in the package, where no
-            file has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id`.
+            file has that name. A row has `qid` (or `id`), `question`, and perhaps `doc_id` and `model`.
 
     Raises:
         FileNotFoundError: If there is no such file or folder.
         ValueError: If a row lacks its id or question, an id comes twice, or the file is not UTF-8.
     """
-    queries: dict[str, str] = {}
+    queries: dict[str, Query] = {}
     qrels: Qrels = {}
     path = Path(source).expanduser()
     path = SAMPLE_QUESTIONS if str(source) == SAMPLE and not path.exists() else path
@@ -47,12 +49,12 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
             raise ValueError(f"{source}, row {number}: no qid without blanks, or no question: {shown}")
         if qid in queries:
             raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
-        queries[qid] = text
+        queries[qid] = Query(qid, text, str(row.get("model") or ""))
         if (doc_id := row.get("doc_id")) not in (None, "", []):
             qrels[qid] = {str(one): 1 for one in (doc_id if isinstance(doc_id, list) else [doc_id])}
     if not queries:
         raise ValueError(f"{source} holds no question")
-    return [Query(*one) for one in queries.items()], qrels
+    return list(queries.values()), qrels
 
 
 def read_qrels(path: str | Path) -> Qrels:

@@ -65,10 +65,15 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
         return _put_all_in_place(scratch, folder, generation)
 
 
+def outputs_in(folder: Path) -> list[Path]:
+    """Return the files that `write_outputs` wrote into a folder."""
+    return [folder / name for name in (JSONL, JSON, INDEX, PAGE) if (folder / name).is_file()]
+
+
 def delete_outputs(folder: Path) -> None:
     """Delete what `write_outputs` wrote into a folder."""
-    for name in (JSONL, JSON, INDEX, PAGE):
-        (folder / name).unlink(missing_ok=True)
+    for file in outputs_in(folder):
+        file.unlink()
     shutil.rmtree(folder / PAGES, ignore_errors=True)
 
 

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from legal_rag.corpus.documents import Document, document_of_row
+from legal_rag.corpus.cleaning import clean_text
+from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
 from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
@@ -28,6 +29,8 @@ from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.store import StoreWriter
 
+NO_TEXT = "-"  # in place of a row's text: no document is without one
+
 
 def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport:
     """Build a Library from a source; it replaces one in its place when it is complete.
@@ -46,10 +49,12 @@ def build_index(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexReport
     report = IndexReport()
     watch = Stopwatch(report.seconds)
     with watch.timed("total"):
-        documents = open_documents(cfg, report)
-        encoder = encoder or build_encoder(cfg.encoder)
+        with watch.timed("open"):
+            documents = open_documents(cfg, report)
+            encoder = encoder or build_encoder(cfg.encoder)
         with resumed_build(cfg, encoder) as (scratch, store):
-            fill_shards(scratch, documents, store, encoder, cfg, watch)
+            with watch.timed("shards"):
+                fill_shards(scratch, documents, store, encoder, cfg, watch)
             finish_build(scratch, store, encoder, cfg, report)
     return report
 
@@ -71,7 +76,8 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
     report = IndexReport()
     watch = Stopwatch(report.seconds)
     with watch.timed("total"):
-        documents = open_documents(cfg, report)
+        with watch.timed("open"):
+            documents = open_documents(cfg, report)
         with updating(cfg.index_folder, cfg.index_name) as update:
             _add(documents, update, cfg, encoder, report, watch)
     return report
@@ -135,15 +141,18 @@ def open_index(cfg: IndexConfig) -> Library:
     return Library.open(cfg.index_folder, cfg.index_name)
 
 
-def preprocess(sample: Mapping[str, Any]) -> dict[str, str]:
-    """Clean a dataset row and return `content`, `doc_id`, `title` and `decision_date`.
+def preprocess(sample: Mapping[str, Any], id_column: str = ID_COLUMN) -> dict[str, str]:
+    """Clean a dataset row and return `content`, `doc_id`, `title` and `decision_date`, empty where the row has none.
 
     Raises:
-        LookupError: If the row has no id or no text.
+        LookupError: If the row has no id.
     """
-    document = document_of_row(sample)
+    content = sample.get(TEXT_COLUMN)
+    content = clean_text(content) if isinstance(content, str) else ""
+    row = {**sample, ID_COLUMN: sample.get(id_column), TEXT_COLUMN: content if content.strip() else NO_TEXT}
+    document = document_of_row(row)
     return {
-        "content": document.content,
+        "content": document.content if content.strip() else "",
         "doc_id": document.id,
         "title": document.title,
         "decision_date": document.decision_date,
@@ -216,14 +225,16 @@ def _add(
 ) -> None:
     manifest, path = update.manifest, update.path
     cfg = as_recorded(cfg, manifest)
-    encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
+    with watch.timed("open"):
+        encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
     with (
         staging(path, "adding", key) as scratch,
         # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
         _resumed_store(scratch, cfg, shards_in=path, first_shard=len(manifest["shards"])) as store,
     ):
-        fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
+        with watch.timed("shards"):
+            fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
         store.finish()
         if store.n_documents or report.bad:
             _commit_added(update, store, cfg, report)

@@ -9,13 +9,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
+from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
 from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
+from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
@@ -136,19 +137,10 @@ def _finish_shard(
 
 
 def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, Any]) -> int:
-    """Stream a shard's `doc_mapping.json` (source, document id by position); return the number of positions."""
-    query = "SELECT position, id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
-    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
-    head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
-    n_chunks = 0
-    with closing(connect_to_read(store)) as connection, mapping.open("w", encoding="utf-8") as file:
-        file.write(head[:-1] + ', "entries": {')
-        for position, doc_id in connection.execute(query, (shard,)):
-            comma = ",\n" if n_chunks else "\n"
-            file.write(f"{comma}{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
-            n_chunks += 1
-        file.write("\n}}\n")
-    return n_chunks
+    """Write a shard's `doc_mapping.json`; return the number of positions."""
+    query = "SELECT id FROM chunks JOIN documents USING (document_key) WHERE shard = ? ORDER BY position"
+    with closing(connect_to_read(store)) as connection:
+        return write_mapping(mapping, source, (doc_id for (doc_id,) in connection.execute(query, (shard,))))
 
 
 class LibraryUpdate:

@@ -16,6 +16,7 @@ from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
+STAGES = ("open", "shards", "corpus_index")
 BAD_RECORDS_LISTED = 20  # while building; the Library lists all
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,16 @@ class IndexReport:
     replaced: int = 0  # documents indexed before with another content, when adding
     bad: list[BadRecord] = field(default_factory=list)  # records left out; also in the Library's bad_records.jsonl
     missing_ids: list[str] = field(default_factory=list)  # of the ids file, absent or not readable
-    seconds: dict[str, float] = field(default_factory=dict)  # of stages, which overlap, and `total`
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, and `total`; see `stages`, `overlapping`
+
+    def stages(self) -> dict[str, float]:
+        """Return the seconds of the stages that follow one another: they add up to the total."""
+        timed = {name: self.seconds[name] for name in STAGES if name in self.seconds}
+        return {**timed, "other": max(0.0, self.seconds["total"] - sum(timed.values()))}
+
+    def overlapping(self) -> dict[str, float]:
+        """Return the seconds of what the stage `shards` does at the same time."""
+        return {name: one for name, one in self.seconds.items() if name not in (*STAGES, "total")}
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `legal-rag index --json` prints."""

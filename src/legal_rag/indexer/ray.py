@@ -154,10 +154,11 @@ def build_index_on_ray(
     report = IndexReport()
     watch = Stopwatch(report.seconds)
     with watch.timed("total"):
-        documents = open_documents(cfg, report)
         allowed = cfg.encoder.trust_remote_code
         config = encoder.identity.config(trust_remote_code=allowed) if encoder else cfg.encoder
-        encoder = encoder or build_encoder(cfg.encoder)
+        with watch.timed("open"):
+            documents = open_documents(cfg, report)
+            encoder = encoder or build_encoder(cfg.encoder)
         chunker_of(cfg, encoder)  # wrong settings fail here, before any worker starts
         name = encoder.identity.name
         if Path(name).is_dir():  # workers may run in another folder
@@ -167,7 +168,8 @@ def build_index_on_ray(
             with resumed_build(cfg, encoder) as (scratch, store):
                 cfg_of_workers = replace(cfg, source="", options=SourceOptions(), encoder=replace(config, name=name))
                 plan = BuildPlan(cfg=cfg_of_workers, identity=encoder.identity, folder=scratch.absolute())
-                fill_on_ray(documents, store, plan, share, watch)
+                with watch.timed("shards"):
+                    fill_on_ray(documents, store, plan, share, watch)
                 finish_build(scratch, store, encoder, cfg, report)
     return report
 

@@ -7,6 +7,7 @@ from legal_rag.lazy import lazy_exports
 if TYPE_CHECKING:
     from legal_rag.library.bm25 import LexicalIndex
     from legal_rag.library.corpus import Corpus, StoredChunk
+    from legal_rag.library.export import export_pylate
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
     from legal_rag.library.plaid.search import SearchSettings

@@ -1,10 +1,13 @@
 """Bare fast-plaid indexes, which this project did not build, with their document mapping and dataset."""
 
 import dataclasses
+import io
 import itertools
 import json
+import pickle  # noqa: TID251 - see _PlainUnpickler
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +16,16 @@ import numpy as np
 
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
 from legal_rag.corpus.cleaning import clean_text
-from legal_rag.corpus.documents import DEFAULT_SPLIT, ID_COLUMN, TEXT_COLUMN, Document, document_of_row, nearest_among
+from legal_rag.corpus.documents import (
+    DEFAULT_CONFIG,
+    DEFAULT_DATASET,
+    DEFAULT_SPLIT,
+    ID_COLUMN,
+    TEXT_COLUMN,
+    Document,
+    document_of_row,
+    nearest_among,
+)
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, build_encoder
 from legal_rag.lazy import require
 from legal_rag.library.corpus import Corpus, StoredChunk
@@ -21,12 +33,14 @@ from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import MAPPING, STORE, is_library
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 from legal_rag.library.store import Place
+from legal_rag.sqlite import connect_to_read
 
+PYLATE_IDS = "plaid_ids_to_documents_ids"  # PyLate's map from position to id, beside `fast_plaid_index`
 DOCUMENTS_KEPT = 128  # read and cleaned, held in memory
 
 
 class _Mapping(NamedTuple):
-    """A `doc_mapping.json`, or the defaults where there is none."""
+    """A `doc_mapping.json` or PyLate's id map, or the defaults where there is neither."""
 
     file: Path
     dataset: str = ""
@@ -208,9 +222,57 @@ def _clean_id(value: Any) -> str:
     return clean_text(str(value).strip())
 
 
+def write_mapping(file: Path, source: Mapping[str, Any], doc_ids: Iterable[str]) -> int:
+    """Stream a `doc_mapping.json`, ids in the order of positions; `source` is a manifest's. Return how many."""
+    config = source["config"] or (DEFAULT_CONFIG if source["name"] == DEFAULT_DATASET else "")
+    head = json.dumps({"dataset": source["name"], "split": source["split"], "config": config}, ensure_ascii=False)
+    position = -1
+    with file.open("w", encoding="utf-8") as out:
+        out.write(head[:-1] + ', "entries": {')
+        for position, doc_id in enumerate(doc_ids):
+            comma = "," if position else ""
+            out.write(f"{comma}\n{json.dumps(str(position))}: {json.dumps(doc_id, ensure_ascii=False)}")
+        out.write("\n}}\n")
+    return position + 1
+
+
 def _read_mapping(path: Path) -> _Mapping:
+    """Read a `doc_mapping.json`; where there is none, or one without entries, take them from PyLate's id maps."""
     places = (path, path / PLAID_FOLDER, path.parent)
-    file = next((folder / MAPPING for folder in places if (folder / MAPPING).is_file()), path / MAPPING)
+    mapping = _read_doc_mapping(next((one / MAPPING for one in places if (one / MAPPING).is_file()), path / MAPPING))
+    if mapping.entries is not None:
+        return mapping
+    names = (f"{PYLATE_IDS}.pkl", f"{PYLATE_IDS}.sqlite")
+    file = next((folder / name for folder in places for name in names if (folder / name).is_file()), None)
+    return mapping._replace(file=file, entries=_pylate_entries(file)) if file else mapping
+
+
+def _pylate_entries(file: Path) -> dict[str, Any]:
+    """Read the ids of passages as PyLate keeps them: a pickled dictionary, or pickled ids in SQLite (before 1.4)."""
+    try:
+        if file.suffix == ".pkl":
+            with file.open("rb") as stream:
+                pairs = _PlainUnpickler(stream).load().items()
+        else:
+            with closing(connect_to_read(file)) as connection:
+                rows = connection.execute("SELECT key, value FROM unnamed").fetchall()
+            pairs = [(key, _PlainUnpickler(io.BytesIO(value)).load()) for key, value in rows]
+        entries = {str(position): value for position, value in pairs}
+    except Exception as error:  # bytes that are no such dictionary raise anything
+        raise ValueError(f"damaged mapping: {file} ({error or type(error).__name__})") from error
+    if wrong := next((value for value in entries.values() if type(value) not in (str, int)), None):
+        raise ValueError(f"damaged mapping: {file} (expected ids, found {wrong!r})")
+    return entries
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads text, numbers and plain containers: a pickle that names a class or a function is refused, unread."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"it names {module}.{name}, expected text and numbers")
+
+
+def _read_doc_mapping(file: Path) -> _Mapping:
     if not file.is_file():
         return _Mapping(file)
     try:

@@ -229,6 +229,11 @@ class Library(Corpus):
         query = f"{SELECT_PLACES} WHERE {condition} ORDER BY document_key, chunk_index"
         return [(shard, position) for shard, position in self._connection.execute(query)]
 
+    def chunk_ids(self) -> Iterator[tuple[str, int]]:
+        """Stream document id and index of all chunks, by shard and position."""
+        query = f"SELECT id, chunk_index FROM documents JOIN chunks USING (document_key) WHERE {self._present}"  # noqa: S608
+        yield from self._connection.execute(f"{query} ORDER BY shard, position")
+
     def nearest_id(self, doc_id: str) -> str | None:
         """Return the id most similar to `doc_id` among its neighbours in sorted order, or None."""
         near: list[str] = []

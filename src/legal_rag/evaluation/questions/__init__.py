@@ -1,4 +1,4 @@
-"""Question–answer datasets generated from an index, each answer a verbatim span of its document."""
+"""Question–answer datasets generated from documents, each answer a verbatim span of its document."""
 
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         span_grounding_reward,
     )
     from legal_rag.evaluation.questions.dataset import QuestionReport
+    from legal_rag.evaluation.questions.documents import SourceDocuments
     from legal_rag.evaluation.questions.generate import estimate, generate_questions
     from legal_rag.evaluation.questions.writer import FullQAExtraction
 else:

@@ -19,6 +19,7 @@ from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns import find_dates, find_identifiers
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord
 from legal_rag.evaluation.questions.checks import QuestionSettings
+from legal_rag.evaluation.trec import NO_MODEL
 from legal_rag.files import sync, write_whole
 from legal_rag.lazy import require
 from legal_rag.library.bm25 import lexical_words
@@ -33,7 +34,7 @@ NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
 DATASET_NAMES: Final = (*SPLITS, PARQUET_FOLDER, DATASET_FILE)  # all that a dataset's folder holds of it
 
-MODEL_NAME: Final = "aucun (sommaires et titres)"  # in place of a model's, where questions are made without one
+MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # in place of a model's, where questions are made without one
 
 # What ids are derived from: the same document, span and question have the same id, whenever and wherever.
 ID_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "legal_rag/questions")

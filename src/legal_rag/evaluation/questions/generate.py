@@ -3,15 +3,13 @@
 import contextlib
 import contextvars
 import functools
-import heapq
 import io
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,6 +28,7 @@ from legal_rag.evaluation.questions.dataset import (
     write_card,
     write_dataset,
 )
+from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw
 from legal_rag.files import locked, progress
 from legal_rag.library.library import Library
 
@@ -50,10 +49,11 @@ ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first o
 
 
 def generate_questions(
-    library: Library | str | Path,
+    library: Documents | str | Path,
     lm: "dspy.LM | None",
     *,
     limit: int | None = None,
+    doc_ids: Collection[str] = (),
     seed: int = 0,
     workers: int = WORKERS,
     output: str | Path,
@@ -62,12 +62,13 @@ def generate_questions(
     trust_remote_code: bool = False,
     **settings: Any,
 ) -> QuestionReport:
-    """Make one question and answer of each document of a Library, and save those that pass every check.
+    """Make one question and answer of each document, and save those that pass every check.
 
     Args:
-        library: An open Library, or its folder.
-        lm: A language model; None makes questions of official summaries and titles.
+        library: An open Library, or its folder; or `SourceDocuments` of a source that has no index.
+        lm: A language model; None makes questions of official summaries.
         limit: How many documents, drawn at random; None takes all.
+        doc_ids: Draw among these documents; none stands for all.
         seed: See `QuestionSettings`.
         workers: Requests to the model under way at once.
         output: The dataset's folder; one begun before is resumed.
@@ -77,22 +78,22 @@ def generate_questions(
         settings: Further ones of `QuestionSettings`.
 
     Raises:
-        ValueError: If a setting is out of range, the folder was begun with others or holds something else where a
-            dataset's files go, or another process works on it.
+        ValueError: If a setting is out of range or needs an index, the folder was begun with others or holds something
+            else where a dataset's files go, or another process works on it.
+        LookupError: If there is no document of one of `doc_ids`.
         ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
             is kept: the same call resumes.
     """
-    library = library if isinstance(library, Library) else Library(Path(library).expanduser())
+    library = Library(Path(library).expanduser()) if isinstance(library, str | Path) else library
     wanted = QuestionSettings(seed=seed, **settings)
-    check_limit(limit)
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+    drawn, identity = draw(library.content_hashes(), limit, seed, doc_ids), _identity(library, lm, wanted)
     folder = Path(output).expanduser()
     with locked(folder):
         _require_own(folder)
         folder.mkdir(exist_ok=True)
-        with contextlib.closing(Checkpoint(folder / CHECKPOINT, _identity(library, lm, wanted))) as checkpoint:
-            drawn = draw(library, limit, seed)
+        with contextlib.closing(Checkpoint(folder / CHECKPOINT, identity)) as checkpoint:
             todo = [doc_id for doc_id, content_hash in drawn if not checkpoint.is_finished(doc_id, content_hash)]
             with progress("Generating questions", unit=" documents", total=len(todo)) as bar:
                 totals, lock = _Totals(), threading.Lock()
@@ -118,25 +119,7 @@ def generate_questions(
                     make = _with_round_trip(by_model, library, retriever, wanted, trust_remote_code)
                     _ask_in_threads(todo, make, keep, pace, workers, lm)
             records = (checkpoint.record(doc_id) for doc_id, _ in drawn)
-            return _finish(folder, records, wanted, model_name(lm), library.manifest["source"]["name"])
-
-
-def check_limit(limit: int | None) -> None:
-    """Raise ValueError if a number of documents is below 1; None stands for all."""
-    if limit is not None and limit < 1:
-        raise ValueError(f"limit must be at least 1, got {limit}")
-
-
-def draw(library: Library, limit: int | None, seed: int) -> list[tuple[str, str]]:
-    """Return ids and hashes of documents drawn at random, in the Library's order; a lower limit draws some of the same.
-
-    All at once: a query left open for hours would keep every commit on the Library waiting.
-    """
-    pairs = library.content_hashes()
-    if limit is None or limit >= len(library):
-        return list(pairs)
-    lots = ((sha256(f"{seed}:{pair[0]}".encode()).digest(), number, pair) for number, pair in enumerate(pairs))
-    return [pair for _, _, pair in sorted(heapq.nsmallest(limit, lots), key=lambda lot: lot[1])]
+            return _finish(folder, records, wanted, model_name(lm), _source_name(library))
 
 
 def model_name(lm: "dspy.LM | None") -> str:
@@ -162,21 +145,21 @@ class Estimate(NamedTuple):
 
 
 def estimate(
-    library: Library,
+    library: Documents,
     lm: Any,
     *,
     limit: int | None = None,
+    doc_ids: Collection[str] = (),
     settings: QuestionSettings | None = None,
     price: Price | None = None,
 ) -> Estimate:
-    """Estimate a run over `limit` documents; `price` is the model's, where LiteLLM does not know it."""
+    """Estimate a run over what `generate_questions` draws; `price` is the model's, where LiteLLM does not know it."""
     from legal_rag.evaluation.questions.writer import prompt_text, requests_at_most
 
     settings = settings or QuestionSettings()
-    check_limit(limit)
-    n = min(limit or len(library), len(library))
-    tokens = []
-    for doc_id, _ in draw(library, min(n, SAMPLED), settings.seed):
+    drawn = draw(library.content_hashes(), limit, settings.seed, doc_ids)
+    n, tokens = len(drawn), []
+    for doc_id, _ in draw(drawn, SAMPLED, settings.seed):
         content = library.document(doc_id).content
         shown = content[slice(*draw_window(content, f"{settings.seed}:{doc_id}", settings.context_chars))]
         tokens.append(_litellm().token_counter(model="gpt-4", text=prompt_text(shown)))
@@ -239,10 +222,16 @@ def _require_own(folder: Path) -> None:
         raise ValueError(f"{folder} holds other things: {', '.join(taken)} (expected none, or questions begun before)")
 
 
-def _identity(library: Library, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
+def _source_name(documents: Documents) -> str:
+    return documents.name if isinstance(documents, SourceDocuments) else documents.manifest["source"]["name"]
+
+
+def _identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
     """Return what must be the same for a run to go on with another's records."""
     identity = {"model": model_name(lm), **asdict(settings)}
     if settings.must_retrieve or settings.hard_negatives:
+        if isinstance(library, SourceDocuments):
+            raise ValueError("must_retrieve and hard_negatives search an index, and a source has none")
         identity["lineage"] = library.manifest["lineage"]
     if lm is None:
         return identity
@@ -307,13 +296,13 @@ class _LogOut(io.TextIOBase):
 
 def _with_round_trip(
     make: RecordMaker,
-    library: Library,
+    library: Documents,
     retriever: "Retriever | None",
     settings: QuestionSettings,
     trust_remote_code: bool,
 ) -> RecordMaker:
     """Reject questions that do not retrieve their document, and keep other documents they retrieve as negatives."""
-    if not settings.must_retrieve and not settings.hard_negatives:
+    if isinstance(library, SourceDocuments) or not (settings.must_retrieve or settings.hard_negatives):
         return make
     from legal_rag.retriever.retriever import build_retriever
 

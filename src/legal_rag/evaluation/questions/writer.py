@@ -13,8 +13,8 @@ from legal_rag.corpus.windows import draw_window
 from legal_rag.evaluation.questions.checkpoint import CheckpointRecord, usage_columns
 from legal_rag.evaluation.questions.checks import QuestionSettings, judge, qa_reward, span_grounding_reward, tidy
 from legal_rag.evaluation.questions.dataset import make_row
+from legal_rag.evaluation.questions.documents import Documents
 from legal_rag.evaluation.questions.pacing import Pace, PacedLM
-from legal_rag.library.library import Library
 
 GROUNDED = 0.8  # `span_grounding_reward` of an answer that is in the text
 
@@ -110,7 +110,7 @@ def requests_at_most(settings: QuestionSettings) -> tuple[int, int]:
 class ModelQuestions:
     """Asks a model about documents, by their ids; threads may share it."""
 
-    def __init__(self, library: Library, lm: dspy.BaseLM, settings: QuestionSettings, pace: Pace) -> None:
+    def __init__(self, library: Documents, lm: dspy.BaseLM, settings: QuestionSettings, pace: Pace) -> None:
         self._library, self._lm, self._settings, self._pace = library, lm, settings, pace
         self._writer = Writer(settings)
         self._prompt_hash = prompt_hash()

@@ -11,7 +11,7 @@ from legal_rag.library.plaid.codec import BLOCK_TOKENS, Buckets, compress, count
 from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
 from legal_rag.library.plaid.search import default_device
 
-__all__ = ["copy_shard_without", "count_centroids", "write_shard"]
+__all__ = ["copy_shard_without", "count_centroids", "merge_shards", "write_shard"]
 
 PART_TOKENS = 2**20  # tokens in a part of the shard
 CODEC_FILES = ("centroids", "bucket_cutoffs", "bucket_weights", "avg_residual", "cluster_threshold")
@@ -54,18 +54,51 @@ def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int]
 
 
 def copy_shard_without(source: Path, target: Path, dropped: np.ndarray) -> None:
-    """Copy a shard without some of its passages; the others' codes and residuals stay as they are.
+    """Copy a shard without some of its passages; see `merge_shards`."""
+    merge_shards([(source, dropped)], target)
+
+
+def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> None:
+    """Copy shards into one, without some of their passages; the others' codes and residuals stay as they are.
+
+    Each passage keeps the centroids of its shard, so that the codebooks add up. The bucket weights, of which there is
+    one set, become the mean: scores change by what the shards' weights differ, which is little in one corpus.
 
     Args:
-        source: The shard's folder.
+        sources: Each shard's folder, and the rising positions of the passages left out; later ones move up.
         target: A new folder.
-        dropped: Rising positions of the passages left out; later ones move up.
 
     Raises:
-        FileNotFoundError: If `source` holds no complete index.
-        ValueError: If it is damaged, or `dropped` has all its passages or one that it does not have.
+        FileNotFoundError: If a source holds no complete index.
+        ValueError: If one is damaged, or would lose all its passages or one that it does not have.
     """
-    files = open_files(source)
+    shards = [(source, open_files(source)) for source, _ in sources]
+    kept = [_kept(files, dropped, source) for (source, files), (_, dropped) in zip(shards, sources, strict=True)]
+    target.mkdir(parents=True)
+    _copy_codecs([source for source, _ in shards], target)
+    codes: list[np.ndarray] = []
+    n_tokens = n_centroids = 0
+    for (source, files), positions in zip(shards, kept, strict=True):
+        codes += _copy_parts(files, target, positions, source, len(codes), n_tokens, n_centroids)
+        n_tokens += int(files.passage_tokens[positions].sum())
+        n_centroids += len(files.centroids)
+    lengths = np.concatenate([files.passage_tokens[some] for (_, files), some in zip(shards, kept, strict=True)])
+    _write_rest(target, np.concatenate(codes), lengths.tolist(), shards[0][1].n_bits, n_centroids, len(codes))
+
+
+def _copy_codecs(sources: Sequence[Path], target: Path) -> None:
+    """Copy a shard's codebook and bucket weights, or write those of several as one."""
+    for name in (f"{name}.npy" for name in CODEC_FILES if (sources[0] / f"{name}.npy").is_file()):
+        if len(sources) == 1:
+            shutil.copyfile(sources[0] / name, target / name)
+            continue
+        arrays = [np.asarray(np.lib.format.open_memmap(source / name, mode="r")) for source in sources]
+        mean = np.mean(arrays, axis=0, dtype=np.float32) if name != "centroids.npy" else np.concatenate(arrays)
+        np.save(target / name, mean.astype(arrays[0].dtype))
+
+
+def _kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
+    """Return the positions of the passages that are not dropped."""
     n_passages = len(files.passage_tokens)
     dropped = np.asarray(dropped, dtype=np.int64)
     if len(dropped) and (dropped.min() < 0 or dropped.max() >= n_passages):
@@ -73,27 +106,30 @@ def copy_shard_without(source: Path, target: Path, dropped: np.ndarray) -> None:
     kept = np.setdiff1d(np.arange(n_passages), dropped)
     if not len(kept):
         raise ValueError(f"cannot drop all {n_passages} passages of {source} (expected one to remain)")
-    target.mkdir(parents=True)
-    for path in [source / f"{name}.npy" for name in CODEC_FILES]:
-        if path.is_file():
-            shutil.copyfile(path, target / path.name)
-    codes = _copy_parts(files, target, kept, source)
-    lengths = files.passage_tokens[kept].tolist()
-    _write_rest(target, np.concatenate(codes), lengths, files.n_bits, len(files.centroids), len(codes))
+    return kept
 
 
-def _copy_parts(files: PlaidFiles, target: Path, kept: np.ndarray, source: Path) -> list[np.ndarray]:
-    """Copy the kept passages of each part that has any; return the codes of each."""
+def _copy_parts(
+    files: PlaidFiles,
+    target: Path,
+    kept: np.ndarray,
+    source: Path,
+    first_part: int,
+    first_token: int,
+    first_centroid: int,
+) -> list[np.ndarray]:
+    """Copy the kept passages of each part that has any; return the codes of each, numbered from `first_centroid`."""
     codes: list[np.ndarray] = []
-    at = 0
+    at = first_token
     for part, first in enumerate(files.part_passages[:-1]):
         of_part = kept[(kept >= first) & (kept < files.part_passages[part + 1])]
         if not len(of_part):
             continue
         lengths = files.passage_tokens[of_part].tolist()
-        blocks = _read_passages(files, part, of_part)
-        codes.append(_write_part(target, len(codes), at, lengths, files.parts[part].residuals.shape[1], blocks))
-        if codes[-1].min() < 0 or codes[-1].max() >= len(files.centroids):
+        blocks = ((found + first_centroid, packed) for found, packed in _read_passages(files, part, of_part))
+        number, width = first_part + len(codes), files.parts[part].residuals.shape[1]
+        codes.append(_write_part(target, number, at, lengths, width, blocks))
+        if codes[-1].min() < first_centroid or codes[-1].max() >= first_centroid + len(files.centroids):
             raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
         at += sum(lengths)
     return codes

@@ -1,0 +1,96 @@
+"""A Library as an index of PyLate's form: PyLate opens it, and so do we."""
+
+import json
+
+import numpy as np
+import pytest
+
+from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
+from legal_rag.library import PlaidShards, export_pylate
+from legal_rag.library.plaid.files import open_files
+from legal_rag.retriever import Retriever, open_corpus
+
+REMOVED = "FICTIF0104"
+QUESTIONS = ["Le compte de campagne a été déposé hors délai.", "La faute du chirurgien", "trouble anormal de voisinage"]
+
+
+@pytest.fixture(scope="module")
+def library(sample_rows, tiny_encoder, tmp_path_factory):
+    """Three shards, a document of which was removed."""
+    folder = str(tmp_path_factory.mktemp("index"))
+    config = IndexConfig(source=sample_rows[:24], index_folder=folder, shard_chunks=60)
+    build_index(config, tiny_encoder)
+    remove_documents([REMOVED], folder)
+    return open_index(config)
+
+
+def scores(library, query):
+    """Score all chunks by exact MaxSim over the Library's shards."""
+    found = PlaidShards(library.shard_folders, device="cpu").search(query, 10_000)
+    chunks = library.chunks_at([(shard, position) for shard, position, _ in found])
+    return {f"{chunk.doc_id}-{chunk.chunk_index}": score for chunk, (*_, score) in zip(chunks, found, strict=True)}
+
+
+def opened_by_pylate(folder, name="legal_french_index", **settings):
+    from pylate import indexes
+
+    return indexes.PLAID(str(folder), name, override=False, device="cpu", show_progress=False, **settings)
+
+
+def test_pylate_gives_the_scores_of_a_library_of_one_shard(tiny_library, tiny_encoder, tmp_path):
+    index = export_pylate(tiny_library, tmp_path / "out")
+    assert (index.index_name, index.n_ivf_probe) == (tiny_library.path.name, 8)
+    plaid = opened_by_pylate(tmp_path / "out", index.index_name)
+    queries = tiny_encoder.encode_queries(QUESTIONS)
+    for query, found in zip(queries, plaid(queries, k=10), strict=True):
+        ours = scores(tiny_library, query)
+        assert [one["score"] for one in found] == pytest.approx([ours[one["id"]] for one in found], abs=0.02)
+        assert found[0]["score"] == pytest.approx(max(ours.values()), abs=0.02)
+
+
+def test_pylate_finds_in_one_index_what_several_shards_hold(library, tiny_encoder, tmp_path):
+    assert len(library.shard_folders) >= 3
+    index = export_pylate(library, tmp_path / "out")
+    plaid = opened_by_pylate(tmp_path / "out", n_ivf_probe=index.n_ivf_probe)
+    queries = tiny_encoder.encode_queries(QUESTIONS)
+    for query, found in zip(queries, plaid(queries, k=10), strict=True):
+        ours = scores(library, query)
+        assert [one["score"] for one in found] == pytest.approx([ours[one["id"]] for one in found], rel=0.02)
+        assert found[0]["score"] == pytest.approx(max(ours.values()), rel=0.02)
+    assert index.chunks == len(list(library.chunk_ids()))
+    assert REMOVED not in {doc_id for doc_id, _ in library.chunk_ids()}
+
+
+def test_the_export_opens_here_too_by_the_mapping_at_its_root(library, sample_rows, tiny_encoder, tmp_path):
+    export_pylate(library, tmp_path / "out")
+    mapping = json.loads((tmp_path / "out" / "doc_mapping.json").read_text("utf-8"))
+    assert list(mapping) == ["dataset", "split", "config", "entries"]
+    assert list(mapping["entries"].values()) == [doc_id for doc_id, _ in library.chunk_ids()]
+    rows = {row["id"]: row for row in sample_rows}
+    corpus = open_corpus(tmp_path / "out" / "legal_french_index", rows, encoder=tiny_encoder)
+    hit = Retriever(corpus, tiny_encoder).search(QUESTIONS[0], 1)[0]
+    assert hit.text == library.document(hit.doc_id).content
+
+
+def test_one_shard_is_copied_as_it_is(tiny_library, tmp_path):
+    export_pylate(tiny_library, tmp_path / "out")
+    ours = open_files(tiny_library.shard_folders[0])
+    theirs = open_files(tmp_path / "out" / tiny_library.path.name / "fast_plaid_index")
+    for name in ("centroids", "bucket_weights", "passage_tokens", "ivf", "ivf_starts"):
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+    assert all(np.array_equal(a, b) for a, b in zip(ours.parts[0], theirs.parts[0], strict=True))
+
+
+def test_a_folder_that_is_there_is_left_alone(tiny_library, tmp_path):
+    (tmp_path / "a.txt").write_text("à moi", encoding="utf-8")
+    with pytest.raises(ValueError, match="will not overwrite .* .expected a new folder"):
+        export_pylate(tiny_library, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_library_without_plaid_has_nothing_to_export(sample_rows, tiny_encoder, tmp_path):
+    config = IndexConfig(source=sample_rows[:2], index_folder=str(tmp_path), n_bits=0)
+    build_index(config, tiny_encoder)
+    with pytest.raises(ValueError, match="no PLAID index to export"):
+        export_pylate(open_index(config), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
