@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CONVERTER_VERSION = 3  # raise it when the converted files change: older conversions are then ignored
 MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "openvino.xml", "tokenizer.json", "encoder.json"
+COMPILED_FOLDER = "compiled"
 STEP = 16  # tokens: OpenVINO prepares anew, and keeps memory, for every input length
 CALIBRATION_TEXTS = 32  # of each kind; twice as many passages changed the cosine with float32 by 0.0005
 PASSAGE_CHARACTERS = slice(1000, 2400)  # of a decision: past the heading that all have in common
@@ -43,7 +44,7 @@ class CompiledModel:
     _first_call = threading.Lock()
 
     def __init__(self, folder: Path, settings: TokenSettings) -> None:
-        self._compiled = compile_model(folder / MODEL_FILE)
+        self._compiled = compile_model(folder / MODEL_FILE, kept_in=folder / COMPILED_FOLDER)
         self._settings = settings
         self._local = threading.local()  # a request answers one call at a time
         # OpenVINO's bindings initialise in their first call, where two threads would deadlock (one holds Python's lock,
