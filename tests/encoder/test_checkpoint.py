@@ -1,14 +1,18 @@
 """Checkpoints read without PyLate give what PyLate gives, whatever form they are written in."""
 
 import json
+import os
 import shutil
 import string
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
 from pylate.models import ColBERT
 from safetensors.torch import load_file, save_file
+from support import ROOT
 
 from legal_rag.encoder.checkpoint import Overrides, TorchModel, load_checkpoint
 
@@ -218,3 +222,25 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     spans = [tuple(span) for span in Tokens(tokenizer, settings).offsets(text, "document") if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]
+
+
+LOADED_WITH_A_BROKEN_TORCHVISION = """
+import sys
+from legal_rag.encoder.checkpoint import Overrides, load_checkpoint
+try:
+    load_checkpoint(sys.argv[1], Overrides())
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_torchvision_made_for_another_torch_is_one_clear_line(tiny_model_folder, tmp_path):
+    (tmp_path / "torchvision").mkdir()
+    broken = "raise RuntimeError('operator torchvision::nms does not exist')"
+    (tmp_path / "torchvision" / "__init__.py").write_text(broken)
+    command = [sys.executable, "-c", LOADED_WITH_A_BROKEN_TORCHVISION, tiny_model_folder]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "cannot be loaded: Could not import module" in said
+    assert "torchvision and transformers that were made for one another" in said
