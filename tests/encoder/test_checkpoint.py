@@ -209,6 +209,7 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     from legal_rag.encoder.tokens import Tokens, TokenSettings
+    from legal_rag.encoder.vocabulary import WholeVocabulary
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -219,7 +220,8 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     markers = dict.fromkeys(("query_prefix_id", "document_prefix_id"))
     settings = TokenSettings(query_prefix="", document_prefix="", padding_id=0, expansion_id=0, **lengths, **markers)
     text = "le bail a b"
-    spans = [tuple(span) for span in Tokens(tokenizer, settings).offsets(text, "document") if span[0] < span[1]]
+    offsets = Tokens(WholeVocabulary(tokenizer), settings).offsets(text, "document")
+    spans = [tuple(span) for span in offsets if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]
 

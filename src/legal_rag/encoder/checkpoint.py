@@ -12,6 +12,7 @@ import numpy as np
 
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths
+from legal_rag.encoder.vocabulary import WholeVocabulary
 from legal_rag.lazy import missing_extra, require
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def load_checkpoint(
         transformers_logging.set_verbosity(verbosity)
     token_settings = _settings(settings, tokenizer, body, head)
     check_lengths(token_settings)
-    tokens = Tokens(tokenizer.backend_tokenizer, token_settings)
+    tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
 
 
