@@ -125,15 +125,18 @@ class Retriever:
             FileNotFoundError: If the encoder cannot be found.
             ValueError: If the manifest does not name it, or a shard is damaged.
         """
-        with self._lock, ThreadPoolExecutor(1) as other:
+        with self._lock:
             if self._encoder is None and self._library_without_plaid is None:
-                loaded = other.submit(self._load_shards)
-                _ = self.encoder
-                loaded.result()
+                with ThreadPoolExecutor(1) as other:
+                    loaded = other.submit(self._load_shards)
+                    _ = self.encoder
+                    loaded.result()
+            _ = self.encoder
 
     def _load_shards(self) -> None:
         shards = self._open_shards()
-        first = [np.arange(number == 0) for number in range(len(shards.sizes))]  # one passage, for numba's code
+        # One passage is scored, so that numba's code is there.
+        first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
         shards.best([np.zeros((1, shards.dim), dtype=np.float32)], 1, first)
 
     def _open_shards(self) -> Shards:
