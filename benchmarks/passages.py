@@ -84,13 +84,15 @@ def _read(content: str, encoder: ColbertEncoder) -> TokenVectors:
     found = [encoder.encode_with_offsets(content[start : start + PARTS_CHARS]) for start in starts]
     own = [one.offsets[:, 0] < one.offsets[:, 1] for one in found]
     offsets = [one.offsets[kept] + start for one, kept, start in zip(found, own, starts, strict=True)]
-    return TokenVectors(np.concatenate([one.vectors[kept] for one, kept in zip(found, own, strict=True)]), np.concatenate(offsets))
+    vectors = [one.vectors[kept] for one, kept in zip(found, own, strict=True)]
+    return TokenVectors(np.concatenate(vectors), np.concatenate(offsets))
 
 
 def _kept() -> np.ndarray:
     speakers = [passages.OF_SPEAKER[one] for one in (*SPEAKERS, None)]
     parts = [passages.OF_PART[one] for one in PART_KINDS]
-    return np.array([passages.NEARNESS, *speakers, *parts, passages.CENSURED, passages.STATES_RULE, passages.LATE_IN_REASONS])
+    rest = [passages.CENSURED, passages.STATES_RULE, passages.LATE_IN_REASONS]
+    return np.array([passages.NEARNESS, *speakers, *parts, *rest])
 
 
 def _fit(cases: list[Case], strength: float) -> np.ndarray:

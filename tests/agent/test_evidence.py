@@ -14,12 +14,13 @@ from legal_rag.agent.evidence import (
     INSTEAD,
     INTRODUCTION,
     NO_PASSAGE,
-    QUOTE_CHARS,
     AbstentionFeatures,
     abstention_features,
     is_relevant,
 )
+from legal_rag.agent.passages import PASSAGE_CHARS, speaker_in_french
 from legal_rag.citations import Citation, format_marker
+from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.retriever import build_retriever
 
@@ -45,7 +46,9 @@ def rebuilt(prediction, library):
         document = library.document(one.doc_id)
         quote = document.content[one.char_start : one.char_end]
         marker = format_marker(one.doc_id, one.char_start, one.char_end)
-        parts.append(f"{number}. {document.title} ({document.decision_date})\n« {quote} » {marker}")
+        spoken = [speaker_in_french(p) for p in read_paragraphs(document.content) if p.start <= one.char_start < p.end]
+        said = ", ".join([f"{number}. {document.title} ({document.decision_date})", *filter(None, spoken)])
+        parts.append(f"{said}\n« {quote} » {marker}")
     return "\n\n".join(parts)
 
 
@@ -62,7 +65,7 @@ def test_every_quotation_is_short_whole_and_part_of_the_passage_found(agent, sam
         prediction = agent(question["question"])
         found = {passage.doc_id: passage for passage in prediction.evidence}
         for one in prediction.citations:
-            assert 0 < len(one.quote) <= QUOTE_CHARS
+            assert 0 < len(one.quote) <= PASSAGE_CHARS
             assert one.quote == one.quote.strip()
             assert found[one.doc_id].char_start <= one.char_start < one.char_end <= found[one.doc_id].char_end
 

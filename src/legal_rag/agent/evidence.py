@@ -11,12 +11,13 @@ import numpy as np
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
+from legal_rag.agent.passages import best_passage, speaker_in_french
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
-from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.corpus.chunking import chunk_id
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
@@ -30,7 +31,6 @@ QUESTION_WORDS = frozenset(
     "aussi dont".split()
 )
 
-QUOTE_CHARS = 500  # of a passage, quoted in the answer: about three sentences
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
@@ -54,18 +54,10 @@ class Calibration(NamedTuple):
 CALIBRATIONS = {"bundled": Calibration(maxsim_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
 
 
-class AlignedHit(NamedTuple):
-    """A hit with its token alignment to the question."""
-
-    hit: SearchHit
-    similarities: np.ndarray  # (n_query_tokens, n_tokens), cosines
-    offsets: np.ndarray  # (n_tokens, 2), each token's characters in the hit's text
-
-
 class Findings(NamedTuple):
     """The passages found for a question, and the features that decide on abstention."""
 
-    hits: list[AlignedHit]
+    hits: list[SearchHit]  # each of another document
     features: AbstentionFeatures
 
 
@@ -110,17 +102,17 @@ class EvidenceAgent(Agent):
         encoded = EncodingCache(self._retriever.encoder, query=query)
         with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
             findings = self.find(query, encoded)
-            ids += [one.hit.chunk_id for one in findings.hits]
-        found = "\n".join(hit_text(one.hit) for one in findings.hits)
+            ids += [hit.chunk_id for hit in findings.hits]
+        found = "\n".join(hit_text(hit) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", {"query": query.text, "k": self._n_passages}, found)
         yield
         relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
-        answer = self._quote(findings.hits) if relevant else abstention()
+        answer, quoted = self._quote(query, findings.hits) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
-        for one in findings.hits if relevant else []:
-            log.saw(one.hit)
+        for hit in quoted:
+            log.saw(hit)
         yield
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
@@ -138,34 +130,46 @@ class EvidenceAgent(Agent):
         )
 
     def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
-        """Search for a question, one passage per document, and align the passages; `encoded` keeps their vectors.
+        """Search for a question, one passage per document; `encoded` keeps the vectors of the best.
 
         ValueError if the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
         encoded = encoded or EncodingCache(self._retriever.encoder)
         hits = self._retriever.search(query, self._n_passages, by_document=True, filters=self._filters)
-        passages = encoded.passages([hit.text for hit in hits])
         vectors, offsets = query.tokens
-        aligned = [
-            AlignedHit(hit, vectors @ read.vectors.T, read.offsets) for hit, read in zip(hits, passages, strict=True)
-        ]
-        own_words = offsets[:, 0] < offsets[:, 1]
-        best = aligned[0].similarities[own_words].max(axis=1) if aligned else np.empty(0)
-        return Findings(aligned, abstention_features(query.text, [one.hit.text for one in aligned], best))
+        own_words = vectors[offsets[:, 0] < offsets[:, 1]]
+        read = encoded.passages([hit.text for hit in hits[:1]])
+        best = (own_words @ read[0].vectors.T).max(axis=1) if read else np.empty(0)
+        return Findings(hits, abstention_features(query.text, [hit.text for hit in hits], best))
 
-    def _quote(self, hits: Sequence[AlignedHit]) -> EnrichedResponse:
+    def _quote(self, query: EncodedQuery, hits: Sequence[SearchHit]) -> tuple[EnrichedResponse, list[SearchHit]]:
+        """Quote of each hit's document the passage that answers best; return the answer, and the hits around it."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
-        lines, citations = [INTRODUCTION], []
-        for hit, similarities, offsets in hits:
-            start, end = max(_sentence_runs(hit.text), key=lambda run: _span_max_sim(similarities, offsets, *run))
-            span = (hit.char_start + start, hit.char_start + end)
-            quote = self._retriever.corpus.document(hit.doc_id).content[slice(*span)]
+        lines, citations, quoted = [INTRODUCTION], [], []
+        for hit in hits:
+            document = self._retriever.corpus.document(hit.doc_id)
+            best = best_passage(
+                query.tokens, document.content, self._retriever.document_tokens(hit.doc_id, near=hit.char_start)
+            )
+            span = (best.start, best.end) if best else (hit.char_start, hit.char_end)
+            quote = document.content[slice(*span)]
             date = f" ({hit.decision_date})" if hit.decision_date else ""
+            said = f", {speaker_in_french(best.paragraph)}" if best and best.paragraph.speaker else ""
             marker = format_marker(hit.doc_id, *span)
-            lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}\n« {quote} » {marker}")
+            lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}{said}\n« {quote} » {marker}")
             citations.append(Citation(hit.doc_id, *span, quote, "verified"))
-        return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False)
+            quoted.append(self._around(hit, span[0]))
+        return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
+
+    def _around(self, hit: SearchHit, start: int) -> SearchHit:
+        """Return the hit as the chunk of its document in which a passage begins."""
+        chunks = self._retriever.corpus.chunks_of(hit.doc_id)
+        chunk = next((one for one in chunks if one.char_start <= start < one.char_end), None)
+        if chunk is None:
+            return hit
+        span = {"char_start": chunk.char_start, "char_end": chunk.char_end}
+        return hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text, **span)
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
@@ -201,31 +205,3 @@ def _stems(text: str) -> set[str]:
     letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "oe").lower())
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     return {word[:STEM_LETTERS] for word in CONTENT_WORD.findall(plain) if word not in QUESTION_WORDS}
-
-
-def _span_max_sim(similarities: np.ndarray, offsets: np.ndarray, start: int, end: int) -> float:
-    """MaxSim over the tokens inside a span; similarities of shape (n_query_tokens, n_tokens)."""
-    inside = (offsets[:, 0] >= start) & (offsets[:, 1] <= end) & (offsets[:, 0] < offsets[:, 1])
-    return float(similarities[:, inside].max(axis=1).sum()) if inside.any() else -np.inf
-
-
-def _sentence_runs(text: str) -> list[tuple[int, int]]:
-    """Return, from each sentence on, the longest run of whole sentences within `QUOTE_CHARS`, stripped.
-
-    A longer sentence is cut at a word.
-    """
-    spans = split_sentences(text)
-    runs = []
-    for first, (start, _) in enumerate(spans):
-        ends = [end for _, end in spans[first:] if end - start <= QUOTE_CHARS]
-        end = ends[-1] if ends else _cut_at_word(text, start)
-        runs.append((start, end))
-        if ends and ends[-1] == len(text):
-            break  # later runs are parts of this one
-    return without_blanks(text, runs)
-
-
-def _cut_at_word(text: str, start: int) -> int:
-    limit = start + QUOTE_CHARS
-    cut = max(text.rfind(" ", start, limit), text.rfind("\n", start, limit))
-    return cut if cut > start else min(limit, len(text))

@@ -27,6 +27,14 @@ OF_PART: dict[PartKind, float] = {
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
 CENSURED = -1.0  # not fitted, examples are too few: what the court quashes is no answer
 
+SPEAKERS_IN_FRENCH: dict[Speaker, str] = {
+    "court": "la juridiction",
+    "party": "argument d'une partie",
+    "lower_court": "décision attaquée",
+    "text": "texte cité",
+}
+CENSURED_IN_FRENCH = "décision attaquée, censurée sur ce point"
+
 
 class WeighedPassage(NamedTuple):
     """A passage of a document, with what it is worth as an answer."""
@@ -56,6 +64,19 @@ def weigh_passages(question: TokenVectors, content: str, read: TokenVectors) -> 
     return sorted(weighed, key=lambda one: (-one.weight, one.start))
 
 
+def best_passage(question: TokenVectors, content: str, read: TokenVectors) -> WeighedPassage | None:
+    """Return the best passage of a document that is not quashed reasoning, unless it has no other; None if blank."""
+    weighed = weigh_passages(question, content, read)
+    return next((one for one in weighed if not one.paragraph.censured), weighed[0] if weighed else None)
+
+
+def speaker_in_french(paragraph: Paragraph) -> str:
+    """Say who speaks in a paragraph, in French; '' where nobody reasons."""
+    if paragraph.censured:
+        return CENSURED_IN_FRENCH
+    return SPEAKERS_IN_FRENCH[paragraph.speaker] if paragraph.speaker else ""
+
+
 def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list[WeighedPassage]:
     """Return the best passages that do not overlap, at most `most`, and `chars` characters in all."""
     chosen: list[WeighedPassage] = []
@@ -80,7 +101,8 @@ def _sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
     if end - start <= PASSAGE_CHARS:
         yield start, end
         return
-    sentences = [(start + first, start + last) for first, last in without_blanks(content[start:end], split_sentences(content[start:end]))]
+    text = content[start:end]
+    sentences = [(start + first, start + last) for first, last in without_blanks(text, split_sentences(text))]
     for number, (first, last) in enumerate(sentences):
         ends = [end for _, end in sentences[number:] if end - first <= PASSAGE_CHARS]
         if ends:

@@ -15,15 +15,17 @@ from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.corpus import Corpus
+from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters
 from legal_rag.library.foreign import ForeignIndex, is_foreign
 from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, Shards
 from legal_rag.library.plaid.shards import PlaidShards
+from legal_rag.library.store import Place
 from legal_rag.retriever.ranking import Mode, OnTheFlyReranker, QueryFeatures, Ranker, idf_weighted_query
 
 SHINGLE_WORDS = 5
+CHUNKS_READ = 64  # of a document, to find its best passage: some 100,000 characters
 NEAR = 0.6  # Jaccard similarity of shingles from which one text is a near-duplicate of the other
 
 
@@ -225,6 +227,42 @@ class Retriever:
                 hits = self._hits(ranked, by_document=by_document, diverse=diverse)
             answers.append([hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)])
         return answers
+
+    def document_tokens(self, doc_id: str, near: int = 0) -> TokenVectors:
+        """Return the token vectors of a document, with their characters in its content, in order.
+
+        As the index stores them; encoded anew where it does not give them out, or has pooled them.
+
+        Args:
+            doc_id: The document.
+            near: Of a document of more than `CHUNKS_READ` chunks, those nearest to this character are read.
+
+        Raises:
+            LookupError: If there is no such document.
+        """
+        positions = self.corpus.positions(Filters(doc_ids=(doc_id,)))
+        places = [(shard, int(one)) for shard, some in enumerate(positions) for one in some]
+        if not places:
+            raise LookupError(f"no chunk of {doc_id!r} in {self.corpus.path}")
+        chunks = sorted(zip(self.corpus.chunks_at(places), places, strict=True), key=lambda one: one[0].chunk_index)
+        at = next((n for n, (chunk, _) in enumerate(chunks) if near < chunk.char_end), 0)
+        first = max(0, min(at - CHUNKS_READ // 2, len(chunks) - CHUNKS_READ))
+        chunks = chunks[first : first + CHUNKS_READ]
+        read = [self._chunk_tokens(chunk, place) for chunk, place in chunks]
+        offsets = np.concatenate([one.offsets + chunk.char_start for one, (chunk, _) in zip(read, chunks, strict=True)])
+        order = np.argsort(offsets[:, 0], kind="stable")
+        return TokenVectors(np.concatenate([one.vectors for one in read])[order], offsets[order])
+
+    def _chunk_tokens(self, chunk: StoredChunk, place: Place) -> TokenVectors:
+        """Return the token vectors of a chunk's own text; those of its header and special tokens are left out."""
+        shards = self._open_shards()
+        stored = shards.token_vectors(place) if isinstance(shards, PlaidShards) else None
+        offsets = self.encoder.document_offsets(chunk.text)
+        vectors = stored[len(stored) - len(offsets) :] if stored is not None and len(stored) >= len(offsets) else None
+        if vectors is None or self.encoder.identity.pool_factor > 1:
+            vectors, offsets = self.encoder.encode_with_offsets(chunk.text)
+        own = offsets[:, 0] < offsets[:, 1]
+        return TokenVectors(vectors[own], offsets[own])
 
     def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
         parsed = [ParsedQuery.of(query) for query in queries]

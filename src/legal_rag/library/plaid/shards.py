@@ -159,8 +159,10 @@ class PlaidShards:
         """Return each shard's best passages; see `Shards`."""
         return [shard.best(queries, k, one) for shard, one in zip(self._shards, subsets, strict=True)]
 
-    def token_vectors(self, place: Place) -> np.ndarray | None:
-        """Return the stored token vectors of a passage, shape (n_tokens, dim), unit rows; None where it is on a GPU."""
-        number, position = place
-        shard = self._shards[number]
-        return shard.token_vectors(np.array([position])) if isinstance(shard, MappedShard) else None
+    def token_vectors(self, place: tuple[int, int]) -> np.ndarray | None:
+        """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows.
+
+        None where the engine does not give them out, on a GPU.
+        """
+        read = getattr(self._shards[place[0]], "token_vectors", None)
+        return read(np.array([place[1]])) if read else None
