@@ -149,9 +149,8 @@ class EvidenceAgent(Agent):
         lines, citations, quoted = [INTRODUCTION], [], []
         for hit in hits:
             document = self._retriever.corpus.document(hit.doc_id)
-            best = best_passage(
-                query.tokens, document.content, self._retriever.document_tokens(hit.doc_id, near=hit.char_start)
-            )
+            read = self._retriever.document_tokens(hit.doc_id, near=hit.char_start)
+            best = best_passage(query.tokens, document.content, read)
             span = (best.start, best.end) if best else (hit.char_start, hit.char_end)
             quote = document.content[slice(*span)]
             date = f" ({hit.decision_date})" if hit.decision_date else ""
@@ -168,8 +167,8 @@ class EvidenceAgent(Agent):
         chunk = next((one for one in chunks if one.char_start <= start < one.char_end), None)
         if chunk is None:
             return hit
-        span = {"char_start": chunk.char_start, "char_end": chunk.char_end}
-        return hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text, **span)
+        found = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
+        return found._replace(char_start=chunk.char_start, char_end=chunk.char_end)
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:

@@ -1,0 +1,86 @@
+"""The passage that answers: the court's own words rather than what it reports, near to the question, whole."""
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from legal_rag.agent.passages import PASSAGE_CHARS, best_apart, best_passage, speaker_in_french, weigh_passages
+from legal_rag.encoder.encoder import TokenVectors
+from legal_rag.retriever import build_retriever
+
+MARKED = Path(__file__).parents[1] / "corpus" / "marked"
+DECISION = "\n\n".join(
+    line.split("|", 1)[1].strip() for line in (MARKED / "cassation.txt").read_text("utf-8").splitlines()
+)
+
+
+def token_vectors(text, near=""):
+    """One token a word: those of `near` point where the question does, the others elsewhere."""
+    starts = [0, *(n + 1 for n, letter in enumerate(text[:-1]) if letter.isspace())]
+    offsets = np.array([(start, start + len((text[start:].split() or [""])[0])) for start in starts])
+    at = text.index(near) if near else -1
+    hit = (offsets[:, 0] >= at) & (offsets[:, 0] < at + len(near))
+    return TokenVectors(np.where(hit[:, None], [[1.0, 0.0]], [[0.2, 0.98]]).astype(np.float32), offsets)
+
+
+QUESTION = TokenVectors(np.array([[1.0, 0.0]], dtype=np.float32), np.array([[0, 5]]))
+
+
+def test_where_all_is_equally_near_the_court_speaks_in_its_reasons():
+    best = best_passage(QUESTION, DECISION, token_vectors(DECISION))
+    assert (best.paragraph.part, speaker_in_french(best.paragraph)) == ("reasons", "la juridiction")
+
+
+def test_reasoning_that_the_court_quashes_is_not_the_answer_however_near():
+    quashed = "6. Pour dire le licenciement sans cause réelle et sérieuse, l'arrêt retient que la salariée n'a pas"
+    best = best_passage(QUESTION, DECISION, token_vectors(DECISION, quashed))
+    assert not best.paragraph.censured
+    weighed = weigh_passages(QUESTION, DECISION, token_vectors(DECISION, quashed))
+    (left_out,) = [one for one in weighed if DECISION.startswith(quashed, one.start)]
+    assert speaker_in_french(left_out.paragraph) == "décision attaquée, censurée sur ce point"
+
+
+def test_the_nearest_of_the_courts_own_passages_comes_first():
+    near = "Mme [V] a été engagée le 4 juin 2010 par la société Orme."
+    best = best_passage(QUESTION, DECISION, token_vectors(DECISION, near))
+    assert near in DECISION[best.start : best.end]
+
+
+def test_passages_are_whole_sentences_within_a_length_and_chosen_ones_do_not_overlap():
+    text = "MOTIFS DE LA DÉCISION\n\n" + " ".join(
+        f"La cour retient le point {n} de la demande du preneur." for n in range(60)
+    )
+    weighed = weigh_passages(QUESTION, text, token_vectors(text))
+    assert max(one.end - one.start for one in weighed) <= PASSAGE_CHARS
+    assert all(text[one.start : one.end].endswith((".", "DÉCISION")) for one in weighed)
+    chosen = best_apart(weighed, 3, 1500)
+    assert len(chosen) == 3
+    assert all(one.end <= other.start or other.end <= one.start for one, other in combinations(chosen, 2))
+    assert sum(one.end - one.start for one in best_apart(weighed, 9, 700)) <= 700
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "A"])
+def test_a_text_with_nothing_to_weigh_has_no_passage_or_itself(content):
+    read = TokenVectors(np.empty((0, 2), dtype=np.float32), np.empty((0, 2), dtype=np.int64))
+    found = best_passage(QUESTION, content, read)
+    assert (found is None) == (not content.strip())
+
+
+def test_the_vectors_of_a_document_are_those_of_the_index_at_the_places_where_they_stand(tiny_library, tiny_encoder):
+    retriever = build_retriever(tiny_library, tiny_encoder)
+    doc_id = "FICTIF0101"
+    content = tiny_library.document(doc_id).content
+    read = retriever.document_tokens(doc_id)
+    chunks = tiny_library.chunks_of(doc_id)
+    own = [tiny_encoder.encode_with_offsets(chunk.text) for chunk in chunks]
+    offsets = [
+        one.offsets[one.offsets[:, 0] < one.offsets[:, 1]] + c.char_start for one, c in zip(own, chunks, strict=True)
+    ]
+    np.testing.assert_array_equal(read.offsets, np.concatenate(offsets))
+    assert all(content[start:end].strip() for start, end in read.offsets)
+    vectors = [one.vectors[one.offsets[:, 0] < one.offsets[:, 1]] for one in own]
+    assert (read.vectors * np.concatenate(vectors)).sum(axis=1).mean() > 0.95  # as far as four bits keep them
+    with pytest.raises(LookupError, match="no chunk of 'nowhere'"):
+        retriever.document_tokens("nowhere")
