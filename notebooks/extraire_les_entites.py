@@ -22,11 +22,16 @@
 # Laissez tout vide pour essayer sans clé ni réseau : les règles lisent les décisions fictives livrées avec le projet.
 # `EXTRACT_MODEL` nomme un modèle (`gemini-2.5-flash`, `gpt-4o-mini`, `ollama/mistral`, ou celui que sert
 # `EXTRACT_API_BASE`) ; sa clé vient d'ici ou de l'environnement (`LANGEXTRACT_API_KEY`), et n'est jamais enregistrée.
+# `EXTRACT_PASSES` dit combien de fois il lit chaque morceau : plus il en lit, plus il trouve, et plus il en coûte. Les
+# règles lisent une fois, et connaissent les décisions (`auto`, `jurisprudence`, `general`).
 
 # %%
 INDEX = ""  # @param {type:"string"}
 EXTRACT_MODEL = "rules"  # @param {type:"string"}
-EXTRACT_SCHEMA = "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "general"]
+EXTRACT_SCHEMA = (
+    "auto"  # @param ["auto", "jurisprudence", "contract", "correspondence", "corporate", "regulation", "general"]
+)
+EXTRACT_PASSES = 2  # @param {type:"slider", min:1, max:5, step:1}
 EXTRACT_API_KEY = ""  # @param {type:"string"}
 EXTRACT_API_BASE = ""  # @param {type:"string"}
 OUTPUT_FOLDER = "entities_output"  # @param {type:"string"}
@@ -83,7 +88,8 @@ from legal_rag.extraction import ExtractionSettings
 from legal_rag.indexer import extract_library
 
 access = {"api_key": EXTRACT_API_KEY or None, "api_base": EXTRACT_API_BASE or None}
-settings = ExtractionSettings(schema_name=EXTRACT_SCHEMA, model_id=EXTRACT_MODEL, **access)
+how = {"schema_name": EXTRACT_SCHEMA, "extraction_passes": EXTRACT_PASSES}
+settings = ExtractionSettings(model_id=EXTRACT_MODEL, **how, **access)
 report = extract_library(library, settings)
 print(f"{report.entities} entités dans {report.documents} décisions, dont {report.extracted} lues à l'instant")
 

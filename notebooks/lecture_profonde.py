@@ -28,7 +28,7 @@ GENERATOR_API_BASE = ""  # @param {type:"string"}
 GENERATOR_API_KEY = ""  # @param {type:"string"}
 INDEX = ""  # @param {type:"string"}
 QUESTION = "Quelles cours d'appel ont infirmé, même en partie, et sur quels articles ?"  # @param {type:"string"}
-MODEL_CALLS = 30  # @param {type:"integer"}
+MODEL_CALLS = 400  # @param {type:"integer"}
 OUTPUT_FOLDER = "deep_read_output"  # @param {type:"string"}
 
 # %% [markdown]
@@ -169,16 +169,18 @@ with Sandbox(corpus.functions) as sandbox:
 # ## 7. Laisser un modèle écrire les programmes
 #
 # Le modèle reçoit la question et la liste des fonctions, écrit un programme, lit ce qu'il affiche, et recommence
-# jusqu'à sa réponse. Les appels sont comptés ; une limite atteinte rend ce qui a été trouvé, et le dit.
+# jusqu'à sa réponse. Ce qu'il peut coûter au plus est dit avant ; une limite atteinte rend ce qui a été trouvé.
 
 # %%
-from legal_rag.agent import Budget, build_language_model, has_endpoint
-from legal_rag.deep_read import deep_read
-from legal_rag.report import event_line
+from dataclasses import replace
+
+from legal_rag.agent import build_language_model, has_endpoint
+from legal_rag.deep_read import DEEP_READ_BUDGET, deep_read
 
 endpoint = [GENERATOR_MODEL_ID or None, GENERATOR_API_KEY or None, GENERATOR_API_BASE or None]
 asks_a_model = has_endpoint(model=endpoint[0], api_key=endpoint[1], api_base=endpoint[2])
 lm = build_language_model(*endpoint) if asks_a_model else None
+budget = replace(DEEP_READ_BUDGET, model_calls=MODEL_CALLS)
 print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse dans les réglages")
 
 # %% [markdown]
@@ -187,8 +189,10 @@ print("Modèle :", lm.model if lm else "aucun ; donnez une clé ou une adresse d
 # %%
 import zlib
 
+from legal_rag.report import event_line
+
 trace = Path(OUTPUT_FOLDER, f"lecture_{zlib.crc32(QUESTION.encode()):08x}.jsonl")
-how = {"budget": Budget(model_calls=MODEL_CALLS), "trace": trace}
+how = {"budget": budget, "trace": trace, "on_start": print}
 how["on_event"] = lambda event: print("-", event_line(event))
 prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
 print(

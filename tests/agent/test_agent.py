@@ -261,6 +261,10 @@ def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
         assert (lm.model, lm.kwargs["api_base"]) == ("openai/mistralai/Magistral-Small-2509", llm.ROUTER)
     for name in ("openrouter/qwen/qwen3", "azure/mine", "groq/llama", "gemini/gemini-2.5-flash", "ollama_chat/qwen3"):
         assert build_language_model(name).model == name
+    for name, provider in (("gpt-5", "openai"), ("gpt-4o", "openai"), ("claude-sonnet-4-5", "anthropic")):
+        lm = build_language_model(name, api_key="k")  # whose key the router must never see
+        assert (lm.model, lm.kwargs["api_base"]) == (f"{provider}/{name}", None)
+    assert build_language_model("m", api_key="k").kwargs["api_base"] == llm.ROUTER
     assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
     lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
     assert (lm.model, lm.kwargs["max_tokens"], lm.kwargs["temperature"]) == ("openai/x", 123, 0.5)

@@ -5,9 +5,12 @@ import shutil
 
 import pytest
 from support.rlm_scripts import root_model
+from support.scripted_extractor import finding
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.cli import main
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.library import Library
 from legal_rag.library.library import CORPUS_INDEX, RUNS
 from legal_rag.report import SavedAnswers
 
@@ -62,7 +65,11 @@ def test_without_an_endpoint_only_the_documents_named_are_quoted(place, said, re
 def test_what_happens_is_told_while_it_happens(place, model, capfd):
     program = "FINAL(len(grep_corpus('campagne', max_docs=2)))"
     assert main(["deep-read", QUESTION, *place, *model(program), "--stream"]) == 0
-    lines = capfd.readouterr().err.splitlines()
+    first, *lines = capfd.readouterr().err.splitlines()
+    assert first == (
+        "Lecture approfondie (tout le corpus, 60 décisions) : au plus 400 appels au modèle, "
+        "2\u202f000\u202f000 jetons lus et écrits, 1\u202f800 secondes."
+    )
     assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "vérifie", "répond"]
 
 
@@ -100,15 +107,95 @@ def test_plan_map_reads_the_documents_named(place, said, tiny_library):
         return Reply('{"pertinent": false, "reponse": "", "citations": []}')
 
     with ScriptedServer(script) as server:
-        named = ["--model", "m", "--api-base", server.api_base, "--doc-id", doc_id, "--plan", "map", "--json"]
+        named = [
+            "--model",
+            "m",
+            "--api-base",
+            server.api_base,
+            "--doc-id",
+            doc_id,
+            "--plan",
+            "map",
+            "--json",
+            "--no-extract",
+        ]
         told = json.loads(said("deep-read", QUESTION, *place, *named))
     assert told["status"] == "abstained"
     assert [event["output_ids"] for event in told["events"] if event["type"] == "read"] == [[doc_id]]
 
 
+@pytest.fixture
+def own(tiny_library, tmp_path, monkeypatch):
+    """Return a Library without entities, to be written to, and where it is."""
+    monkeypatch.delenv("LANGEXTRACT_API_KEY", raising=False)
+    shutil.copytree(tiny_library.path, tmp_path / "own")
+    (tmp_path / "own" / ENTITIES).unlink(missing_ok=True)
+    return Library(tmp_path / "own"), ["--index-folder", str(tmp_path), "--index-name", "own"]
+
+
+def test_documents_named_that_have_no_entities_are_extracted_by_rules_before_the_read(own, model, capfd):
+    library, place = own
+    first, second = list(library)[:2]
+    asked = ["deep-read", QUESTION, *place, *model("FINAL([len(extraction_index)])"), "--doc-id", first]
+    assert main([*asked, "--no-extract"]) == 0
+    assert (library.entities, "extracting" in capfd.readouterr().err) == (None, False)
+    assert main(asked) == 0
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0] == "extracting 1 documents first, by rules"
+    assert "entities in the 1 documents, by rules" in lines[-2]
+    assert lines[-1].startswith("Lecture approfondie (1 décision)")
+    assert list(library.entities.held_ids()) == [first]
+    assert main([*asked, "--doc-id", second, "--extract-schema", "general"]) == 0
+    assert sorted(library.entities.held_ids()) == sorted([first, second])
+    assert {recipe.schema_name: n for recipe, n in library.entities.held_recipes()} == {
+        "jurisprudence": 1,
+        "general": 1,
+    }
+
+
+def test_the_whole_corpus_is_extracted_only_where_that_is_asked_for(own, model, capfd):
+    library, place = own
+    asked = ["deep-read", QUESTION, *place, *model("FINAL([1])")]
+    assert main(asked) == 0
+    assert library.entities is None
+    assert main([*asked, "--extract"]) == 0
+    assert library.entities.held_count() == 60
+    assert "extracting 60 documents first, by rules" in capfd.readouterr().err
+
+
+def test_a_model_that_extracts_before_the_read_is_named_with_its_requests(own, model, capfd):
+    library, place = own
+    doc_id = next(iter(library))
+    text = library.document(doc_id).content
+    number = next(word for word in text.split() if word.isdigit() and text.count(word) == 1)
+    with ScriptedServer(finding([("date", number)])) as server:
+        how = ["--extract-model", "m", "--extract-api-base", server.api_base, "--extract-api-key", KEY]
+        how += ["--extract-passes", "1", "--extract-schema", "general"]
+        assert main(["deep-read", QUESTION, *place, *model("FINAL([1])"), "--doc-id", doc_id, *how]) == 0
+        requests = len(server.prompts)
+    err = capfd.readouterr().err
+    assert f"extracting 1 documents first, by m, about {-(-len(text) // 2000)} requests" in err
+    assert requests >= len(text) // 2000
+    assert [one["extraction_text"] for one in library.entities_of(doc_id)] == [number]
+    assert KEY not in err
+
+
+def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capfd, monkeypatch):
+    monkeypatch.setattr("legal_rag.extraction.langextract.ATTEMPTS", 1)
+    library, place = own
+    server = ["--extract-model", "m", "--extract-api-base", "http://127.0.0.1:9/v1", "--extract"]
+    server += ["--doc-id", next(iter(library))]
+    assert main(["deep-read", QUESTION, *place, *model("FINAL([1])"), *server]) == 0
+    out, err = capfd.readouterr()
+    assert "the documents were not extracted: " in err
+    assert "Réponse calculée par programme" in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
+        (["x", "--extract-schema", "rien"], "no schema named 'rien'"),
+        (["x", "--extract-passes", "9"], "extraction_passes must be 1 to 5"),
         (["", "--api-base", "http://127.0.0.1:9"], "the question is empty"),
         (["x", "--api-base", "http://127.0.0.1:9", "--doc-id", "INCONNU"], "no document 'INCONNU'"),
         (["x", "--max-steps", "0"], "steps must be above 0"),

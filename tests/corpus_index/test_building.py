@@ -1,5 +1,6 @@
 """The corpus index, built: the same however it is built, and whatever stops it."""
 
+import json
 import random
 import shutil
 import signal
@@ -17,7 +18,9 @@ from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_i
 from legal_rag.library import Library
 
 INDEX = "corpus_index.sqlite"
-TABLES = ("meta", "documents", "keywords", "postings", "terms", "clusters", "features", "totals", "sections")
+TABLES = (
+    "meta", "documents", "keywords", "postings", "terms", "clusters", "features", "totals", "model_records", "sections",
+)  # fmt: skip
 
 
 def tables_of(library):
@@ -57,7 +60,7 @@ def library_of(tmp_path, tiny_encoder):
 @pytest.mark.parametrize("batch_size", [1, 5, 1000])
 def test_an_index_built_again_is_the_same_whatever_the_batches(library, batch_size):
     before = tables_of(library)
-    assert [len(before[name]) > 0 for name in TABLES] == [True] * 8 + [False]
+    assert [len(before[name]) > 0 for name in TABLES] == [True] * 8 + [False] * 2
     (library.path / INDEX).unlink()
     assert CorpusIndexer(library).build_corpus_index(batch_size=batch_size).total_docs == 24
     assert_same(tables_of(library), before)
@@ -225,6 +228,69 @@ def test_a_model_s_summaries_outlive_a_new_build_of_the_index_which_asks_for_the
     index = CorpusIndexer(library, author).build_corpus_index()
     assert (len(author.asked), index.summary_sources()) == (1, {"author-1": 2, "official": 1})
     assert dict(index.summaries()) | {"b": before["b"]} == before
+
+
+RECORD = {
+    "summary": "Le vendeur réclame à l'acheteur le prix de la vente, que celui-ci ne doit pas.",
+    "title": "Mise en demeure de payer",
+    "keywords": ["prix de vente", "Recouvrement de créances", "vendeur"],
+    "date": "12 novembre 2024",
+    "author": "Maître Claire Rouvière",
+}
+NOTE = {"id": "notes/b.md", "title": "b", "content": f"{TEXTS[1]['content']} Vu le 12/11/2024, maître Claire Rouvière."}
+
+
+@pytest.mark.parametrize("form", ["{}", "```json\n{}\n```", "Voici la fiche :\n{}\nVoilà."])
+def test_a_model_s_record_gives_summary_title_keywords_date_and_author(library_of, form):
+    author = Author(vendeur=form.replace("{}", json.dumps(RECORD, ensure_ascii=False)))
+    index = CorpusIndexer(library_of([TEXTS[0], NOTE]), author).build_corpus_index()
+    meta = index.documents["notes/b.md"]
+    assert (meta.summary, meta.title, meta.date, meta.author) == (
+        RECORD["summary"], "Mise en demeure de payer", "2024-11-12", "Maître Claire Rouvière",
+    )  # fmt: skip
+    assert meta.keywords[:3] == tuple(RECORD["keywords"])
+    assert index.keyword("créance") == ["notes/b.md"]
+    assert (index.keyword("prix"), index.keyword_index["prix de vente"]) == (["notes/b.md"], ["notes/b.md"])
+    assert (dict(index.date_index), len(index.date_index)) == ({"2024-11-12": ["notes/b.md"]}, 1)
+
+
+def test_a_model_s_date_and_author_that_the_text_lacks_are_dropped(library_of):
+    said = RECORD | {"date": "2023-01-01", "author": "Maître Personne", "title": ["x"], "keywords": "prix"}
+    index = CorpusIndexer(library_of([NOTE]), Author(vendeur=json.dumps(said))).build_corpus_index()
+    meta = index.documents["notes/b.md"]
+    assert (meta.summary, meta.title, meta.date, meta.author) == (RECORD["summary"], "b", "", "")
+
+
+@pytest.mark.parametrize(
+    "reply", ['{"summary": ', "{}", "[{}]", '{"summary": {"a": 1}}', '{"title": "Un titre seul"}', "{" * 9999]
+)
+def test_a_broken_record_is_never_the_summary(library_of, reply):
+    index = CorpusIndexer(library_of([NOTE]), Author(vendeur=reply)).build_corpus_index()
+    assert index.summary_sources() == {"extractive": 1}
+    assert "{" not in index.documents["notes/b.md"].summary
+
+
+def test_what_the_source_says_outweighs_a_model(library_of):
+    row = {**NOTE, "title": "Note", "decision_date": "2020-02-02", "author": "Me Sirot"}
+    index = CorpusIndexer(library_of([row]), Author(vendeur=json.dumps(RECORD))).build_corpus_index()
+    meta = index.documents["notes/b.md"]
+    assert (meta.title, meta.date, meta.author) == ("Note", "2020-02-02", "Me Sirot")
+    assert list(index.date_index) == ["2020-02-02"]
+
+
+def test_a_model_s_record_outlives_a_new_build_and_a_file_without_records_is_read(library_of):
+    library = library_of([TEXTS[0], NOTE])
+    CorpusIndexer(library, Author(vendeur=json.dumps(RECORD))).build_corpus_index()
+    before = tables_of(library)
+    index = CorpusIndexer(library).build_corpus_index()
+    for name in ("keywords", "postings", "model_records"):
+        assert tables_of(library)[name] == before[name]
+    assert index.documents["notes/b.md"].date == "2024-11-12"
+    with closing(sqlite3.connect(library.path / INDEX)) as connection:
+        connection.execute("DROP TABLE model_records")
+    index = CorpusIndex.open(library)
+    assert (index.documents["notes/b.md"].summary, list(index.date_index)) == (RECORD["summary"], [])
+    assert CorpusIndexer(library).build_corpus_index().documents["notes/b.md"].summary == RECORD["summary"]
 
 
 def test_a_build_stopped_amid_summaries_does_not_ask_again(library_of, monkeypatch):

@@ -63,6 +63,14 @@ def test_the_agent_hands_a_question_on_and_its_citation_is_verified(ask):
     assert "deep_read" in [event.tool for event in prediction.events]
 
 
+def test_what_it_may_take_of_the_run_s_budget_is_said_before_what_it_does(ask):
+    prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=20, tokens=100_000, seconds=60))
+    said = next(event for event in prediction.events if event.input.get("thought", "").startswith("Lecture approf"))
+    assert "(tout le corpus, 60 décisions) : au plus 16 appels au modèle, 7" in said.input["thought"]
+    first = next(event for event in prediction.events if event.tool == "programme")
+    assert prediction.events.index(said) < prediction.events.index(first)
+
+
 def test_what_the_deep_read_took_is_on_the_run_s_account(ask):
     assert ask(reading({"question": QUESTION})).usage.calls == 4  # a step, a program, another step, the answer
 

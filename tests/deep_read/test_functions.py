@@ -448,7 +448,10 @@ def test_the_environment_has_the_values_and_functions_of_the_corpus(corpus, rows
     assert env["doc_ids"] == list(rows)
     assert list(env["doc_summaries"]) == list(rows)[:20]
     assert env["corpus_path"] == corpus.corpus_path
-    assert set(env) == {"corpus_path", "total_docs", "total_chars", "doc_ids", "doc_summaries", *FUNCTION_NAMES}
+    values = {"corpus_path", "total_docs", "total_chars", "doc_ids", "doc_summaries", "extraction_index"}
+    assert set(env) == {*values, *FUNCTION_NAMES}
+    assert env["extraction_index"][SOCIAL] == env["get_entities"](SOCIAL) != []
+    assert (len(env["extraction_index"]), "INCONNU" in env["extraction_index"]) == (60, False)
     assert len(env) == len(dict(env))
     assert json.loads(json.dumps(env.values)) == env.values
     assert env["llm_query"]("Bonjour") == "oui"

@@ -4,7 +4,7 @@ import io
 
 import pytest
 from support.rlm_scripts import root_model
-from support.scripted_server import ScriptedServer
+from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.deep_read import MultiDocRLM
 
@@ -65,6 +65,18 @@ def test_documents_come_and_go(rlm, tmp_path, tiny_encoder, monkeypatch):
     assert rlm.remove_document("avenant.txt").document_ids() == ["contrat.txt", "lettre.txt"]
     with pytest.raises(LookupError, match="no document 'avenant.txt'"):
         rlm.remove_document("avenant.txt")
+
+
+def test_the_sub_model_describes_the_documents_where_it_is_asked_to(folder):
+    said = (
+        '{"summary": "Le créancier met le débiteur en demeure de payer sous huit jours.", "title": "Mise en demeure"}'
+    )
+    with ScriptedServer(lambda prompt, attempt: Reply(said)) as server:
+        index = MultiDocRLM(folder, root_model="m", api_base=server.api_base).build_index(parallel=False, by_model=True)
+        assert len(server.prompts) == 2
+    meta = index.documents["lettre.txt"]
+    assert (meta.title, meta.author, meta.doc_type) == ("Mise en demeure", "Mme Durand", "courrier")
+    assert index.summary_sources() == {"openai/m": 2}
 
 
 def test_an_index_is_copied_where_nothing_is(rlm, tmp_path):

@@ -1,6 +1,7 @@
 """Deep reading from question to checked answer: a scripted root model, real programs in the real sandbox."""
 
 import json
+import textwrap
 
 import pytest
 from support.rlm_scripts import in_repl, root_model
@@ -8,7 +9,8 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.corpus import split_sentences
-from legal_rag.deep_read import Limits, deep_read, read_trace
+from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
+from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
 
 QUESTION = "Combien de décisions de la Cour de cassation y a-t-il dans le corpus, et laquelle est la plus ancienne ?"
@@ -286,7 +288,7 @@ def test_a_run_within_a_run_shares_the_budget(ask):
 def test_a_program_extracts_classes_of_its_own_at_their_exact_places(ask, tiny_library):
     doc_id = next(iter(tiny_library))
     word = next(word for word in tiny_library.document(doc_id).content.split() if len(word) > 9 and word.isalpha())
-    code = f"found = on_demand_extract({doc_id!r}, ['mot rare'], 'Un mot long.')\nFINAL([dict(one) for one in found])"
+    code = f"found = on_demand_extract({doc_id!r}, 'Un mot long.', ['mot rare'])\nFINAL([dict(one) for one in found])"
     reply = json.dumps({"extractions": [{"mot rare": word, "mot rare_attributes": {}}]}, ensure_ascii=False)
     prediction = ask(root_model([code], lambda prompt: reply))
     content = tiny_library.document(doc_id).content
@@ -296,8 +298,86 @@ def test_a_program_extracts_classes_of_its_own_at_their_exact_places(ask, tiny_l
     assert {one["extraction_class"] for one in found} == {"mot rare"}
 
 
+@pytest.mark.parametrize("given", ["text", "{'text': text, 'doc_id': doc_ids[0], 'char_start': 40}"])
+def test_a_program_extracts_from_a_text_of_its_own_or_a_passage_at_offsets_of_that_text(ask, given):
+    code = f"""
+        text = "Le plafond est de 60 000 euros. Hors plafond, 5 000 euros."
+        found = on_demand_extract({given}, "Les plafonds.", ["plafond"])
+        FINAL([[one["extraction_text"], text[one["char_start"]:one["char_end"]]] for one in found])
+    """
+    reply = json.dumps({"extractions": [{"plafond": "60 000 euros", "plafond_attributes": {}}]})
+    prediction = ask(root_model([textwrap.dedent(code)], lambda prompt: reply))
+    assert prediction.events[-1].input["value"] == [["60 000 euros", "60 000 euros"]]
+    asked = ask.prompts[-1]
+    assert "Le plafond est de 60 000 euros." in asked
+    assert not any(event.output_ids for event in prediction.events if event.tool == "on_demand_extract")
+
+
+def test_a_single_word_that_names_no_document_is_not_taken_for_a_text(ask):
+    code = """
+        try:
+            on_demand_extract("INCONNU-9", "Un mot.", ["mot"])
+        except LookupError as error:
+            FINAL({"error": str(error)})
+    """
+    prediction = ask(root_model([textwrap.dedent(code)]))
+    assert "INCONNU-9" in prediction.events[-1].input["value"]["error"]
+    assert prediction.usage.calls == 1
+
+
+READ_INDEX = """
+listed = list(extraction_index)
+known = {doc_id: entities == get_entities(doc_id) for doc_id, entities in extraction_index.items()}
+first = extraction_index[doc_ids[0]] == get_entities(doc_ids[0])
+FINAL([len(extraction_index), listed == list(known), all(known.values()), extraction_index.get("INCONNU"),
+       doc_ids[0] in extraction_index, first, repr(extraction_index)])
+"""
+
+
+def test_a_program_finds_the_entities_of_the_documents_named_in_extraction_index(ask, tiny_library):
+    ids = list(tiny_library)[1:3]
+    value = ask(root_model([READ_INDEX]), doc_ids=ids).events[-1].input["value"]
+    assert value == [2, True, True, None, True, True, "<extraction_index : 2 documents>"]
+
+
+def test_without_named_documents_extraction_index_is_of_the_whole_corpus(ask):
+    value = ask(root_model([READ_INDEX])).events[-1].input["value"]
+    assert value == [60, True, True, None, True, True, "<extraction_index : 60 documents>"]
+    assert "on_demand_extract(text, " in ask.prompts[0]
+    assert "extraction_index[identifiant]" in ask.prompts[0]
+
+
 def test_extraction_by_a_program_is_held_to_the_budget(ask):
-    code = "FINAL(on_demand_extract(doc_ids[0], ['mot'], 'Un mot.'))"
+    code = "FINAL(on_demand_extract(doc_ids[0], 'Un mot.', ['mot']))"
     prediction = ask(root_model([code], lambda prompt: "{}"), budget=Budget(model_calls=2))
     assert prediction.status == "exhausted"
     assert prediction.usage.calls == 2
+
+
+def test_a_hundred_questions_fit_into_the_budget_of_a_deep_read(ask, tiny_library):
+    code = """
+        ids = doc_ids[:50]
+        found = [ask_across_documents(f"Question {n} ?", ids) for n in (1, 2)]
+        failed = [said for one in found for said in one.values() if said.startswith("Erreur")]
+        FINAL({"answers": sum(map(len, found)), "failed": len(failed)})
+    """
+    none = '{"pertinent": false, "reponse": "", "citations": []}'
+    prediction = ask(root_model([textwrap.dedent(code)], lambda prompt: none))
+    assert prediction.events[-1].input["value"] == {"answers": 100, "failed": 0}
+    assert (prediction.status, prediction.usage.calls > 100) == ("answered", True)
+
+
+@pytest.mark.parametrize(
+    ("model", "dollars"),
+    [("openai/gpt-4o-mini", ", soit moins de 1,20 $."), ("openai/of-ones-own", "secondes."), ("", "secondes.")],
+)
+def test_what_a_read_may_cost_at_most_is_said_in_dollars_where_prices_are_known(tiny_library, model, dollars):
+    lm = build_language_model(model or "m", "key", None if model else "http://127.0.0.1:9/v1")
+    said = most_in_french(list(tiny_library)[:2], tiny_library, DEEP_READ_BUDGET, [lm])
+    assert said.startswith("Lecture approfondie (2 décisions) : au plus 400 appels au modèle, ")
+    assert said.endswith(dollars)
+
+
+def test_a_limit_in_dollars_is_what_a_read_may_cost_at_most(tiny_library):
+    lm = build_language_model("openai/gpt-4o-mini", "key")
+    assert most_in_french([], tiny_library, Budget(cost=0.5), [lm]).endswith("600 secondes, 0,5 dollar.")

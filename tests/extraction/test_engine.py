@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from support import TESTS
@@ -211,6 +212,29 @@ def test_a_document_that_fails_does_not_keep_the_others_from_their_results():
     assert [texts(one) for one in results] == [["3 mai 1993"], []]
     assert "may not" in results[1].error
     assert [name for name, _ in told] == ["b"]
+
+
+def test_results_name_the_jsonl_that_they_are_written_to(tmp_path):
+    result = run_extraction("Le 3 mai 1993.", "lettre", "general", "rules", output=tmp_path / "one")
+    (line,) = Path(result.raw_jsonl_path).read_text("utf-8").splitlines()
+    assert (json.loads(line)["document_id"], json.loads(line)["text"]) == ("lettre", "Le 3 mai 1993.")
+    assert (tmp_path / "one" / "entities.html").is_file()
+
+
+def test_a_batch_is_one_jsonl_which_langextract_reads_and_a_failure_is_in_none(tmp_path):
+    from langextract.io import load_annotated_documents_jsonl
+
+    docs = [{"name": "a", "text": "Le 3 mai 1993."}, {"name": "b"}, {"name": "c", "text": "Le 4 mai 1993."}]
+    with ExtractionStore(tmp_path / "store.sqlite") as store:
+        results = run_batch_extraction(docs, None, "rules", store=store, output=tmp_path, on_error=lambda *_: None)
+    path = str(tmp_path / "entities.jsonl")
+    assert [one.raw_jsonl_path for one in results] == [path, None, path]
+    read = list(load_annotated_documents_jsonl(Path(path)))
+    assert [(one.document_id, len(one.extractions)) for one in read] == [("a", 1), ("c", 1)]
+
+
+def test_without_a_folder_no_jsonl_is_written():
+    assert run_extraction("Le 3 mai 1993.", "lettre", "general", "rules").raw_jsonl_path is None
 
 
 def test_on_demand_classes_are_the_callers_own():

@@ -73,6 +73,11 @@ class Budget:
             return "cost"
         return None
 
+    def in_french(self) -> str:
+        """Say what it allows at most: « 30 appels au modèle, 400 000 jetons lus et écrits, 600 secondes »."""
+        limits: tuple[Limit, ...] = ("model_calls", "tokens", "seconds", "cost")
+        return ", ".join(_limit_in_french(one, self, Usage()) for one in limits if getattr(self, one) is not None)
+
 
 UNLIMITED = Budget(model_calls=10**9, tokens=10**15, seconds=math.inf)
 

@@ -71,7 +71,8 @@ def build_language_model(
 
     Args:
         student_model: A model id; with a provider of LiteLLM before it (`openai/…`, `openrouter/…`, `azure/…`) it is
-            taken as LiteLLM's, which finds the provider's key and address. None reads GENERATOR_MODEL_ID, else takes
+            taken as LiteLLM's, which finds the provider's key and address; so is a bare name that it lists (`gpt-5`).
+            None reads GENERATOR_MODEL_ID, else takes
             the default model.
         api_key: None reads GENERATOR_API_KEY, then HF_TOKEN for the Hugging Face router.
         api_base: Address of an OpenAI-compatible server; None reads GENERATOR_API_BASE, and without one the
@@ -98,7 +99,7 @@ def build_language_model(
             raise ValueError(f"invalid api_base {api_base!r} (expected a URL such as 'http://127.0.0.1:8000/v1')")
         model = model if model.startswith("openai/") else f"openai/{model}"
         api_key = api_key or "none"  # local servers mostly need no key, but the client wants one
-    elif not _has_provider(model):
+    elif not _has_provider(model := _with_provider(model)):
         # Asked as an OpenAI-compatible server: LiteLLM's own provider looks the model up on the hub at every call.
         model, api_base = f"openai/{_router_id(model.removeprefix(HUGGING_FACE))}", ROUTER
         # Never none: LiteLLM would send the router a key of OpenAI's from the environment.
@@ -177,6 +178,17 @@ def _has_provider(model: str) -> bool:
     import litellm
 
     return prefix in {str(getattr(one, "value", one)) for one in litellm.provider_list}
+
+
+def _with_provider(model: str) -> str:
+    """Name the provider of a bare id on LiteLLM's list ("gpt-5"): those of Hugging Face's router have a slash."""
+    if "/" in model:
+        return model
+    use_local_prices()
+    import litellm
+
+    provider = litellm.model_cost.get(model, {}).get("litellm_provider", "")
+    return f"{provider}/{model}" if _has_provider(f"{provider}/") else model
 
 
 def _address_of(model: str, api_base: str | None) -> str:

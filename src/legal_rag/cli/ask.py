@@ -1,6 +1,7 @@
 """Commands that answer a question and show saved answers."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
 
-BUDGET = Budget()
 QUESTION_CHARS = 80  # of a question in the list of answers
 save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
 stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
@@ -42,16 +42,17 @@ answers_folder_option = click.option(
 )
 
 
-# Those that limit one run: see `budget_of`.
-budget_options = options(
-    click.option(
-        "--max-steps", "steps", default=BUDGET.steps, help="Steps, each a thought and a tool call or program."
-    ),
-    click.option("--max-calls", "model_calls", default=BUDGET.model_calls, help="Calls of the model."),
-    click.option("--max-tokens", "tokens", default=BUDGET.tokens, help="Tokens read and written, in all."),
-    click.option("--max-seconds", "seconds", default=BUDGET.seconds),
-    click.option("--max-cost", "cost", type=float, default=BUDGET.cost, help="Dollars, where the price is known."),
-)
+def budget_options(default: Budget) -> Callable[[Any], Any]:
+    """Make the options that limit one run: see `budget_of`."""
+    return options(
+        click.option(
+            "--max-steps", "steps", default=default.steps, help="Steps, each a thought and a tool call or program."
+        ),
+        click.option("--max-calls", "model_calls", default=default.model_calls, help="Calls of the model."),
+        click.option("--max-tokens", "tokens", default=default.tokens, help="Tokens read and written, in all."),
+        click.option("--max-seconds", "seconds", default=default.seconds),
+        click.option("--max-cost", "cost", type=float, default=default.cost, help="Dollars, where the price is known."),
+    )
 
 
 @click.command("ask")
@@ -70,7 +71,7 @@ budget_options = options(
 )
 @click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the model.")
 @click.option("--seed", type=int, help="Seed of the model's sampling; the same gives the same answer.")
-@budget_options
+@budget_options(Budget())
 @click.option(
     "--extract/--no-extract",
     default=None,

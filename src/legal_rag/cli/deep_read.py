@@ -20,7 +20,10 @@ from legal_rag.cli.ask import (
     stream_option,
     write_page,
 )
+from legal_rag.cli.extract import extract_before_reading
 from legal_rag.cli.options import (
+    extract_options,
+    extraction_settings,
     model_options,
     open_library,
     place_options,
@@ -28,7 +31,7 @@ from legal_rag.cli.options import (
     sampling_settings,
     trust_option,
 )
-from legal_rag.deep_read.settings import DeepReadSettings, PlanName
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings, PlanName
 from legal_rag.report.lines import event_line
 
 if TYPE_CHECKING:
@@ -62,7 +65,13 @@ SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options na
 @click.option("--instructions", metavar="NAME|FILE", help="Further instructions to the model.")
 @click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the models.")
 @click.option("--seed", type=int, help="Of the models' sampling; the same seed gives the same answer.")
-@budget_options
+@budget_options(DEEP_READ_BUDGET)
+@click.option(
+    "--extract/--no-extract",
+    default=None,
+    help="First, extract entities of the documents that have none. [default: of those named by --doc-id alone]",
+)
+@extract_options
 @trust_option
 def deep_read_command(
     question: str,
@@ -75,12 +84,14 @@ def deep_read_command(
     save: bool,
     answers_folder: str | None,
     trace: str | None,
+    extract: bool | None,
     **options: Any,
 ) -> None:
     """Answer QUESTION over many decisions, or whole ones, by programs that a model writes and that run in a sandbox.
 
-    A read that was killed is resumed by the same command.
+    What the read may cost at most is said before it starts. A read that was killed is resumed by the same command.
     """
+    extraction = extraction_settings(options)
     budget = budget_of(options)
     named = options["instructions"]
     instructions = "" if named is None else instructions_text(named)
@@ -89,6 +100,8 @@ def deep_read_command(
     store = open_store(library, answers_folder, to_write=True) if save else None
     page = page_to_write(html)
     models = _models(options)
+    if extract or (extract is None and doc_ids and models):
+        extract_before_reading(library, doc_ids, extraction)
     if models is None:
         prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
@@ -107,6 +120,7 @@ def deep_read_command(
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
             trace=Path(trace).expanduser() if trace else None,
             unfinished=library.path / RUNS / UNFINISHED,
+            on_start=lambda said: click.echo(said, err=True),
             on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
         )
     print_answer(prediction, as_json=as_json)

@@ -1,6 +1,8 @@
 """The command that extracts entities."""
 
 import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,17 +90,41 @@ def _page_of(report: "ExtractReport") -> str:
     return next(file for file in report.files if file.endswith(".html"))
 
 
-def extract_after_answer(library: Any, doc_ids: list[str], settings: "ExtractionSettings") -> None:
+def extract_after_answer(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
     """Extract what the documents that an answer cites lack; a failure is a message, for the answer is out."""
+    with _failure_as_message("documents cited"):
+        _extract_some(library, doc_ids, settings, "documents cited")
+
+
+def extract_before_reading(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings") -> None:
+    """Extract what the documents to be read lack, those named or all, after saying what that takes.
+
+    A failure is a message: the documents are read without.
+    """
+    from legal_rag.indexer.entities import missing_entities
+
+    with _failure_as_message("documents"):
+        missing, requests = missing_entities(library, doc_ids or None, settings)
+        if missing:
+            cost = f", about {requests} requests" if requests else ""
+            click.echo(f"extracting {len(missing)} documents first, by {settings.model_id}{cost}", err=True)
+            _extract_some(library, missing, settings, "documents")
+
+
+@contextmanager
+def _failure_as_message(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OSError, sqlite3.DatabaseError) as error:
+        click.echo(f"the {what} were not extracted: {error}", err=True)
+
+
+def _extract_some(library: Any, doc_ids: Sequence[str], settings: "ExtractionSettings", what: str) -> None:
     from legal_rag.indexer.entities import complete_documents
 
-    try:
-        report = complete_documents(library, doc_ids, settings)
-    except (ValueError, OSError, sqlite3.DatabaseError) as error:
-        click.echo(f"the documents cited were not extracted: {error}", err=True)
-        return
+    report = complete_documents(library, doc_ids, settings)
     if report.extracted:
-        click.echo(f"{report.entities} entities in the {report.documents} documents cited, by {report.model}", err=True)
+        click.echo(f"{report.entities} entities in the {report.documents} {what}, by {report.model}", err=True)
     print_losses(report)
 
 

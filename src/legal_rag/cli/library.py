@@ -269,7 +269,7 @@ def _corpus_index(library: Any) -> dict[str, Any]:
 
 @click.command("corpus-index")
 @place_options
-@click.option("--summaries", metavar="MODEL", help="A model that writes summaries where there is no official one.")
+@click.option("--summaries", metavar="MODEL", help="A model that describes documents without an official summary.")
 @click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
 @click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
 @click.option("--parallel/--no-parallel", default=True, help="Describe documents on all cores.")

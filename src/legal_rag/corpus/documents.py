@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.cleaning import clean_text, json_safe, storable
-from legal_rag.corpus.patterns import find_dates
+from legal_rag.corpus.patterns import find_dates, read_letterhead
 from legal_rag.corpus.sources import BadRecord, Record, open_source
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,7 @@ TEXT_COLUMN = "content"
 DEFAULT_DATASET = "artefactory/Argimi-Legal-French-Jurisprudence"
 DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
+EMAIL = "courriel"  # the `nature` of a text file that begins as an e-mail does
 PATIENCE = 1000  # records read before a column that none of them has is an error
 NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
@@ -150,6 +151,10 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
     laws = [law for column in LAW_COLUMNS for law in _laws(row.pop(column, None))]
     fields = {name: clean_text(_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
     fields["decision_date"] = _iso_date(fields["decision_date"])
+    if record.is_file:
+        read = read_letterhead(clean)
+        fields["decision_date"] = read.date
+        row.update(author=read.author, nature=EMAIL if read.is_email else "")
     return Document(
         id=identifier,
         content=clean,

@@ -35,6 +35,7 @@ class Record(NamedTuple):
     row: Mapping[str, Any]
     config: str = ""
     is_html: bool = False
+    is_file: bool = False  # one document, without metadata but those that its text states
 
 
 Records = Iterator[Record | BadRecord]
@@ -238,7 +239,13 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
         return BadRecord(name, f"unreadable {suffix[1:]} file ({type(error).__name__}: {error})".replace("\n", " "))
     if not text.strip():
         return BadRecord(name, f"no text in this {suffix[1:]} file")
-    return Record(name, {"id": name, "title": path.stem, "content": text}, is_html=suffix in (".html", ".htm"))
+    row = {"id": name, "title": path.stem, "content": text}
+    return Record(name, row, is_html=suffix in (".html", ".htm"), is_file=True)
+
+
+def is_text_file(doc_id: str) -> bool:
+    """Tell whether a document is a file of a folder, by its id: the path in the folder."""
+    return Path(doc_id).suffix.lower() in TEXT_READERS
 
 
 def _text_of_plain_file(path: Path) -> str:

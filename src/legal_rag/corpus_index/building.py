@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from legal_rag.corpus_index.clusters import fit_centres
-from legal_rag.corpus_index.describing import copy_model_texts, describe, write_model_summaries
+from legal_rag.corpus_index.describing import copy_model_texts, describe, put_model_keywords, write_model_records
 from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
 from legal_rag.corpus_index.keywords import TermCounter, TermStatistics, is_sampled
 from legal_rag.corpus_index.sections import DocumentIndex, sections_to_json
@@ -51,7 +51,8 @@ class CorpusIndexer:
 
     Args:
         library: The Library.
-        sub_llm: Writes summaries where there is no official one; by default they are extractive.
+        sub_llm: Describes documents that have no official summary, one call for each 20,000 characters: summary and
+            keywords, title, date and author where the source has none. By default both are extractive.
     """
 
     def __init__(self, library: Library, sub_llm: SummaryModel | None = None) -> None:
@@ -127,7 +128,9 @@ def fill_index(
         if earlier is not None and earlier.is_file():
             copy_model_texts(connection, earlier)
         if sub_llm is not None:
-            write_model_summaries(connection, folder / STORE, sub_llm)
+            write_model_records(connection, folder / STORE, sub_llm)
+        with transaction(connection):
+            put_model_keywords(connection)
         build.find_clusters(statistics)
         build.finish(key)
     sync(unfinished)

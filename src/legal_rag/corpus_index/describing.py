@@ -1,5 +1,6 @@
 """Describe one document: kind, summary, keywords."""
 
+import json
 import logging
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -7,17 +8,28 @@ from contextlib import closing
 from pathlib import Path
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus_index.keywords import N_KEYWORDS, TermStatistics, index_terms, keywords_of
-from legal_rag.corpus_index.summaries import CENTROID, SummaryModel, extractive_summary, model_summary
+from legal_rag.corpus.sources import is_text_file
+from legal_rag.corpus_index.keywords import N_KEYWORDS, Keyword, TermStatistics, index_terms, keywords_of
+from legal_rag.corpus_index.summaries import CENTROID, SummaryModel, extractive_summary, model_record
 from legal_rag.corpus_index.tables import Described, read_meta, write_meta
-from legal_rag.corpus_index.terms import TextTerms, read_terms
+from legal_rag.corpus_index.terms import TextTerms, query_terms, read_terms
+from legal_rag.extraction.schemas import choose_schema
 from legal_rag.files import progress
 from legal_rag.sqlite import connect_to_read
 
 logger = logging.getLogger(__name__)
 
 OFFICIAL, EXTRACTIVE = "official", "extractive"  # sources of a summary; else a model's id
-DECISION, OTHER = "décision", "document"  # kinds of a document, where its source names none
+DECISION = "décision"
+# Kinds of a text file by the schema that its text calls for; the last is any other document's.
+KINDS = {
+    "jurisprudence": DECISION,
+    "contract": "contrat",
+    "correspondence": "courrier",
+    "corporate": "acte de société",
+    "regulation": "texte",
+    "general": "document",
+}
 ASKED_TO = "asked_to"  # in `meta` of an unfinished build: the last document_key sent to the model
 AT_ONCE = 8  # documents sent to the model
 
@@ -42,13 +54,19 @@ def describe(document: Document, statistics: TermStatistics, terms: TextTerms | 
 
 
 def doc_type_of(document: Document) -> str:
-    """Return the kind that a document's source names (`nature`), else a decision if it names a court."""
-    named = str(document.extra.get("nature") or "").strip()
-    return named or (DECISION if document.juridiction else OTHER)
+    """Return a document's kind: its `nature` in the source, a decision if it names a court, or by a file's text."""
+    if named := str(document.extra.get("nature") or "").strip():
+        return named
+    if document.juridiction:
+        return DECISION
+    return KINDS[choose_schema(document.content) if is_text_file(document.id) else "general"]
 
 
-def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: SummaryModel) -> None:
-    """Replace extractive summaries by a model's; they stay where it fails. A resumed build goes on after the last."""
+def write_model_records(connection: sqlite3.Connection, store: Path, sub_llm: SummaryModel) -> None:
+    """Replace extractive summaries by a model's, with title, date, author and keywords by it; they stay where it fails.
+
+    A resumed build goes on after the last.
+    """
     last = int(read_meta(connection).get(ASKED_TO, 0))
     wanted = "FROM documents WHERE summary_source = ? AND document_key > ?"
     (total,) = connection.execute(f"SELECT COUNT(*) {wanted}", (EXTRACTIVE, last)).fetchone()
@@ -63,11 +81,14 @@ def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: 
         while keys := [key for (key,) in connection.execute(next_keys, (EXTRACTIVE, last))]:
             last = keys[-1]
             texts = [documents.execute("SELECT content FROM documents WHERE document_key = ?", (key,)) for key in keys]
-            replies = list(pool.map(lambda text: model_summary(sub_llm, text), [row.fetchone()[0] for row in texts]))
-            rows = [(reply, name, key) for key, reply in zip(keys, replies, strict=True) if reply]
-            failed += len(keys) - len(rows)
+            replies = pool.map(lambda text: model_record(sub_llm, text), [row.fetchone()[0] for row in texts])
+            said = [(key, reply) for key, reply in zip(keys, replies, strict=True) if reply.summary]
+            failed += len(keys) - len(said)
             connection.execute("BEGIN IMMEDIATE")
+            rows = [(one.summary, name, key) for key, one in said]
             connection.executemany("UPDATE documents SET summary = ?, summary_source = ? WHERE document_key = ?", rows)
+            records = [(key, one.title, one.date, one.author, json.dumps(one.keywords)) for key, one in said]
+            connection.executemany("INSERT OR REPLACE INTO model_records VALUES (?, ?, ?, ?, ?)", records)
             write_meta(connection, {ASKED_TO: last})
             connection.execute("COMMIT")
             bar.update(len(keys))
@@ -76,8 +97,25 @@ def write_model_summaries(connection: sqlite3.Connection, store: Path, sub_llm: 
         logger.warning("the model gave no usable summary of %d of %d documents: theirs stay extractive", failed, total)
 
 
+def put_model_keywords(connection: sqlite3.Connection) -> None:
+    """Put the keywords that a model gave before a document's own; the caller has begun a transaction."""
+    query = "SELECT document_key, keywords FROM model_records WHERE keywords <> '[]' ORDER BY document_key"
+    own = "SELECT term, shown, weight FROM keywords WHERE document_key = ? ORDER BY place"
+    for key, given in connection.execute(query).fetchall():
+        found = [Keyword(*row) for row in connection.execute(own, (key,))]
+        weight = max((one.weight for one in found), default=1.0)
+        terms = ((" ".join(one[0] for one in query_terms(shown)), shown) for shown in json.loads(given))
+        first = {term: Keyword(term, shown, weight) for term, shown in terms if term}
+        keywords = [*first.values(), *(one for one in found if one.term not in first)]
+        connection.execute("DELETE FROM keywords WHERE document_key = ?", (key,))
+        rows = [(key, place, *one) for place, one in enumerate(keywords)]
+        connection.executemany("INSERT INTO keywords VALUES (?, ?, ?, ?, ?)", rows)
+        postings = [(term, key, weight) for term, weight in index_terms(keywords).items()]
+        connection.executemany("INSERT OR REPLACE INTO postings VALUES (?, ?, ?)", postings)
+
+
 def copy_model_texts(connection: sqlite3.Connection, earlier: Path) -> None:
-    """Copy the summaries and sections that a model wrote from an earlier index of the same documents and keys."""
+    """Copy what a model wrote, records and sections, from an earlier index of the same documents and keys."""
     connection.execute("ATTACH ? AS earlier", (str(earlier),))
     try:
         _copy_from_earlier(connection)
@@ -93,6 +131,13 @@ def _copy_from_earlier(connection: sqlite3.Connection) -> None:
         " AND i.summary_source = ? AND e.summary_source NOT IN (?, ?)",
         (EXTRACTIVE, EXTRACTIVE, OFFICIAL),
     )
+    if connection.execute("SELECT 1 FROM earlier.sqlite_master WHERE name = 'model_records'").fetchone():
+        connection.execute(
+            "INSERT OR REPLACE INTO main.model_records SELECT r.* FROM earlier.model_records AS r"
+            " JOIN main.documents AS i USING (document_key) JOIN earlier.documents AS e USING (document_key)"
+            " WHERE e.id = i.id AND i.summary_source NOT IN (?, ?)",
+            (EXTRACTIVE, OFFICIAL),
+        )
     connection.execute(
         "INSERT OR REPLACE INTO main.sections SELECT s.* FROM earlier.sections AS s"
         " JOIN earlier.documents AS e USING (document_key) JOIN main.documents AS i USING (document_key)"

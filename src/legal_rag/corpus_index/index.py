@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from legal_rag.corpus.sources import TEXT_READERS
+from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.corpus_index.summaries import SummaryModel
@@ -23,14 +23,16 @@ from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parame
 
 PAGE = 500  # rows or ids of a query
 MAX_WORDS = 50  # of a query: no document has as many keywords
-# `corpus` is the store; from the fifth column on, the fields of `DocumentMeta` of these names.
+# `corpus` is the store; from the eighth column on, the fields of `DocumentMeta` of these names.
 _FIELDS = "file_size char_count title summary doc_type date juridiction formation solution cluster".split()
 SELECT_ENTRIES = """
     SELECT i.document_key, i.id, d.extra, EXISTS (SELECT 1 FROM sections AS s WHERE s.document_key = i.document_key),
-           i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date, d.juridiction, d.formation,
-           d.solution, i.cluster
+           r.title, r.date, r.author, i.file_size, i.char_count, d.title, i.summary, i.doc_type, d.decision_date,
+           d.juridiction, d.formation, d.solution, i.cluster
     FROM main.documents AS i JOIN corpus.documents AS d USING (document_key)
+    LEFT JOIN model_records AS r USING (document_key)
 """
+NO_RECORDS = "CREATE TEMP TABLE model_records (document_key INTEGER PRIMARY KEY, title, date, author)"
 
 Item = TypeVar("Item")
 
@@ -45,7 +47,7 @@ class DocumentMeta:
     char_count: int
     title: str
     summary: str  # the official one, else a model's, else sentences of the text
-    keywords: tuple[str, ...]  # by falling weight
+    keywords: tuple[str, ...]  # a model's first, then by falling weight
     entities: tuple[str, ...]  # as the text names them; none where nothing was extracted
     doc_type: str
     date: str  # ISO 8601, as far as it is known
@@ -160,12 +162,25 @@ class CorpusIndex:
         """Document ids by date, as the source writes it, ascending."""
         there = present_at(self.library.commit, "d")
         of = f"FROM corpus.documents AS d WHERE {there}"
-        keys = f"SELECT DISTINCT decision_date {of} AND decision_date > ? ORDER BY decision_date LIMIT ?"
-        count = f"SELECT COUNT(DISTINCT decision_date) {of} AND decision_date <> ''"
-        found = f"SELECT id {of} AND decision_date = ? AND decision_date <> '' ORDER BY document_key"
+        by_model = f"""
+            FROM model_records AS r JOIN corpus.documents AS d USING (document_key)
+            WHERE d.decision_date = '' AND {there}
+        """
+        keys = f"""
+            SELECT decision_date {of} AND decision_date > ?1
+            UNION SELECT date {by_model} AND date > ?1 ORDER BY 1 LIMIT ?2
+        """
+        count = f"""
+            SELECT COUNT(*) FROM
+            (SELECT decision_date {of} AND decision_date <> '' UNION SELECT date {by_model} AND date <> '')
+        """  # noqa: S608
+        found = f"""
+            SELECT document_key, id {of} AND decision_date = ?1 AND decision_date <> ''
+            UNION ALL SELECT document_key, id {by_model} AND date = ?1 AND date <> '' ORDER BY 1
+        """
         return QueryMapping(
             "date",
-            lambda date: self._column(found, str(date)) or None,
+            lambda date: [doc_id for _, doc_id in self._rows(found, str(date))] or None,
             lambda: (date for (date,) in self._pages(keys, "")),
             lambda: int(self._one(count)[0]),
         )
@@ -378,6 +393,8 @@ class CorpusIndex:
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
         self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'model_records'").fetchone():
+            connection.execute(NO_RECORDS)
         return connection
 
     def _is_usable(self, connection: sqlite3.Connection) -> bool:
@@ -421,16 +438,19 @@ def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
 
 def _meta_of(row: Sequence[Any], keywords: tuple[str, ...], entities: tuple[str, ...], path: Path) -> DocumentMeta:
     """Return the entry of a row of `SELECT_ENTRIES`."""
-    _, doc_id, extra, has_sections, *values = row
+    _, doc_id, extra, has_sections, said_title, said_date, said_author, *values = row
     fields = dict(zip(_FIELDS, values, strict=True))
     more: dict[str, Any] = json.loads(extra)
-    is_file = Path(doc_id).suffix.lower() in TEXT_READERS  # the id of a folder's file is its path in the folder
+    is_file = is_text_file(doc_id)
+    fields["date"] = fields["date"] or said_date or ""
+    if said_title and (not fields["title"] or (is_file and fields["title"] == Path(doc_id).stem)):
+        fields["title"] = said_title
     return DocumentMeta(
         doc_id=doc_id,
         file_path=str(more.get("file_path") or (doc_id if is_file else "")),
         keywords=keywords,
         entities=entities,
-        author=str(more.get("author") or fields["juridiction"]),
+        author=str(more.get("author") or fields["juridiction"] or said_author or ""),
         number=str(more.get("number") or ""),
         has_detailed_index=bool(has_sections),
         detailed_index_path=str(path) if has_sections else "",

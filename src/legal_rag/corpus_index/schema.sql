@@ -27,6 +27,12 @@ CREATE TABLE terms (
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL);
 CREATE TABLE features (place INTEGER PRIMARY KEY, term TEXT NOT NULL); -- what the centres' numbers stand for
 CREATE TABLE totals (at_commit INTEGER PRIMARY KEY, documents INTEGER NOT NULL, chars INTEGER NOT NULL);
+-- What a model says of a document beside its summary; files of earlier versions lack the table.
+CREATE TABLE model_records (
+    document_key INTEGER PRIMARY KEY, title TEXT NOT NULL, date TEXT NOT NULL, author TEXT NOT NULL,
+    keywords TEXT NOT NULL -- a JSON list
+);
+CREATE INDEX model_records_by_date ON model_records (date) WHERE date <> '';
 CREATE TABLE sections (
     document_key INTEGER PRIMARY KEY REFERENCES documents, made_by TEXT NOT NULL, value TEXT NOT NULL
 );

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from legal_rag.deep_read.multi_doc_rlm import MultiDocRLM
     from legal_rag.deep_read.reading import deep_read
     from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
+    from legal_rag.deep_read.settings import DEEP_READ_BUDGET
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.deep_read.trace_view import show_trace
 else:

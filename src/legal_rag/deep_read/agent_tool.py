@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.prediction import Prediction
+from legal_rag.agent.prediction import Event, Prediction
 from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET
 from legal_rag.library.library import Library
 from legal_rag.retriever.retriever import Retriever
 
@@ -50,7 +51,7 @@ def deep_read_tool(
         À appeler quand la question demande toutes les décisions d'un genre, un nombre, un classement, une comparaison
         de plusieurs décisions ou un croisement : quelques passages n'y suffisent pas. question est complète et en
         français ; doc_ids, facultatif, nomme les décisions à lire, séparées par des virgules ; sans lui, tout le
-        corpus est lu.
+        corpus est lu. Chaque décision lue coûte au moins un appel au modèle, pris sur le budget de la réponse.
         """
         with log.record("read", "deep_read", question=question, doc_ids=doc_ids) as ids:
             try:
@@ -60,10 +61,18 @@ def deep_read_tool(
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
-            budget = _left(tracker) if tracker else Budget()
+            budget = _left(tracker) if tracker else DEEP_READ_BUDGET
             if budget is None:
                 return NO_ROOM
-            prediction = read_deeply(asked, wanted, library=library, lm=lm, budget=budget, retriever=retriever)
+            prediction = read_deeply(
+                asked,
+                wanted,
+                library=library,
+                lm=lm,
+                budget=budget,
+                retriever=retriever,
+                on_start=lambda said: log.add(Event("think", "deep_read", {"thought": said}, [], 0.0)),
+            )
             ids += [one.doc_id for one in prediction.documents]
         if tracker:
             tracker.add(prediction.usage)

@@ -11,10 +11,12 @@ from cachetools.keys import hashkey
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus_index.lookups import QueryMapping
 from legal_rag.deep_read.functions import MultiDocREPL, Searcher
 from legal_rag.deep_read.grep import SECONDS, Grepped
 from legal_rag.deep_read.map_reduce.run import WORKERS
 from legal_rag.deep_read.models import SubModel
+from legal_rag.extraction.entities import Entity
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index.index import CorpusIndex
@@ -43,7 +45,8 @@ class MultiDocEnv:
     """The names that a program finds: `env["grep_corpus"]`, or all of them by `dict(env)`.
 
     A sandbox is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
-    than `MAX_IDS` documents. `descriptions` tell a model about each function, except for those that rlms describes.
+    than `MAX_IDS` documents. `extraction_index` maps each document to its entities; a sandbox makes its own.
+    `descriptions` tell a model about each function, except for those that rlms describes.
     """
 
     def __init__(self, repl: MultiDocREPL) -> None:
@@ -67,6 +70,9 @@ class MultiDocEnv:
     def __getitem__(self, name: str) -> Any:
         if name == "doc_ids" and name not in self.values:
             return self.repl.corpus.document_ids()
+        if name == "extraction_index":
+            corpus = self.repl.corpus
+            return QueryMapping("document", self._entities, lambda: iter(corpus.documents), lambda: corpus.total_docs)
         return self.functions[name] if name in self.functions else self.values[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,7 +86,10 @@ class MultiDocEnv:
 
     def keys(self) -> Sequence[str]:
         """Return all names."""
-        return list(dict.fromkeys([*self.values, "doc_ids", *self.functions]))
+        return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+
+    def _entities(self, doc_id: str) -> list[Entity] | None:
+        return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None
 
 
 def create_multi_doc_env(

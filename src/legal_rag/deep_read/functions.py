@@ -28,7 +28,7 @@ from legal_rag.agent.tool_arguments import (
 )
 from legal_rag.agent.tools import entities_of
 from legal_rag.corpus.cleaning import storable
-from legal_rag.corpus.documents import Document
+from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
@@ -413,21 +413,20 @@ class MultiDocREPL:
             answers = self._ask(sub, asked, [name for name in names if name in known], ids)
         return {name: answers[name] if name in known else self._why_unknown(name) for name in names}
 
-    def on_demand_extract(self, doc_id: str, extraction_classes: Sequence[str], description: str = "") -> list[Entity]:
-        """Éléments d'un document que get_entities ne connaît pas, repérés par le modèle, chacun à sa place : liste de
-        {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. extraction_classes les nomme,
-        description dit en français quoi chercher.
+    def on_demand_extract(self, text: str, prompt_description: str, extraction_classes: Sequence[str]) -> list[Entity]:
+        """Éléments que le modèle repère dans text : un texte à vous, un passage de search_passages, ou un document, par
+        son identifiant. Liste de {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"},
+        positions dans ce texte. Exemple : on_demand_extract(text, "Les plafonds de responsabilité", ["plafond"]).
         """
-
         given = [extraction_classes] if isinstance(extraction_classes, str) else extraction_classes
         classes = [name for one in given if (name := text_of(one))]
         if not classes:
             raise ValueError('aucune classe à extraire (par exemple : ["plafond d\'indemnité"])')
-        document = self._document(doc_id)
-        with self._event("read", "on_demand_extract", document=document.id, classes=classes) as ids:
-            ids.append(document.id)
-            wanted = text_of(description) or f"Repérez dans le texte : {', '.join(classes)}."
-            return _extracted(document.content, classes, wanted, self._model, self._workers)
+        content, doc_ids = self._text_of(text)
+        with self._event("read", "on_demand_extract", document="".join(doc_ids), classes=classes) as ids:
+            ids += doc_ids
+            wanted = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
+            return _extracted(content, classes, wanted, self._model, self._workers)
 
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
@@ -502,6 +501,15 @@ class MultiDocREPL:
         document = self._load(self._id(sent))
         self._note_read(document)
         return document
+
+    def _text_of(self, sent: object) -> tuple[str, list[str]]:
+        """Return the text of a passage, a program's own, or that of a document with its id; one word is a name."""
+        if isinstance(sent, Mapping) and isinstance(sent.get("text"), str):
+            return storable(sent["text"]), []
+        if isinstance(sent, str) and len(sent.split()) > 1 and not holds(self.library, sent):
+            return storable(sent), []
+        document = self._document(sent)
+        return document.content, [document.id]
 
     def _note_read(self, document: Document) -> None:
         if len(self.log.documents) < MAX_READ:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget
+from legal_rag.agent.budget import UNLIMITED, Budget
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Prediction
 from legal_rag.corpus_index.building import CorpusIndexer
@@ -15,7 +15,7 @@ from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
-from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.indexer.build import IncrementalIndexer
 from legal_rag.library.library import MANIFEST, Library
 from legal_rag.retriever.retriever import Retriever
@@ -55,7 +55,7 @@ class MultiDocRLM:
     ) -> None:
         self.corpus_path = Path(corpus_path).expanduser()
         self._models, self._endpoint = (root_model, sub_model), (api_key, api_base)
-        self._budget, self._settings = budget or Budget(), settings
+        self._budget, self._settings = budget or DEEP_READ_BUDGET, settings
         self._library: Library | None = None
 
     @property
@@ -80,6 +80,7 @@ class MultiDocRLM:
         save_path: str | Path | None = None,
         *,
         entities: bool = True,
+        by_model: bool = False,
     ) -> CorpusIndex:
         """Build the corpus index; of a folder of texts, first a Library that is searched by words.
 
@@ -88,14 +89,16 @@ class MultiDocRLM:
             batch_size: Documents handed to a core at once.
             save_path: The Library's folder, where the corpus is none yet; None puts it next to the texts.
             entities: Extract entities by rules, where nothing was extracted yet.
+            by_model: The sub-model describes documents without an official summary; see `CorpusIndexer`.
 
         Raises:
             FileNotFoundError: If there is no such source.
-            ValueError: If no document is left, `batch_size` is below 1, or `save_path` is given for a Library, which
-                keeps its place.
+            ValueError: If no document is left, `batch_size` is below 1, no model can be asked for `by_model`, or
+                `save_path` is given for a Library, which keeps its place.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        sub_llm = ChatModel(self._asked()[1], UsageTracker(UNLIMITED)) if by_model else None
         if (self.corpus_path / MANIFEST).is_file():
             if save_path is not None:
                 raise ValueError(f"{self.corpus_path} is a Library: its index is built in it (expected no save_path)")
@@ -104,7 +107,7 @@ class MultiDocRLM:
             self._library = _library_of_texts(self.corpus_path, save_path)
         if entities and self._library.entities is None:
             _extract(self._library)
-        CorpusIndexer(self._library).build_corpus_index(parallel=parallel, batch_size=batch_size)
+        CorpusIndexer(self._library, sub_llm).build_corpus_index(parallel=parallel, batch_size=batch_size)
         return self._reopened()
 
     def load_index(self, path: str | Path) -> CorpusIndex:
@@ -125,9 +128,7 @@ class MultiDocRLM:
         Raises:
             ValueError: If no model can be asked, or as there.
         """
-        if not self._has_models():
-            raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
-        root, sub = self._described()
+        root, sub = self._asked()
         return deep_read(
             question,
             doc_ids,
@@ -204,6 +205,11 @@ class MultiDocRLM:
         key, base = self._endpoint
         model = self._models[0]
         return not (model is None or isinstance(model, str)) or has_endpoint(key, base, model)
+
+    def _asked(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
+        if not self._has_models():
+            raise ValueError("no model can be asked (expected GENERATOR_API_BASE or GENERATOR_API_KEY, or a dspy.LM)")
+        return self._described()
 
     def _described(self) -> "tuple[dspy.BaseLM, dspy.BaseLM]":
         from legal_rag.agent.llm import build_language_model

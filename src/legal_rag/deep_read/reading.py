@@ -33,7 +33,7 @@ from legal_rag.deep_read.prompts import (
     corpus_description,
     system_prompt,
 )
-from legal_rag.deep_read.settings import DeepReadSettings
+from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 
@@ -68,6 +68,7 @@ def deep_read(
     retriever: "Retriever | None" = None,
     trace: str | Path | None = None,
     unfinished: Path | None = None,
+    on_start: Callable[[str], None] = logger.info,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
     """Answer a question over whole decisions.
@@ -78,12 +79,13 @@ def deep_read(
         library: With a corpus index.
         lm: The root model, which writes the programs.
         sub_lm: The sub-model, which reads parts; None takes the root model.
-        budget: How much the run may take; its steps are the root model's turns.
+        budget: How much the run may take; its steps are the root model's turns. None is `DEEP_READ_BUDGET`.
         settings: How it is read.
         retriever: For searches by meaning; None searches by words.
         trace: A file to keep the trace in, in rlms' form. Replies are stored in a file next to it: a call with the same
             question, corpus, models and settings resumes the run, and no reply in them is paid for again.
         unfinished: A folder for both where no trace is to be kept; they are deleted when the run has ended.
+        on_start: Told, in a French sentence, what the read may cost at most, before a model is asked.
         on_event: Told what happens while it happens.
 
     Raises:
@@ -102,7 +104,7 @@ def deep_read(
     trace = None if trace is None else Path(trace).expanduser()
     if trace and trace.is_dir():
         raise ValueError(f"{trace} is a folder (expected a file for the trace)")
-    tracker = UsageTracker(budget or Budget())
+    tracker = UsageTracker(budget or DEEP_READ_BUDGET)
     work = ReadingTask(
         question=storable(question.strip()),
         doc_ids=[library.document(doc_id).id for doc_id in dict.fromkeys(doc_ids or ())],
@@ -119,11 +121,26 @@ def deep_read(
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
+    on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm]))
     prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "abstained"):
         file.unlink(missing_ok=True)
         replies_file(file).unlink(missing_ok=True)
     return prediction
+
+
+def most_in_french(doc_ids: Sequence[str], library: "Library", budget: Budget, models: Sequence["dspy.BaseLM"]) -> str:
+    """Say what a deep read may cost at most; in dollars too, where LiteLLM's list has the prices of all models."""
+    from legal_rag.evaluation.questions.generate import price_of
+
+    n = len(doc_ids or library)
+    what = f"{n} décision{'s' if n > 1 else ''}" if doc_ids else f"tout le corpus, {n} décisions"
+    prices = [price_of(one) for one in models]
+    dollars = ""
+    if budget.cost is None and (known := [price for price in prices if price]) and len(known) == len(prices):
+        dearest = max(max(price) for price in known)  # of a million tokens
+        dollars = f", soit moins de {budget.tokens * dearest / 1e6:.2f} $".replace(".", ",")
+    return f"Lecture approfondie ({what}) : au plus {budget.in_french()}{dollars}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,7 +244,7 @@ def _setup(work: ReadingTask, trace: Path | None, description: str, context: str
         sub=sub,
         tracker=work.tracker,
         functions=env.functions,
-        values=env.values,
+        values={**env.values, "extraction_index": work.doc_ids or None},
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits),
         logger=TraceLogger(trace, work.key()) if trace else None,

@@ -41,8 +41,11 @@ LAST_TURN = (
 )
 MAX_SHOWN_VARIABLES = 40
 MAX_ANSWER = 200_000  # characters
-# Runs in the sandbox, before the model's own code: what rlms' protocol promises, and FINAL for any value.
+# Runs in the sandbox, before the model's own code: what rlms' protocol promises, FINAL for any value, and the entities
+# of the documents named (of all, where None are), each document's read when it is looked up.
 PRELUDE = """
+from collections.abc import Mapping as _Mapping
+
 answer = {"content": "", "ready": False}
 history = []
 _OWN_NAMES = frozenset()
@@ -69,6 +72,28 @@ def FINAL_VAR(name):
 def SHOW_VARS():
     names = {k: type(v).__name__ for k, v in globals().items() if k not in _OWN_NAMES and not k.startswith("_")}
     return f"Variables : {names}" if names else "Aucune variable."
+
+class _ExtractionIndex(_Mapping):
+    def __init__(self, doc_ids):
+        self._doc_ids = doc_ids
+
+    def __getitem__(self, doc_id):
+        try:
+            return get_entities(doc_id)
+        except LookupError as error:
+            raise KeyError(str(error)) from None
+
+    def __iter__(self):
+        return iter(list_documents() if self._doc_ids is None else self._doc_ids)
+
+    def __len__(self):
+        return total_docs if self._doc_ids is None else len(self._doc_ids)
+
+    def __repr__(self):
+        return f"<extraction_index : {len(self)} documents>"
+
+if "get_entities" in globals():
+    extraction_index = _ExtractionIndex(globals().get("extraction_index"))
 
 _OWN_NAMES = frozenset(globals())
 """

@@ -5,9 +5,10 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
 from legal_rag.extraction.rules.rules import find_entities, finds_any_of, in_classes_of
 from legal_rag.extraction.schemas import (
     AUTO,
@@ -38,6 +39,7 @@ def run_extraction(
     *,
     api_base: str | None = None,
     store: ExtractionStore | None = None,
+    output: str | Path | None = None,
 ) -> ExtractionResult:
     """Extract the entities of one document.
 
@@ -53,13 +55,16 @@ def run_extraction(
         max_workers: Concurrent requests.
         api_base: URL of an OpenAI-compatible server, or Ollama's.
         store: Where results and replies are saved; None saves none.
+        output: A folder for LangExtract's JSONL, named in the result's `raw_jsonl_path`, and the other files of
+            `legal-rag extract`; those of an earlier call are replaced. None writes none.
 
     Raises:
         ValueError: If there is no such schema, a setting is out of range, or the model refuses requests.
         ConnectionError: If the model's server does not answer.
     """
     settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
-    return Extractor(settings, store).extract(text, doc_name)
+    result = Extractor(settings, store).extract(text, doc_name)
+    return result if output is None else _written([result], [text], output)[0]
 
 
 def run_batch_extraction(
@@ -73,16 +78,20 @@ def run_batch_extraction(
     *,
     api_base: str | None = None,
     store: ExtractionStore | None = None,
+    output: str | Path | None = None,
     on_error: Callable[[str, Exception], None] | None = None,
 ) -> list[ExtractionResult]:
     """Extract the entities of documents, given as `{"name": …, "text": …}`, in order; see `run_extraction`.
 
+    Names differ where files are written (`output`); these hold all documents but those that failed.
+
     A failure is logged, or passed to `on_error`, and stated in that document's result; the others continue.
     """
     settings = _settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
-    extractor, results = Extractor(settings, store), []
+    extractor, results, texts = Extractor(settings, store), [], []
     for doc in docs:
         name = str(doc.get("name", ""))
+        texts.append(doc.get("text", ""))
         try:
             results.append(extractor.extract(doc["text"], name))
         # Providers fail in many ways; none is a reason to lose the other documents' results.
@@ -92,7 +101,18 @@ def run_batch_extraction(
             else:
                 logger.warning("%s was not extracted: %s", name, error)
             results.append(ExtractionResult(doc_name=name, error=f"{type(error).__name__}: {error}"))
-    return results
+    return results if output is None else _written(results, texts, output)
+
+
+def _written(results: list[ExtractionResult], texts: list[str], output: str | Path) -> list[ExtractionResult]:
+    """Write the files of `legal-rag extract`, and name the JSONL in each result that it holds."""
+    from legal_rag.extraction.outputs import JSONL, write_outputs
+
+    folder = Path(output).expanduser()
+    pairs = zip(results, texts, strict=True)
+    items = (ExtractedDocument(one.doc_name, "", text, one.extractions) for one, text in pairs if one.error is None)
+    write_outputs(folder, items)
+    return [replace(one, raw_jsonl_path=str(folder / JSONL)) if one.error is None else one for one in results]
 
 
 def on_demand_extract(

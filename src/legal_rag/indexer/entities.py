@@ -1,5 +1,6 @@
 """Extract the entities of a Library into its `entities.sqlite`, and export them."""
 
+import math
 import sqlite3
 import time
 from collections import deque
@@ -217,12 +218,31 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     """
     started = time.perf_counter()
     report = ExtractReport(settings.model_id, settings.schema)
-    documents = [library.document(doc_id) for doc_id in dict.fromkeys(doc_ids)]
+    ids = list(dict.fromkeys(doc_ids))
     with closing(EntityWriter(library, settings, keep="all")) as writer:
-        _fill(writer, documents, report)
-        report.entities = sum(len(writer.entities_of(document)) for document in documents)
-    report.documents, report.seconds = len(documents), time.perf_counter() - started
+        _fill(writer, map(library.document, ids), report)
+        report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
+    report.documents, report.seconds = len(ids), time.perf_counter() - started
     return report
+
+
+def missing_entities(
+    library: Library, doc_ids: Iterable[str] | None, settings: ExtractionSettings
+) -> tuple[list[str], int]:
+    """Find the documents, among those named or all, that were never extracted or have changed since.
+
+    Returns:
+        Their ids, and about how many requests a model needs for them; the rules need none.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    store, ids, chunks = library.entities, [], 0
+    for document in library.documents() if doc_ids is None else map(library.document, dict.fromkeys(doc_ids)):
+        if store is None or store.held_recipe(document.id, document.content_hash) is None:
+            ids.append(document.id)
+            chunks += math.ceil(len(document.content) / settings.max_char_buffer)
+    return ids, 0 if settings.model_id == RULES else chunks * settings.passes
 
 
 def extracted(

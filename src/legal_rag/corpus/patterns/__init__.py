@@ -12,6 +12,7 @@ from legal_rag.corpus.patterns.decisions import (
     find_cited_decisions,
     find_identifiers,
 )
+from legal_rag.corpus.patterns.letterheads import Letterhead, read_letterhead
 from legal_rag.corpus.patterns.statutes import LegalText, find_texts
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LegalAmount",
     "LegalDate",
     "LegalText",
+    "Letterhead",
     "article_value",
     "decision_identifiers",
     "find_amounts",
@@ -34,4 +36,5 @@ __all__ = [
     "find_identifiers",
     "find_texts",
     "find_time_limits",
+    "read_letterhead",
 ]
