@@ -195,9 +195,7 @@ trace = Path(OUTPUT_FOLDER, f"lecture_{zlib.crc32(QUESTION.encode()):08x}.jsonl"
 how = {"budget": budget, "trace": trace, "on_start": print}
 how["on_event"] = lambda event: print("-", event_line(event))
 prediction = deep_read(QUESTION, library=library, lm=lm, **how) if lm else None
-print(
-    prediction.answer if prediction else "Sans modèle, les fonctions des parties 3 à 6 répondent à ce que vous écrivez."
-)
+print(prediction.answer if prediction else "Sans modèle, voyez les fonctions des parties 3 à 6 : elles y répondent.")
 
 # %% [markdown]
 # La réponse avec ses sources, puis la trace : ce que le modèle a pensé, écrit et lu, tour après tour.

@@ -17,7 +17,6 @@ EXTRAS = {
     "litellm": "agent",
     "matplotlib": "eval",
     "pyarrow": "datasets",
-    "pylate": "colbert",
     "ray": "ray",
     "rlm": "agent",
     "torch": "colbert",

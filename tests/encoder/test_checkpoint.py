@@ -1,8 +1,11 @@
 """Checkpoints read without PyLate give what PyLate gives, whatever form they are written in."""
 
 import json
+import os
 import shutil
 import string
+import subprocess
+import sys
 from dataclasses import asdict
 
 import numpy as np
@@ -210,6 +213,7 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
     from legal_rag.encoder.tokens import Tokens, TokenSettings
+    from legal_rag.encoder.vocabulary import WholeVocabulary
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -220,7 +224,8 @@ def test_offsets_of_byte_level_tokens_are_those_of_one_pass():
     markers = dict.fromkeys(("query_prefix_id", "document_prefix_id"))
     settings = TokenSettings(query_prefix="", document_prefix="", padding_id=0, expansion_id=0, **lengths, **markers)
     text = "le bail a b"
-    spans = [tuple(span) for span in Tokens(tokenizer, settings).offsets(text, "document") if span[0] < span[1]]
+    offsets = Tokens(WholeVocabulary(tokenizer), settings).offsets(text, "document")
+    spans = [tuple(span) for span in offsets if span[0] < span[1]]
     assert [text[start:end] for start, end in spans if end - start == 1][-1] == "b"
     assert spans == [span for span in tokenizer.encode(text).offsets if span[0] < span[1]]
 
@@ -314,3 +319,25 @@ def test_the_documentation_shows_the_table_and_the_commands():
     assert [line for line in shown if line.startswith("| `")] == rows
     lines = [line for one in known_encoders().items() for line in commands(*one)]
     assert [line for line in shown if line.startswith("legal-rag ")] == lines
+
+
+LOADED_WITH_A_BROKEN_TORCHVISION = """
+import sys
+from legal_rag.encoder.checkpoint import Overrides, load_checkpoint
+try:
+    load_checkpoint(sys.argv[1], Overrides())
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_torchvision_made_for_another_torch_is_one_clear_line(tiny_model_folder, tmp_path):
+    (tmp_path / "torchvision").mkdir()
+    broken = "raise RuntimeError('operator torchvision::nms does not exist')"
+    (tmp_path / "torchvision" / "__init__.py").write_text(broken)
+    command = [sys.executable, "-c", LOADED_WITH_A_BROKEN_TORCHVISION, tiny_model_folder]
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "cannot be loaded: Could not import module" in said
+    assert "torchvision and transformers that were made for one another" in said

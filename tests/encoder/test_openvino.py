@@ -131,8 +131,42 @@ def test_an_index_that_names_the_models_own_settings_finds_the_same_conversion(f
 def test_a_conversion_is_a_graph_a_tokenizer_and_settings(filled_cache, tiny_model_folder):
     build(tiny_model_folder, backend="openvino")
     (folder,) = (filled_cache / "openvino").glob("*/")
-    names = ["encoder.json", "openvino.bin", "openvino.xml", "tokenizer.json"]
+    names = ["compiled", "encoder.json", "openvino.bin", "openvino.xml", "tokenizer.json"]
     assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def compiled_graphs(cache):
+    return {path: path.read_bytes() for path in cache.glob("openvino/*/compiled/*.blob")}
+
+
+def test_the_compiled_graph_is_kept_without_the_weights_and_gives_the_same_bits(filled_cache, tiny_model_folder):
+    first = build(tiny_model_folder, backend="openvino")
+    kept = compiled_graphs(filled_cache)
+    (weights,) = filled_cache.glob("openvino/*/openvino.bin")
+    assert 0 < sum(map(len, kept.values())) < weights.stat().st_size
+    loaded = build(tiny_model_folder, backend="openvino")
+    assert loaded._model._compiled.get_property("LOADED_FROM_CACHE")
+    assert compiled_graphs(filled_cache) == kept
+    for found, expected in zip(loaded.encode_documents(TEXTS), first.encode_documents(TEXTS), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 5000])
+def test_a_damaged_compiled_graph_is_made_anew(filled_cache, tiny_model_folder, tiny_encoder, content):
+    build(tiny_model_folder, backend="openvino")
+    for path in compiled_graphs(filled_cache):
+        path.chmod(0o600)
+        path.write_bytes(content)
+    again = build(tiny_model_folder, backend="openvino")
+    np.testing.assert_array_equal(again.encode_queries(TEXTS[:1])[0], tiny_encoder.encode_queries(TEXTS[:1])[0])
+
+
+def test_a_model_is_compiled_where_its_graph_cannot_be_kept(filled_cache, tiny_model_folder, tiny_encoder):
+    for folder in filled_cache.glob("openvino/*"):
+        shutil.rmtree(folder / "compiled")
+        (folder / "compiled").write_text("no folder can be made here: file modes do not bind root")
+    again = build(tiny_model_folder, backend="openvino")
+    np.testing.assert_array_equal(again.encode_queries(TEXTS[:1])[0], tiny_encoder.encode_queries(TEXTS[:1])[0])
 
 
 CONVERTED_WITHOUT_TORCH = """

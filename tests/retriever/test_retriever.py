@@ -1,6 +1,7 @@
 """The retriever over the sample, with a small encoder for its rules and the bundled one for its quality."""
 
 import dataclasses
+import threading
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
@@ -132,6 +133,21 @@ def test_threads_load_an_encoder_that_was_not_given_once(retriever, tiny_library
     assert found == [retriever.search(QUESTION, 5)] * 8
     assert len(loads) == 1
     assert lazy.reload().encoder is tiny_encoder
+
+
+def test_shards_are_loaded_while_the_encoder_is(tiny_library, tiny_encoder, retriever, monkeypatch):
+    opened = threading.Event()
+    monkeypatch.setattr(Retriever, "_load_shards", lambda self: (self._open_shards(), opened.set()))
+
+    def load_encoder(*_, **__):
+        assert opened.wait(timeout=60)
+        return tiny_encoder
+
+    monkeypatch.setattr("legal_rag.retriever.retriever.load_encoder", load_encoder)
+    lazy = Retriever(tiny_library)
+    lazy.load()
+    assert lazy.encoder is tiny_encoder
+    assert lazy.search(QUESTION, 5) == retriever.search(QUESTION, 5)
 
 
 @pytest.mark.parametrize("question", ["?", "\0", "日本語", "🙂", "[Q] [D] [CLS] [MASK]", "' OR 1=1 --"])

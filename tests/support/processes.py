@@ -1,13 +1,17 @@
 """What this process has going: the processes that it started, its open files. A sandbox must leave none of either."""
 
+import contextlib
 import gc
 from pathlib import Path
 
 
 def children() -> set[int]:
     """Return the processes that this one has started and not buried, stopped and dead ones too."""
-    tasks = Path("/proc/self/task").glob("*/children")
-    return {int(pid) for task in tasks for pid in task.read_text().split()}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found |= {int(pid) for pid in task.read_text().split()}
+    return found
 
 
 def open_files() -> set[int]:

@@ -19,7 +19,6 @@ from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
-from legal_rag.extraction.rules.rules import find_entities
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
@@ -170,5 +169,8 @@ def _blocks(texts: Iterable[str]) -> str:
 
 def entities_of(document: Document, corpus: Corpus) -> list[Entity]:
     """Return the entities extracted from a document, or else those that the rules find now."""
-    stored = corpus.entities_of(document.id)
-    return find_entities(document.content) if stored is None else stored
+    if (stored := corpus.entities_of(document.id)) is not None:
+        return stored
+    from legal_rag.extraction.rules.rules import find_entities  # compiles patterns for 0.3 s
+
+    return find_entities(document.content)

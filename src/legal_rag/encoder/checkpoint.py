@@ -12,7 +12,8 @@ import numpy as np
 
 from legal_rag.encoder.runtime import best_device, first_line, multiplies_bfloat16
 from legal_rag.encoder.tokens import Tokens, TokenSettings, check_lengths, known_encoders
-from legal_rag.lazy import require
+from legal_rag.encoder.vocabulary import WholeVocabulary
+from legal_rag.lazy import missing_extra, require
 
 if TYPE_CHECKING:
     import torch
@@ -58,7 +59,8 @@ def load_checkpoint(
 
     Raises:
         FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
-        ValueError: If it brings code that may not run, or has modules that no ColBERT checkpoint has.
+        ValueError: If it brings code that may not run, has modules that no ColBERT checkpoint has, or needs what
+            transformers cannot import.
     """
     require("torch")
     require("transformers")
@@ -93,11 +95,14 @@ def load_checkpoint(
         raise FileNotFoundError(
             f"no encoder {name!r}: not a model folder, nor on the hub ({first_line(error)})"
         ) from error
+    except ModuleNotFoundError as error:
+        fit = "expected torch, torchvision and transformers that were made for one another"
+        raise missing_extra(error) or ValueError(f"{name} cannot be loaded: {first_line(error)} ({fit})") from error
     finally:
         transformers_logging.set_verbosity(verbosity)
     token_settings = _settings(settings, tokenizer, body, head)
     check_lengths(token_settings)
-    tokens = Tokens(tokenizer.backend_tokenizer, token_settings)
+    tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
 
 

