@@ -20,6 +20,7 @@ def found(extraction_class, text):
     [
         ("payer 1 000 francs et 1.500,50 €, soit 25.000 F", ["1 000 francs", "1.500,50 €", "25.000 F"]),
         ("la somme de trois mille euros", ["trois mille euros"]),
+        ("une amende d'un million d'euros, aujourd'hui un grief d’un franc", ["un million d'euros", "un franc"]),
         (
             "cent euros et vingt centimes ; 12 francs 50 centimes",
             ["cent euros et vingt centimes", "12 francs 50 centimes"],

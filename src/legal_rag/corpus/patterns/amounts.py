@@ -74,7 +74,8 @@ _FIGURES = Around(
     80,
 )
 _WORDS = Around(
-    rf"(?<![\w'’-])(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?(?:{_CURRENCY})"
+    rf"(?:(?<=\bd['’])|(?<![\w'’-]))(?!mill(?:ion|iard))(?P<number>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:de{BLANK}|d['’])?"
+    rf"(?:{_CURRENCY})"
     rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>{NUMBER_IN_WORDS}){BLANK}{{1,3}}(?:centimes|cents)(?!\w))?"
     rf"(?![ ]de[ ]rente)",
     _MONEY,
