@@ -4,6 +4,7 @@ import faulthandler
 import multiprocessing
 import signal
 import sys
+import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ IMPORTED = [
     "openvino",
 ]
 N_DOCUMENTS = 15  # of a build that is cut off
+ATTEMPTS = 6  # to start a process
 LONGEST_S = 240  # a process that stands still says where, and ends
 
 
@@ -29,12 +31,16 @@ class Killable:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(IMPORTED)
         self._ready, ready = context.Pipe(duplex=False)
-        self._process = context.Process(target=_work, args=(work, ready, arguments))
-        try:
-            self._process.start()
-        except EOFError:  # filelock 3.32 now and then refuses the server to fork, which ends it: a new one is started
+        for attempt in range(ATTEMPTS):
             self._process = context.Process(target=_work, args=(work, ready, arguments))
-            self._process.start()
+            try:
+                self._process.start()
+                break
+            except (EOFError, ConnectionError):
+                # filelock 3.32 now and then refuses the server to fork, which ends it; once it has ended, another starts.
+                if attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(2**attempt / 4)
         ready.close()
 
     def wait_until_ready(self) -> None:
