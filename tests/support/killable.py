@@ -37,7 +37,7 @@ class Killable:
                 self._process.start()
                 break
             except (EOFError, ConnectionError):
-                # filelock 3.32 now and then refuses the server to fork, which ends it; once it has ended, another starts.
+                # filelock 3.32 now and then refuses the server to fork, which ends it; then another one starts.
                 if attempt == ATTEMPTS - 1:
                     raise
                 time.sleep(2**attempt / 4)
