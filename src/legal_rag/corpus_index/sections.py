@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.structure import TreeNode, build_tree, walk
+from legal_rag.corpus.structure.outline import TreeNode, build_tree, walk
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, SummaryModel, extractive_summary, model_summary

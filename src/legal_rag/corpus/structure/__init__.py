@@ -1,5 +1,11 @@
-"""A document's outline as nested spans of its text: sections by headings, numbers and paragraphs."""
+"""A document's outline as nested spans of its text; a decision's main parts, and who speaks in its paragraphs."""
 
-from legal_rag.corpus.structure.outline import TreeNode, build_tree, walk
+from typing import TYPE_CHECKING
 
-__all__ = ["TreeNode", "build_tree", "walk"]
+from legal_rag.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from legal_rag.corpus.structure.outline import TreeNode, build_tree, walk
+    from legal_rag.corpus.structure.speakers import Paragraph, Part, main_parts, read_paragraphs
+else:
+    __all__, __getattr__ = lazy_exports(__name__, __file__)
