@@ -133,11 +133,13 @@ def deep_read_command(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
 def trace_command(file: str, html: str | None, as_json: bool) -> None:
     """Show a deep read turn by turn: reasoning, programs, output."""
+    page, path = page_to_write(html), Path(file).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.deep_read.trace_view import format_trace, render_trace
 
-    page = page_to_write(html)
-    trace = read_trace(Path(file).expanduser())
+    trace = read_trace(path)
     print_json(trace.to_json()) if as_json else click.echo(format_trace(trace))
     if page:
         write_page(page, render_trace(trace))

@@ -87,7 +87,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
     extraction = extraction_settings(settings)
     if settings["encoder"] == AUTO:
         name = cfg.encoder.name
-        why = "name an encoder to download it" if name == BUNDLED else "found in the local cache"
+        why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.extraction.entities import CLASSES
+from legal_rag.lazy import require
 
 _HEAD, _TAIL = 2000, 700  # characters: titles, parties and salutations, then operative part and signatures
 _WEIGHTS = {"title": 6, "strong": 3, "weak": 1}  # titles count once, other cues each once
@@ -90,6 +91,8 @@ class ExtractionSettings:
             raise ValueError(f"max_char_buffer must be at least 200 characters, got {self.max_char_buffer}")
         if self.max_workers < 1:
             raise ValueError(f"max_workers must be at least 1, got {self.max_workers}")
+        if self.model_id != RULES:
+            require("langextract")
 
     @property
     def schema(self) -> str:
