@@ -305,6 +305,11 @@ def test_a_provider_is_an_endpoint_whose_key_litellm_finds(model, variables, exp
     assert has_endpoint(model=model) is expected
 
 
+def test_a_key_that_a_provider_lacks_is_named(no_endpoint):
+    problem = check_model(build_language_model("openrouter/qwen/qwen3"))
+    assert problem == "Le modèle de langage n'a pas pu répondre (réglage incomplet : OPENROUTER_API_KEY)."
+
+
 def test_a_provider_gets_its_own_key_from_the_environment(no_endpoint, monkeypatch):
     with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "k-own")
