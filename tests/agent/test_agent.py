@@ -235,10 +235,10 @@ def test_default_instructions_ask_for_citations_in_the_form_that_is_checked():
         default_instructions("martien")
 
 
-def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, monkeypatch):
-    for name in ("GENERATOR_API_BASE", "GENERATOR_API_KEY", "HF_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    assert isinstance(build_agent(tiny_library, model="any", encoder=tiny_encoder), EvidenceAgent)
+def test_without_an_endpoint_the_evidence_agent_answers(tiny_library, tiny_encoder, no_endpoint, monkeypatch):
+    assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), EvidenceAgent)
+    with pytest.raises(ValueError, match="no endpoint to ask 'any' at .expected one of .*HF_TOKEN"):
+        build_agent(tiny_library, model="any", encoder=tiny_encoder)
     monkeypatch.setenv("GENERATOR_API_BASE", "http://127.0.0.1:9/v1")
     assert isinstance(build_agent(tiny_library, encoder=tiny_encoder), LegalReActAgent)
 
@@ -263,7 +263,7 @@ def test_a_language_model_is_named_the_way_its_endpoint_wants(monkeypatch):
         assert build_language_model(name).model == name
     for name, provider in (("gpt-5", "openai"), ("gpt-4o", "openai"), ("claude-sonnet-4-5", "anthropic")):
         lm = build_language_model(name, api_key="k")  # whose key the router must never see
-        assert (lm.model, lm.kwargs["api_base"]) == (f"{provider}/{name}", None)
+        assert (lm.model, lm.kwargs.get("api_base")) == (f"{provider}/{name}", None)
     assert build_language_model("m", api_key="k").kwargs["api_base"] == llm.ROUTER
     assert build_language_model("Qwen/Qwen3-4B", api_base="http://127.0.0.1:9/v1").model == "openai/Qwen/Qwen3-4B"
     lm = build_language_model("openai/x", "k", "http://127.0.0.1:9/v1", max_tokens=123, temperature=0.5)
@@ -282,10 +282,17 @@ def test_a_reasoning_model_keeps_its_own_temperature_and_limit(model):
 @pytest.mark.parametrize(
     ("model", "variables", "expected"),
     [
-        ("groq/llama", {}, True),
-        ("openrouter/qwen/qwen3", {}, True),
+        ("groq/llama", {}, False),
+        ("groq/llama", {"GROQ_API_KEY": "k"}, True),
+        ("openrouter/qwen/qwen3", {}, False),
+        ("openrouter/qwen/qwen3", {"OPENROUTER_API_KEY": "k"}, True),
         ("openai/gpt-5", {}, False),
-        ("openai/gpt-5", {"OPENAI_API_KEY": "k"}, False),
+        ("openai/gpt-5", {"OPENAI_API_KEY": "k"}, True),
+        ("gpt-5", {"HF_TOKEN": "hf_x"}, False),
+        ("gpt-5", {"OPENAI_API_KEY": "k"}, True),
+        ("claude-sonnet-4-5", {"ANTHROPIC_API_KEY": "k"}, True),
+        ("ollama_chat/qwen3", {}, True),  # on this machine, without a key
+        ("azure/mine", {}, True),  # which has other credentials than a key
         ("tencent/Hunyuan-A13B-Instruct", {}, False),
         ("Qwen/Qwen3-4B", {}, False),
         ("huggingface/Qwen/Qwen3-4B", {}, False),
@@ -293,10 +300,21 @@ def test_a_reasoning_model_keeps_its_own_temperature_and_limit(model):
     ],
 )
 def test_a_provider_is_an_endpoint_whose_key_litellm_finds(model, variables, expected, no_endpoint, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert has_endpoint(model=model) is expected
+
+
+def test_a_key_that_a_provider_lacks_is_named(no_endpoint):
+    problem = check_model(build_language_model("openrouter/qwen/qwen3"))
+    assert problem == "Le modèle de langage n'a pas pu répondre (réglage incomplet : OPENROUTER_API_KEY)."
+
+
+def test_a_provider_gets_its_own_key_from_the_environment(no_endpoint, monkeypatch):
+    with ScriptedServer(lambda prompt, attempt: Reply("Oui")) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "k-own")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.api_base)
+        assert build_language_model("openai/gpt-4o-mini", cache=False)("Est-ce vrai ?") == ["Oui"]
 
 
 def test_a_completion_of_the_router_sends_no_other_request(no_endpoint, monkeypatch):

@@ -52,6 +52,33 @@ def model():
         yield ["--model", "m", "--api-base", server.api_base, "--api-key", KEY]
 
 
+# --- a model that is named ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "key"),
+    [
+        ("gpt-5", "OPENAI_API_KEY"),
+        ("openai/gpt-4o-mini", "OPENAI_API_KEY"),
+        ("openrouter/qwen/qwen3", "OPENROUTER_API_KEY"),
+        ("Qwen/Qwen3-4B", "HF_TOKEN"),
+    ],
+)
+@pytest.mark.parametrize("command", ["ask", "deep-read", "questions"])
+def test_a_model_that_is_named_is_asked_or_what_is_missing_is_told(
+    place, refused, tmp_path, monkeypatch, command, model, key
+):
+    monkeypatch.delenv(key, raising=False)
+    arguments = ["--output", tmp_path / "set"] if command == "questions" else [QUESTION]
+    told = refused(command, *arguments, "--model", model, *place)
+    assert told == f"no endpoint to ask {model!r} at (expected one of --api-base, GENERATOR_API_KEY, {key})"
+
+
+def test_a_model_that_is_named_needs_the_extra_of_agents(place, refused, monkeypatch):
+    monkeypatch.setattr("legal_rag.lazy.find_spec", lambda name: None)
+    assert "pip install 'legal-rag[agent]'" in refused("ask", QUESTION, "--model", "gpt-5", *place)
+
+
 # --- what is printed ------------------------------------------------------------------------------------------------
 
 

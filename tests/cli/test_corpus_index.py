@@ -114,6 +114,13 @@ def test_summaries_are_not_asked_of_nobody(folder, refused, no_endpoint):
     assert "no endpoint to ask 'm' at" in refused("corpus-index", "--index-folder", folder, "--summaries", "m")
 
 
+def test_a_model_that_nobody_reaches_is_told_before_anything_is_built(folder, refused, index_file):
+    index_file.unlink()
+    endpoint = ("--summaries", "m", "--api-base", "http://127.0.0.1:9/v1")
+    assert "serveur injoignable" in refused("corpus-index", "--index-folder", folder, *endpoint)
+    assert not index_file.exists()
+
+
 def test_what_is_no_library_is_refused_in_one_line(tmp_path, refused):
     assert "no index at" in refused("corpus-index", "--index-folder", tmp_path)
 

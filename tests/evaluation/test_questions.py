@@ -433,13 +433,35 @@ def test_a_server_that_knows_no_seed_is_asked_without_one():
         assert (pace.sends_seed, len(server.prompts)) == (False, 2)
 
 
-def test_a_server_that_nobody_reaches_is_waited_for_as_long_as_patience_lasts():
+def test_a_server_that_nobody_reaches_any_more_is_waited_for_as_long_as_patience_lasts():
+    pace = Pace(attempts=1, patience=1.0)
     with ScriptedServer(lambda *_: Reply("oui")) as server:
         gone = model_at(server)
-    pace, started = Pace(attempts=1, patience=1.0), time.monotonic()
+    with ScriptedServer(lambda *_: Reply("oui")) as server:
+        ask(server, pace)
+    started = time.monotonic()
     with pytest.raises(dspy.LMError):
         PacedLM(gone, pace)("Bonjour")
     assert time.monotonic() - started >= 1
+    assert not pace.stopped
+
+
+def test_a_server_that_was_never_reached_stops_the_run_within_seconds(small_library, tmp_path, capsys):
+    asked = ["--output", str(tmp_path / "set"), "--limit", "3", "--model", "m", "--api-base", "http://127.0.0.1:9/v1"]
+    started = time.monotonic()
+    assert main(["questions", *place(small_library), *asked]) == 1
+    assert time.monotonic() - started < 20
+    assert "the model does not answer (Transport: " in capsys.readouterr().err
+    with ScriptedServer(author(with_mischief=False)) as server:
+        assert main(["questions", *place(small_library), *asked[:-1], server.api_base]) == 0
+    assert rows_of(tmp_path / "set")
+
+
+def test_without_pyarrow_nothing_is_begun(small_library, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("legal_rag.lazy.find_spec", lambda name: None)
+    assert main(["questions", *place(small_library), "--output", str(tmp_path / "set"), "--no-model"]) == 1
+    assert "pyarrow is not installed: pip install 'legal-rag[datasets]'" in capsys.readouterr().err
+    assert not (tmp_path / "set").exists()
 
 
 def test_a_reply_that_was_cut_off_is_no_reply():

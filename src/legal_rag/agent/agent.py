@@ -20,7 +20,7 @@ from legal_rag.agent.failures import (
 )
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.instructions import instructions_of
-from legal_rag.agent.llm import build_language_model, has_endpoint
+from legal_rag.agent.llm import build_language_model, is_asked
 from legal_rag.agent.prediction import Prediction, Status
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
@@ -68,7 +68,7 @@ def build_agent(
 
     Args:
         corpus: An open Library, or its folder.
-        model: See `build_language_model`; it needs a key, an address or HF_TOKEN to be an endpoint.
+        model: See `build_language_model`; one that is named needs a key or an address.
         api_key: See `build_language_model`.
         api_base: See `build_language_model`.
         instructions: For the model, in French; None takes `instructions.md` in the index's folder, else the default.
@@ -80,10 +80,13 @@ def build_agent(
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         search_k: Passages that a search of the model gives, unless it asks for another number.
         lm_settings: Further settings of `build_language_model`.
+
+    Raises:
+        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at.
     """
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever, match_words=match_words)
-    if lm is None and has_endpoint(api_key, api_base, model):
+    if lm is None and is_asked(api_key, api_base, model):
         lm = build_language_model(model, api_key, api_base, **lm_settings)
     if lm is None:
         return evidence

@@ -1,6 +1,7 @@
 """Failures of a model, and their French descriptions."""
 
 import logging
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,17 +64,20 @@ REMEDIES = {
     FAILURES["LMUnsupportedModelError"]: "vérifiez le nom du modèle, et l'adresse, qui finit d'ordinaire par /v1",
     FAILURES["LMInvalidRequestError"]: "vérifiez le nom du modèle",
 }
+_VARIABLE = re.compile(r"\b[A-Z]+(?:_[A-Z]+)*_API_KEY\b")  # of the environment
 _UNVERIFIED = ("Une citation n'a pas pu être vérifiée", "{} citations n'ont pas pu être vérifiées")
 _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 
 
 def reason_in_french(error: Exception) -> str:
-    """Describe a model's failure, without a full stop; a provider's own message is for the log."""
+    """Describe a model's failure, without a full stop; a provider's message is for the log, but for a key it lacks."""
     if isinstance(error, UncitedAnswerError):
         return UNCITED
     if isinstance(error, NotFrenchError):
         return "La réponse du modèle n'était pas en français"
-    return f"Le modèle de langage n'a pas pu répondre ({_kind(error)})"
+    kind = _kind(error)
+    missing = _VARIABLE.search(str(error)) if kind == FAILURES["LMConfigurationError"] else None
+    return f"Le modèle de langage n'a pas pu répondre ({kind}{f' : {missing.group()}' if missing else ''})"
 
 
 def bug_in_french(error: Exception) -> str:

@@ -30,7 +30,7 @@ DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
 HUGGING_FACE = "huggingface/"
 ORGANISATIONS = ("databricks", "tencent")  # of the hub, though LiteLLM has providers of that name
-KEYED = ("openai/", HUGGING_FACE)  # asked only with a key that was given for it
+ROUTER_KEYS = ("HF_TOKEN", "HUGGINGFACE_API_KEY")
 ROUTER = "https://router.huggingface.co/v1"  # Hugging Face's, compatible with OpenAI
 MAX_TOKENS, TEMPERATURE = 8000, 0.2  # of a reply; a reasoning model of OpenAI has its own
 SEEDLESS = ("anthropic/",)  # refuse a request with a seed
@@ -74,7 +74,8 @@ def build_language_model(
             taken as LiteLLM's, which finds the provider's key and address; so is a bare name that it lists (`gpt-5`).
             None reads GENERATOR_MODEL_ID, else takes
             the default model.
-        api_key: None reads GENERATOR_API_KEY, then HF_TOKEN for the Hugging Face router.
+        api_key: None reads GENERATOR_API_KEY, then HF_TOKEN for the Hugging Face router, or the provider's own
+            variable (OPENAI_API_KEY).
         api_base: Address of an OpenAI-compatible server; None reads GENERATOR_API_BASE, and without one the
             Hugging Face router is asked.
         max_tokens: Of each reply; None is 8,000, or a reasoning model's own.
@@ -103,18 +104,18 @@ def build_language_model(
         # Asked as an OpenAI-compatible server: LiteLLM's own provider looks the model up on the hub at every call.
         model, api_base = f"openai/{_router_id(model.removeprefix(HUGGING_FACE))}", ROUTER
         # Never none: LiteLLM would send the router a key of OpenAI's from the environment.
-        api_key = api_key or os.environ.get("HF_TOKEN") or os.environ.get("HUGGINGFACE_API_KEY") or "none"
+        api_key = api_key or next(filter(None, map(os.environ.get, ROUTER_KEYS)), "none")
     if cache and temperature == 0:  # DSPy warns that rollout_id does not change replies, which is not its purpose
         warnings.filterwarnings("ignore", message="rollout_id has no effect when temperature=0")
     build = partial(
         dspy.LM,
         model,
-        api_key=api_key,
-        api_base=api_base,
         timeout=timeout,
         num_retries=num_retries,
         cache=cache,
         rollout_id=_rollout_id(_address_of(model, api_base), seed) if cache else None,
+        # DSPy reads a provider's own variable only where no key is passed: None is an empty key.
+        **{name: value for name, value in (("api_key", api_key), ("api_base", api_base)) if value},
         **({} if seed is None or model.startswith(SEEDLESS) else {"seed": seed}),
     )
     try:
@@ -133,15 +134,29 @@ def build_language_model(
 
 
 def has_endpoint(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
-    """Tell whether a model can be asked: by a key, an address, or a provider that LiteLLM knows how to reach.
+    """Tell whether a model can be asked: by a key, an address, or the key of the provider of the model named.
 
-    HF_TOKEN, which other tools set for downloads, counts only where a model is named: by `model` or GENERATOR_MODEL_ID.
+    A provider's key in the environment, such as HF_TOKEN, which other tools set too, counts only where a model of that
+    provider is named: by `model` or GENERATOR_MODEL_ID.
     """
-    named = model or os.environ.get("GENERATOR_MODEL_ID") or ""
-    if not named.startswith(KEYED) and _has_provider(named):
+    if api_key or api_base or os.environ.get("GENERATOR_API_BASE") or os.environ.get("GENERATOR_API_KEY"):
         return True
-    names = ("GENERATOR_API_BASE", "GENERATOR_API_KEY", *(["HF_TOKEN"] if named else []))
-    return bool(api_key or api_base or any(os.environ.get(name) for name in names))
+    named = model or os.environ.get("GENERATOR_MODEL_ID")
+    return bool(named) and not _missing_keys(str(named))
+
+
+def is_asked(api_key: str | None = None, api_base: str | None = None, model: str | None = None) -> bool:
+    """Tell whether a model is to be asked, see `has_endpoint`; refuse one that is named and cannot be.
+
+    Raises:
+        ValueError: If a model is named, by `model` or GENERATOR_MODEL_ID, and there is no endpoint.
+    """
+    if has_endpoint(api_key, api_base, model):
+        return True
+    if named := model or os.environ.get("GENERATOR_MODEL_ID"):
+        expected = ", ".join(["--api-base", "GENERATOR_API_KEY", *_missing_keys(named)])
+        raise ValueError(f"no endpoint to ask {named!r} at (expected one of {expected})")
+    return False
 
 
 def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
@@ -160,6 +175,17 @@ def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
         mended = next((f" : {remedy}" for kind, remedy in REMEDIES.items() if kind in reason), "")
         return f"{reason}{mended}."
     return None
+
+
+def _missing_keys(model: str) -> list[str]:
+    """Return the variables of which one must hold a model's key, if none does; other credentials are not checked."""
+    model = _with_provider(model)
+    if not _has_provider(model):
+        return [] if any(map(os.environ.get, ROUTER_KEYS)) else [ROUTER_KEYS[0]]
+    import litellm
+
+    missing: list[str] = litellm.validate_environment(model)["missing_keys"]
+    return missing if all(name.endswith("_API_KEY") for name in missing) else []
 
 
 def _router_id(model: str) -> str:
@@ -185,6 +211,7 @@ def _with_provider(model: str) -> str:
     if "/" in model:
         return model
     use_local_prices()
+    require("litellm")
     import litellm
 
     provider = litellm.model_cost.get(model, {}).get("litellm_provider", "")

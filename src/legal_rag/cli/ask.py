@@ -222,9 +222,9 @@ def instructions_text(named: str) -> str:
 
 def _agent(library: Any, settings: dict[str, Any]) -> "LegalReActAgent | EvidenceAgent":
     from legal_rag.agent.agent import build_agent
-    from legal_rag.agent.llm import has_endpoint, use_reply_cache
+    from legal_rag.agent.llm import is_asked, use_reply_cache
 
-    if not has_endpoint(settings["api_key"], settings["api_base"], settings["model"]):
+    if not is_asked(settings["api_key"], settings["api_base"], settings["model"]):
         return build_agent(library, **settings)
     from legal_rag.deep_read.agent_tool import deep_read_tool
 

@@ -147,10 +147,10 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 
 def _models(options: dict[str, Any]) -> "tuple[dspy.LM, dspy.LM] | None":
     """Describe the root model and the sub-model; None where there is no endpoint."""
-    from legal_rag.agent.llm import build_language_model, has_endpoint, use_reply_cache
+    from legal_rag.agent.llm import build_language_model, is_asked, use_reply_cache
 
     model, endpoint = options["model"], (options["api_key"], options["api_base"])
-    if not has_endpoint(*endpoint, model):
+    if not is_asked(*endpoint, model):
         return None
     cache = not options["no_cache"]
     if cache:

@@ -217,12 +217,12 @@ def _documents(index_folder: str, index_name: str, doc_ids: set[str], options: d
 
 
 def _language_model(options: dict[str, Any]) -> "dspy.LM | None":
-    from legal_rag.agent.llm import build_language_model, has_endpoint
+    from legal_rag.agent.llm import build_language_model, is_asked
 
     if options["no_model"]:
         return None
     endpoint = options["api_key"], options["api_base"]
-    if not has_endpoint(*endpoint, options["model"]):
+    if not is_asked(*endpoint, options["model"]):
         click.echo("no model to ask (--api-base or --api-key): questions are made of official summaries", err=True)
         return None
     # a new try wants a new reply

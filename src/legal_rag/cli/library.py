@@ -320,11 +320,13 @@ def export_command(index_folder: str, index_name: str, as_json: bool, pylate: st
 
 def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":
     from legal_rag.agent.budget import UNLIMITED
-    from legal_rag.agent.llm import build_language_model, has_endpoint
+    from legal_rag.agent.llm import build_language_model, check_model, is_asked
     from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.deep_read.models import ChatModel
 
-    if not has_endpoint(api_key, api_base, name):
-        raise click.ClickException(f"no endpoint to ask {name!r} at (expected --api-base, or GENERATOR_API_KEY)")
+    is_asked(api_key, api_base, name)
+    lm = build_language_model(name, api_key, api_base)
+    if problem := check_model(lm):
+        raise click.ClickException(problem)
     # a summary for every document is what was asked for
-    return ChatModel(build_language_model(name, api_key, api_base), UsageTracker(UNLIMITED))
+    return ChatModel(lm, UsageTracker(UNLIMITED))

@@ -30,6 +30,7 @@ from legal_rag.evaluation.questions.dataset import (
 )
 from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw
 from legal_rag.files import locked, progress
+from legal_rag.lazy import require
 from legal_rag.library.library import Library
 
 if TYPE_CHECKING:
@@ -81,13 +82,15 @@ def generate_questions(
         ValueError: If a setting is out of range or needs an index, the folder was begun with others or holds something
             else where a dataset's files go, or another process works on it.
         LookupError: If there is no document of one of `doc_ids`.
-        ConnectionError: If the model refuses every request, or fails on too many documents in a row. What is finished
-            is kept: the same call resumes.
+        MissingExtraError: If pyarrow is not installed.
+        ConnectionError: If the first requests do not reach the model, it refuses every request, or it fails on too
+            many documents in a row. What is finished is kept: the same call resumes.
     """
     library = Library(Path(library).expanduser()) if isinstance(library, str | Path) else library
     wanted = QuestionSettings(seed=seed, **settings)
     if workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
+    require("pyarrow")
     drawn, identity = draw(library.content_hashes(), limit, seed, doc_ids), _identity(library, lm, wanted)
     folder = Path(output).expanduser()
     with locked(folder):

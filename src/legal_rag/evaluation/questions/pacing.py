@@ -24,7 +24,7 @@ from legal_rag.agent.model_calls import BudgetedLM, UsageTracker
 
 ATTEMPTS = 4  # of one request, while others succeed; twice as many where the server asks to wait
 FIRST_WAIT, LONGEST_WAIT = 0.25, 60.0  # seconds before trying again; doubled from time to time, at random below that
-PATIENCE = 900.0  # seconds that a server which nobody reaches is waited for
+PATIENCE = 900.0  # seconds that a server which nobody reaches any more is waited for
 GRACE = 20.0  # seconds that one which gives nobody a good answer is, and as many attempts at least
 MAX_FAILURES = 20  # documents in a row that the model failed on, before all is stopped
 
@@ -51,7 +51,7 @@ class Pace:
         self._interval = 60 / requests_per_minute if requests_per_minute else 0.0
         self._attempts, self._patience = attempts, patience
         self._lock = threading.Lock()
-        self._next_turn = self.last_success = time.monotonic()
+        self._next_turn = self._started = self.last_success = time.monotonic()
         self._failures = 0  # documents in a row
 
     @property
@@ -64,6 +64,10 @@ class Pace:
         with self._lock:
             self.error = self.error or error
         self._stop.set()
+
+    def was_never_reached(self, error: BaseException | None) -> bool:
+        """Tell whether a failure to connect says that the address is wrong: no request of the run has succeeded."""
+        return isinstance(error, LMTransportError) and self.last_success == self._started
 
     def wait_for_turn(self) -> None:
         """Wait for the rate limit; LMTransportError if the run was stopped."""
@@ -97,6 +101,8 @@ class Pace:
         if self.stopped:
             return True
         error = state.outcome.exception() if state.outcome else None
+        if self.was_never_reached(error):
+            return state.attempt_number >= self._attempts
         waited = state.seconds_since_start or 0.0
         # Out of reach, or asking to wait, independently of the request.
         away = isinstance(error, LMTransportError | LMRateLimitError) or getattr(error, "status", None) in BUSY
@@ -130,7 +136,7 @@ class PacedLM(BudgetedLM):
             outputs = super().__call__(*args, **kwargs)
         except Exception as error:
             self.document.failure = error
-            if isinstance(error, HOPELESS):
+            if isinstance(error, HOPELESS) or self.pace.was_never_reached(error):
                 self.pace.stop(error)
             raise
         self.document.replies += 1
