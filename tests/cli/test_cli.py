@@ -168,9 +168,10 @@ def test_a_key_is_written_nowhere(copied, capfd):
     ("argv", "line"),
     [
         (["frobnicate"], "No such command 'frobnicate'"),
+        (["serch", "bail"], "No such command 'serch'. Did you mean 'search'?"),
         (["info", "--colour"], "No such option"),
         (["search"], "Missing argument 'QUERY'"),
-        (["search", "a", "b"], "Got unexpected extra argument"),
+        (["search", "a", "b"], "Got unexpected extra argument (b) (put a text with blanks in quotation marks)"),
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
         (["index", "--header-on", "some"], "'some' is not one of"),
         (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),
