@@ -182,6 +182,7 @@ def test_a_key_is_written_nowhere(copied, capfd):
         (["index", "--source", "sample", "--index-name", "../x"], "index_name must be a plain folder name"),
         (["index", "--source", "sample", "--encoder", " "], "the encoder's name is empty"),
         (["index", "--source", "nowhere.jsonl", "--encoder", "bundled"], "nowhere.jsonl"),
+        (["index", "--source", "rien", "--encoder", "bundled"], "no such file or folder: rien (expected a file, "),
         (["index", "--source", "sample", "--encoder", "bundled", "--text-column", "texte"], "no column 'texte' in"),
         (
             ["index", "--source", "sample", "--encoder", "bundled", "--ids-file", "nowhere.txt"],
@@ -232,7 +233,7 @@ def test_the_default_encoder_is_named_on_stderr_before_the_work_begins(tmp_path,
     out, err = capfd.readouterr()
     talk, error = err.splitlines()
     assert talk.startswith("encoder: ")
-    assert error.startswith("legal-rag: no such file, folder or dataset: ")
+    assert error.startswith("legal-rag: no such file or folder: ")
     assert out == ""
 
 
