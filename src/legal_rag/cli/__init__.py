@@ -80,7 +80,7 @@ class _LazyGroup(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             if near := get_close_matches(args[0], COMMANDS, n=1):
-                error.message += f" Did you mean {near[0]!r}?"
+                ctx.fail(f"{error.format_message()} Did you mean {near[0]!r}?")
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
