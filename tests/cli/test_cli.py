@@ -96,8 +96,26 @@ def test_an_unknown_filter_value_names_the_known_ones_before_anything_is_loaded(
 def test_a_search_that_finds_nothing_says_so(place, capfd):
     assert main(["search", "zzzqqq", "--mode", "bm25", *place]) == 0
     assert capfd.readouterr() == ("", "no passage found\n")
-    assert main(["search", "bail", "--mode", "bm25", "--date-from", "2090", *place]) == 0
+    assert main(["search", "zzzqqq", "--mode", "bm25", "--date-from", "1950", *place]) == 0
     assert capfd.readouterr().err == "no passage found among the documents that meet the filters\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--number", "99-99.999"), ("--article", "L. 9999-9 du code du travail"), ("--date-from", "2090-01-01")],
+)
+def test_a_filter_that_no_document_meets_is_named(place, capfd, option, value):
+    assert main(["search", "bail", "--mode", "bm25", "--date-to", "2095", option, value, *place]) == 0
+    assert capfd.readouterr() == ("", f"no passage found: no document meets {option} '{value}'\n")
+
+
+def test_an_impossible_range_and_an_unknown_id_are_refused_before_anything_is_loaded(place, refused, monkeypatch):
+    monkeypatch.setattr("legal_rag.retriever.retriever.Retriever", None)
+    line = refused("search", QUESTION, "--date-from", "2022", "--date-to", "2019", *place)
+    assert line == "--date-from 2022 is after --date-to 2019"
+    line = refused("search", QUESTION, "--doc-id", "FICTIF0101x", *place)
+    assert line.startswith("no document 'FICTIF0101x' in ")
+    assert "nearest id is 'FICTIF0101'" in line
 
 
 def test_a_document_is_looked_up_by_its_case_number(place, said, sample_rows):

@@ -84,7 +84,10 @@ def filter_options(command: Any) -> Any:
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
         values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
-        return command(*arguments, filters=Filters(**values), **settings)
+        filters = Filters(**values)
+        if filters.date_from and filters.date_to and str(filters.date_from) > str(filters.date_to):
+            raise ValueError(f"--date-from {values['date_from']} is after --date-to {values['date_to']}")
+        return command(*arguments, filters=filters, **settings)
 
     return options(
         click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),

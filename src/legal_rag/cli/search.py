@@ -1,5 +1,6 @@
 """Commands that search an index and print a document."""
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +37,7 @@ def search_command(
         print_json([hit._asdict() for hit in hits])
         return
     if not hits:
-        click.echo("no passage found" + (" among the documents that meet the filters" if filters else ""), err=True)
+        click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
@@ -44,10 +45,26 @@ def search_command(
 
 
 def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
-    """Raise ValueError for a court, chamber or outcome that no document has, before anything is loaded."""
+    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
+
+    ValueError, or LookupError for an id, whose message names the nearest.
+    """
+    for doc_id in filters.doc_ids or ():
+        if doc_id not in library:
+            library.document(doc_id)
     for name, known in library.unknown_values(filters).items():
         listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
         raise ValueError(f"no document has the {name} {getattr(filters, name)!r} (there are: {listed or 'none'})")
+
+
+def _filter_at_fault(library: "Library", filters: "Filters") -> str:
+    """Name the first filter that no document meets by itself, or else say that they were applied."""
+    for name in (one.name for one in fields(filters)):
+        value = getattr(filters, name)
+        if value is not None and not library.ids(type(filters)(**{name: value})):
+            wanted = "; ".join(value) if isinstance(value, tuple) else value
+            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
+    return " among the documents that meet the filters" if filters else ""
 
 
 @click.command("lookup")
