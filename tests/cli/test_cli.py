@@ -123,6 +123,18 @@ def test_a_document_is_looked_up_by_its_case_number(place, said, sample_rows):
     assert row["content"][:200] in said("lookup", "16/03177", *place)
 
 
+def test_a_passage_that_a_decision_lacks_is_told_beside_the_decision(place, tiny_library, capfd):
+    last = len(tiny_library.chunks_of("FICTIF0112")) - 1
+    assert main(["lookup", "FICTIF0112-77", *place]) == 0
+    out, err = capfd.readouterr()
+    assert err == (
+        f"Pas de passage « FICTIF0112-77 » : cette décision va de « FICTIF0112-0 » à « FICTIF0112-{last} ».\n"
+    )
+    assert tiny_library.document("FICTIF0112").content[:200] in out
+    assert main(["lookup", f"FICTIF0112-{last}", *place]) == 0
+    assert capfd.readouterr().err == ""
+
+
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
     keys = ["rank", "chunk_id", "doc_id", "score", "title", "decision_date", "char_start", "char_end", "text"]
@@ -230,6 +242,7 @@ def test_what_cannot_be_done_is_told_in_one_line(tmp_path, monkeypatch, refused,
         (["ask", ""], "the question is empty"),
         (["ask", "délai " * 100], "the question is too long"),
         (["lookup", "FICTIF9999-0"], "Aucune décision pour « FICTIF9999-0 ». Identifiant le plus proche : « FICTIF"),
+        (["lookup", "20-99.123"], "Exemple d'identifiant : « FICTIF"),
         (["lookup", ""], "Aucune décision pour « » (forme attendue : "),
         (["lookup", "\udcff", "--json"], "Aucune décision pour « "),
     ],

@@ -73,12 +73,16 @@ def _filter_at_fault(library: "Library", filters: "Filters") -> str:
 def lookup_command(identifier: str, index_folder: str, index_name: str, as_json: bool) -> None:
     """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
     from legal_rag.agent.prediction import CitedDocument
-    from legal_rag.agent.tool_arguments import find_document, resolve_id
+    from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
     library = open_library(index_folder, index_name)
     identifier = resolve_id(identifier, library, dict)
     document = find_document(identifier, library)
+    try:
+        find_chunks(identifier, 0, library)
+    except LookupError as error:  # the document is there, not the passage
+        click.echo(error, err=True)
     if as_json:
         print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
     else:
