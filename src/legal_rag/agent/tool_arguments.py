@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from os.path import commonprefix
 from typing import Any, NamedTuple
 
 from legal_rag.citations.markers import take_out_markers
@@ -246,7 +245,7 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
         doc_id = identifier
         expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
     nearest = nearest_id(source, doc_id[:SHOWN_CHARS])
-    alike = nearest and 2 * len(commonprefix([doc_id.casefold(), nearest.casefold()])) >= len(nearest)
+    alike = nearest and doc_id.casefold().startswith(nearest[: (len(nearest) + 1) // 2].casefold())
     kind = "Identifiant le plus proche" if alike else "Exemple d'identifiant"
     hint = f" {kind} : « {chunk_id(nearest, 0)} »." if nearest else ""
     raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
