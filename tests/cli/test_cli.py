@@ -154,6 +154,24 @@ def test_a_passage_that_a_decision_lacks_is_told_beside_the_decision(place, tiny
     assert capfd.readouterr().err == ""
 
 
+def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path, tiny_model_folder, capfd):
+    wanted = "Le preneur avait signalé la fuite de la chaudière."
+    text = "Attendu que la procédure est régulière. " * 20 + wanted + " La demande est rejetée pour le surplus." * 20
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "A", "content": text}) + "\n", "utf-8")
+    place = ["--index-folder", str(tmp_path), "--index-name", "un bail"]
+    build = ["--source", str(tmp_path / "a.jsonl"), "--encoder", str(tiny_model_folder), "--no-extract"]
+    assert main(["index", *build, *place]) == 0
+    told = f"--index-folder {tmp_path} --index-name 'un bail'\n"
+    assert capfd.readouterr().err.endswith(f"next: legal-rag ask 'QUESTION' {told}")
+    assert main(["search", "Fuites des chaudières", "--mode", "bm25", "--k", "1", *place]) == 0
+    out, err = capfd.readouterr()
+    shown = out.splitlines()[1].strip()
+    assert wanted in shown
+    assert shown[0] == shown[-1] == "…"
+    assert 290 <= len(shown) <= 302
+    assert err == f"next: legal-rag lookup A-0 {told}"
+
+
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
     keys = ["rank", "chunk_id", "doc_id", "score", "title", "decision_date", "char_start", "char_end", "text"]

@@ -15,6 +15,7 @@ from legal_rag.cli.options import (
     print_json,
     read_options,
     source_options,
+    suggest,
     trust_option,
 )
 from legal_rag.corpus.chunking import ChunkConfig
@@ -40,7 +41,7 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 
 @click.command("index")
 @place_options
-@click.option("--source", default=DEFAULT_DATASET, help="A file, a folder, a Hugging Face dataset, or 'sample'.")
+@click.option("--source", default=DEFAULT_DATASET, help="A file, a folder, OWNER/NAME of Hugging Face, or 'sample'.")
 @source_options
 @click.option(
     "--encoder",
@@ -112,6 +113,8 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
     if settings["extract"]:
         library = open_library(index_folder, index_name)
         extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
+    if not as_json:
+        suggest("ask 'QUESTION'", index_folder, index_name)
 
 
 def _tell_of_replacement(cfg: IndexConfig) -> None:

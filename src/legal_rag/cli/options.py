@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
+from shlex import quote
 from typing import Any
 
 import click
@@ -150,6 +151,13 @@ def open_library(index_folder: str, index_name: str) -> Any:
     from legal_rag.library.library import Library
 
     return Library.open(index_folder, index_name)
+
+
+def suggest(command: str, index_folder: str, index_name: str) -> None:
+    """Print the command to run next on stderr, with the place of the Library where it is not the default."""
+    places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
+    flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
+    click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)
 
 
 def print_json(value: Any) -> None:

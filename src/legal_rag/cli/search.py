@@ -1,17 +1,28 @@
 """Commands that search an index and print a document."""
 
 from dataclasses import fields
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.options import filter_options, mode_option, open_library, place_options, print_json, trust_option
+from legal_rag.cli.options import (
+    filter_options,
+    mode_option,
+    open_library,
+    place_options,
+    print_json,
+    suggest,
+    trust_option,
+)
+from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
 
 VALUES_LISTED = 12  # of a filter
+EXCERPT_CHARS = 300  # of a passage found
 
 
 @click.command("search")
@@ -41,7 +52,21 @@ def search_command(
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
-        click.echo(f"   {' '.join(hit.text.split())[:300]}\n")
+        click.echo(f"   {_excerpt(hit.text, query)}\n")
+    if hits:
+        suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
+
+
+def _excerpt(text: str, query: str) -> str:
+    """Return the `EXCERPT_CHARS` characters around the sentence that shares the most words with a question."""
+    from legal_rag.library.bm25 import lexical_words
+
+    asked = set(lexical_words(query))
+    pieces = [part for one in split_sentences(text) for part in cut_at_blanks(text, *one, EXCERPT_CHARS)]
+    start, end = max(pieces, key=lambda one: len(asked.intersection(lexical_words(text[slice(*one)]))), default=(0, 0))
+    start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(text) - EXCERPT_CHARS))
+    end = start + EXCERPT_CHARS
+    return "…" * (start > 0) + " ".join(text[start:end].split()) + "…" * (end < len(text))
 
 
 def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
