@@ -49,6 +49,25 @@ def test_index_builds_a_library_and_tells_its_counts(tmp_path, tiny_model_folder
     assert json.loads(capfd.readouterr().out)["counts"]["documents"] == 3
 
 
+def test_index_says_which_other_index_it_replaces(tmp_path, tiny_model_folder, capfd):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(
+            f'{{"id": "{name}", "content": "Le bail {name} est résilié."}}\n', "utf-8"
+        )
+    lines = []
+    for command, name in [("index", "a"), ("index", "a"), ("index", "b"), ("add", "a"), ("index", "b")]:
+        encoder = ["--encoder", str(tiny_model_folder), "--no-extract", "--no-corpus-index"] * (command == "index")
+        argv = [command, "--source", str(tmp_path / f"{name}.jsonl"), "--index-folder", str(tmp_path), *encoder]
+        assert main(argv) == 0
+        lines += [line for line in capfd.readouterr().err.splitlines() if "--index-name NAME" in line]
+    place = tmp_path / "legal_french_index"
+    said = ": replaced when the new index is complete (--index-name NAME for another)"
+    assert lines == [
+        f"{place} holds 1 documents from a.jsonl{said}",
+        f"{place} holds 2 documents from b.jsonl, changed since{said}",
+    ]
+
+
 def test_index_json_is_the_report_alone(tmp_path, tiny_model_folder, said):
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"nom": "A", "texte": "Le bail est résilié."}\nnot json\n', "utf-8")
@@ -96,13 +115,61 @@ def test_an_unknown_filter_value_names_the_known_ones_before_anything_is_loaded(
 def test_a_search_that_finds_nothing_says_so(place, capfd):
     assert main(["search", "zzzqqq", "--mode", "bm25", *place]) == 0
     assert capfd.readouterr() == ("", "no passage found\n")
-    assert main(["search", "bail", "--mode", "bm25", "--date-from", "2090", *place]) == 0
+    assert main(["search", "zzzqqq", "--mode", "bm25", "--date-from", "1950", *place]) == 0
     assert capfd.readouterr().err == "no passage found among the documents that meet the filters\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--number", "99-99.999"), ("--article", "L. 9999-9 du code du travail"), ("--date-from", "2090-01-01")],
+)
+def test_a_filter_that_no_document_meets_is_named(place, capfd, option, value):
+    assert main(["search", "bail", "--mode", "bm25", "--date-to", "2095", option, value, *place]) == 0
+    assert capfd.readouterr() == ("", f"no passage found: no document meets {option} '{value}'\n")
+
+
+def test_an_impossible_range_and_an_unknown_id_are_refused_before_anything_is_loaded(place, refused, monkeypatch):
+    monkeypatch.setattr("legal_rag.retriever.retriever.Retriever", None)
+    line = refused("search", QUESTION, "--date-from", "2022", "--date-to", "2019", *place)
+    assert line == "--date-from 2022 is after --date-to 2019"
+    line = refused("search", QUESTION, "--doc-id", "FICTIF0101x", *place)
+    assert line.startswith("no document 'FICTIF0101x' in ")
+    assert "nearest id is 'FICTIF0101'" in line
 
 
 def test_a_document_is_looked_up_by_its_case_number(place, said, sample_rows):
     row = next(row for row in sample_rows if row["id"] == "FICTIF0302")
     assert row["content"][:200] in said("lookup", "16/03177", *place)
+
+
+def test_a_passage_that_a_decision_lacks_is_told_beside_the_decision(place, tiny_library, capfd):
+    last = len(tiny_library.chunks_of("FICTIF0112")) - 1
+    assert main(["lookup", "FICTIF0112-77", *place]) == 0
+    out, err = capfd.readouterr()
+    assert err == (
+        f"Pas de passage « FICTIF0112-77 » : cette décision va de « FICTIF0112-0 » à « FICTIF0112-{last} ».\n"
+    )
+    assert tiny_library.document("FICTIF0112").content[:200] in out
+    assert main(["lookup", f"FICTIF0112-{last}", *place]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path, tiny_model_folder, capfd):
+    wanted = "Le preneur avait signalé la fuite de la chaudière."
+    text = "Attendu que la procédure est régulière. " * 20 + wanted + " La demande est rejetée pour le surplus." * 20
+    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "A", "content": text}) + "\n", "utf-8")
+    place = ["--index-folder", str(tmp_path), "--index-name", "un bail"]
+    build = ["--source", str(tmp_path / "a.jsonl"), "--encoder", str(tiny_model_folder), "--no-extract"]
+    assert main(["index", *build, *place]) == 0
+    told = f"--index-folder {tmp_path} --index-name 'un bail'\n"
+    assert capfd.readouterr().err.endswith(f"next: legal-rag ask 'QUESTION' {told}")
+    assert main(["search", "Fuites des chaudières", "--mode", "bm25", "--k", "1", *place]) == 0
+    out, err = capfd.readouterr()
+    shown = out.splitlines()[1].strip()
+    assert wanted in shown
+    assert shown[0] == shown[-1] == "…"
+    assert 290 <= len(shown) <= 302
+    assert err == f"next: legal-rag lookup A-0 {told}"
 
 
 def test_search_lists_ranked_passages(place, tiny_library, said):
@@ -168,9 +235,10 @@ def test_a_key_is_written_nowhere(copied, capfd):
     ("argv", "line"),
     [
         (["frobnicate"], "No such command 'frobnicate'"),
+        (["serch", "bail"], "No such command 'serch'. Did you mean 'search'?"),
         (["info", "--colour"], "No such option"),
         (["search"], "Missing argument 'QUERY'"),
-        (["search", "a", "b"], "Got unexpected extra argument"),
+        (["search", "a", "b"], "Got unexpected extra argument (b) (put a text with blanks in quotation marks)"),
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
         (["index", "--header-on", "some"], "'some' is not one of"),
         (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),
@@ -181,6 +249,7 @@ def test_a_key_is_written_nowhere(copied, capfd):
         (["index", "--source", "sample", "--index-name", "../x"], "index_name must be a plain folder name"),
         (["index", "--source", "sample", "--encoder", " "], "the encoder's name is empty"),
         (["index", "--source", "nowhere.jsonl", "--encoder", "bundled"], "nowhere.jsonl"),
+        (["index", "--source", "rien", "--encoder", "bundled"], "no such file or folder: rien (expected a file, "),
         (["index", "--source", "sample", "--encoder", "bundled", "--text-column", "texte"], "no column 'texte' in"),
         (
             ["index", "--source", "sample", "--encoder", "bundled", "--ids-file", "nowhere.txt"],
@@ -210,6 +279,7 @@ def test_what_cannot_be_done_is_told_in_one_line(tmp_path, monkeypatch, refused,
         (["ask", ""], "the question is empty"),
         (["ask", "délai " * 100], "the question is too long"),
         (["lookup", "FICTIF9999-0"], "Aucune décision pour « FICTIF9999-0 ». Identifiant le plus proche : « FICTIF"),
+        (["lookup", "20-99.123"], "Exemple d'identifiant : « FICTIF"),
         (["lookup", ""], "Aucune décision pour « » (forme attendue : "),
         (["lookup", "\udcff", "--json"], "Aucune décision pour « "),
     ],
@@ -231,7 +301,7 @@ def test_the_default_encoder_is_named_on_stderr_before_the_work_begins(tmp_path,
     out, err = capfd.readouterr()
     talk, error = err.splitlines()
     assert talk.startswith("encoder: ")
-    assert error.startswith("legal-rag: no such file, folder or dataset: ")
+    assert error.startswith("legal-rag: no such file or folder: ")
     assert out == ""
 
 

@@ -283,7 +283,7 @@ def test_a_configuration_or_split_that_is_not_there_is_named_with_those_that_are
         read(tmp_path / "saved", split="test")
 
 
-@pytest.mark.parametrize("name", ["artefactory/Argimi-Legal-French-Jurisprudence", "personne/rien", "rien"])
+@pytest.mark.parametrize("name", ["artefactory/Argimi-Legal-French-Jurisprudence", "personne/rien"])
 def test_a_dataset_that_cannot_be_reached_is_one_clear_error(name):
     with pytest.raises(FileNotFoundError, match=f"no dataset that can be reached: {name} "):
         read(name, config="juri")
@@ -300,10 +300,14 @@ def test_sample_names_the_corpus_in_the_package_unless_a_folder_is_called_so(tmp
 # --- nothing to read -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["absent.jsonl", "absent/un/dossier", "/absent", "../absent/x", "a b/c"])
+@pytest.mark.parametrize(
+    "name",
+    ["rien", "absent.jsonl", "absent/x.jsonl", "here/absent", "../absent", "absent/un/dossier", "/absent", "a b/c"],
+)
 def test_a_path_that_is_not_there_is_an_error(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="no such file, folder or dataset: "):
+    (tmp_path / "here").mkdir()
+    with pytest.raises(FileNotFoundError, match=rf"^no such file or folder: {name} \(expected a file, a folder, a hub"):
         read(name)
 
 

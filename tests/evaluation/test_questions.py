@@ -710,7 +710,7 @@ def test_the_command_without_a_model_says_so_and_makes_do_with_summaries(small_l
         (["--no-model", "--index-name", "absent"], "no index at"),
         (["--no-model", "--doc-ids", "DECISION00001,X"], "no document 'X' (1 of 2 ids are unknown)"),
         (["--no-model", "--config", "juri"], "--config juri goes with --source"),
-        (["--no-model", "--source", "absent.jsonl"], "no such file, folder or dataset: absent.jsonl"),
+        (["--no-model", "--source", "absent.jsonl"], "no such file or folder: absent.jsonl"),
         (["--no-model", "--source", "sample", "--must-retrieve", "5"], "search an index, and a source has none"),
     ],
 )

@@ -245,7 +245,9 @@ def _named_chunk(identifier: str, source: Any) -> NamedChunk:
         doc_id = identifier
         expected = " (forme attendue : « identifiant-numéro », par exemple « JURITEXT000007022836-0 »)"
     nearest = nearest_id(source, doc_id[:SHOWN_CHARS])
-    hint = f" Identifiant le plus proche : « {chunk_id(nearest, 0)} »." if nearest else ""
+    alike = nearest and doc_id.casefold().startswith(nearest[: (len(nearest) + 1) // 2].casefold())
+    kind = "Identifiant le plus proche" if alike else "Exemple d'identifiant"
+    hint = f" {kind} : « {chunk_id(nearest, 0)} »." if nearest else ""
     raise LookupError(f"Aucune décision pour « {shown(identifier[:SHOWN_CHARS])} »{expected}.{hint}")
 
 

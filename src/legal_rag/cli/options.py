@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from functools import wraps
+from shlex import quote
 from typing import Any
 
 import click
@@ -84,7 +85,10 @@ def filter_options(command: Any) -> Any:
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
         values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
-        return command(*arguments, filters=Filters(**values), **settings)
+        filters = Filters(**values)
+        if filters.date_from and filters.date_to and str(filters.date_from) > str(filters.date_to):
+            raise ValueError(f"--date-from {values['date_from']} is after --date-to {values['date_to']}")
+        return command(*arguments, filters=filters, **settings)
 
     return options(
         click.option("--juridiction", help="Court, perhaps with its chamber, e.g. 'Cass. soc.', 'CA Lyon'."),
@@ -147,6 +151,13 @@ def open_library(index_folder: str, index_name: str) -> Any:
     from legal_rag.library.library import Library
 
     return Library.open(index_folder, index_name)
+
+
+def suggest(command: str, index_folder: str, index_name: str) -> None:
+    """Print the command to run next on stderr, with the place of the Library where it is not the default."""
+    places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
+    flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
+    click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)
 
 
 def print_json(value: Any) -> None:

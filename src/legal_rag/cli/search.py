@@ -1,16 +1,28 @@
 """Commands that search an index and print a document."""
 
+from dataclasses import fields
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.options import filter_options, mode_option, open_library, place_options, print_json, trust_option
+from legal_rag.cli.options import (
+    filter_options,
+    mode_option,
+    open_library,
+    place_options,
+    print_json,
+    suggest,
+    trust_option,
+)
+from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
 
 VALUES_LISTED = 12  # of a filter
+EXCERPT_CHARS = 300  # of a passage found
 
 
 @click.command("search")
@@ -36,18 +48,48 @@ def search_command(
         print_json([hit._asdict() for hit in hits])
         return
     if not hits:
-        click.echo("no passage found" + (" among the documents that meet the filters" if filters else ""), err=True)
+        click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
-        click.echo(f"   {' '.join(hit.text.split())[:300]}\n")
+        click.echo(f"   {_excerpt(hit.text, query)}\n")
+    if hits:
+        suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
+
+
+def _excerpt(text: str, query: str) -> str:
+    """Return the `EXCERPT_CHARS` characters around the sentence that shares the most words with a question."""
+    from legal_rag.library.bm25 import lexical_words
+
+    asked = set(lexical_words(query))
+    pieces = [part for one in split_sentences(text) for part in cut_at_blanks(text, *one, EXCERPT_CHARS)]
+    start, end = max(pieces, key=lambda one: len(asked.intersection(lexical_words(text[slice(*one)]))), default=(0, 0))
+    start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(text) - EXCERPT_CHARS))
+    end = start + EXCERPT_CHARS
+    return "…" * (start > 0) + " ".join(text[start:end].split()) + "…" * (end < len(text))
 
 
 def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
-    """Raise ValueError for a court, chamber or outcome that no document has, before anything is loaded."""
+    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
+
+    ValueError, or LookupError for an id, whose message names the nearest.
+    """
+    for doc_id in filters.doc_ids or ():
+        if doc_id not in library:
+            library.document(doc_id)
     for name, known in library.unknown_values(filters).items():
         listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
         raise ValueError(f"no document has the {name} {getattr(filters, name)!r} (there are: {listed or 'none'})")
+
+
+def _filter_at_fault(library: "Library", filters: "Filters") -> str:
+    """Name the first filter that no document meets by itself, or else say that they were applied."""
+    for name in (one.name for one in fields(filters)):
+        value = getattr(filters, name)
+        if value is not None and not library.ids(type(filters)(**{name: value})):
+            wanted = "; ".join(value) if isinstance(value, tuple) else value
+            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
+    return " among the documents that meet the filters" if filters else ""
 
 
 @click.command("lookup")
@@ -56,12 +98,16 @@ def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
 def lookup_command(identifier: str, index_folder: str, index_name: str, as_json: bool) -> None:
     """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
     from legal_rag.agent.prediction import CitedDocument
-    from legal_rag.agent.tool_arguments import find_document, resolve_id
+    from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.tools import lookup_legal_doc
 
     library = open_library(index_folder, index_name)
     identifier = resolve_id(identifier, library, dict)
     document = find_document(identifier, library)
+    try:
+        find_chunks(identifier, 0, library)
+    except LookupError as error:  # the document is there, not the passage
+        click.echo(error, err=True)
     if as_json:
         print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
     else:

@@ -17,7 +17,7 @@ SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that
 SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+")
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
 
 
@@ -59,9 +59,11 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
         return _rows_of_file(path, path.parent)
     if path.is_dir():
         return _rows_of_folder(path, config, split)
-    if HUB_ID.fullmatch(str(source)):
+    if HUB_ID.fullmatch(str(source)) and not _suffix(path) and not path.parent.exists():
         return _rows_of_dataset(str(source), config, split)
-    raise FileNotFoundError(f"no such file, folder or dataset: {source}")
+    raise FileNotFoundError(
+        f"no such file or folder: {source} (expected a file, a folder, a hub dataset as owner/name, or '{SAMPLE}')"
+    )
 
 
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
