@@ -21,6 +21,7 @@ from legal_rag.corpus.structure.headings import (
     numbered_marks,
     title_of,
 )
+from legal_rag.corpus.structure.parts import PartKind
 
 PART_CHARS = 3000  # of a part at most
 _LEAST_CHARS = 1200  # of a part that ends before a paragraph
@@ -53,8 +54,9 @@ class TreeNode:
     char_start: int  # of the whole section, heading included
     char_end: int
     heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
-    kind: Kind
+    kind: Kind | PartKind
     children: tuple["TreeNode", ...] = ()
+    summary: str = ""  # where one was written
 
 
 def build_tree(text: str) -> TreeNode:
@@ -72,6 +74,16 @@ def walk(tree: TreeNode) -> Iterator[TreeNode]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(node.children))
+
+
+def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
+    """Return the sections that hold a character, from a child of the document down; empty outside the text."""
+    found: list[TreeNode] = []
+    inside: TreeNode | None = tree
+    while inside is not None:
+        inside = next((child for child in inside.children if child.char_start <= start < child.char_end), None)
+        found += [inside] if inside else []
+    return tuple(found)
 
 
 @dataclass
