@@ -114,15 +114,19 @@ def test_sections_lie_inside_one_another_in_order_and_cover_the_text(text):
 def test_a_decision_is_outlined_by_its_headings_numbers_and_articles():
     assert outline(DECISION) == [
         (1, "En-tête"),
-        (1, "1. Considérant que M. Durand demande l'annulation des opérations auxquelles il a…"),
-        (1, "SUR LES GRIEFS RELATIFS À LA CAMPAGNE ÉLECTORALE"),
-        (2, "2. Considérant, en premier lieu, que les tracts diffusés n'ont pas altéré la…"),
-        (2, "3. Considérant, en second lieu, que l'affichage est demeuré limité ; que la…"),
+        (1, "Exposé du litige"),
+        (1, "Motifs"),
+        (2, "1. Considérant que M. Durand demande l'annulation des opérations auxquelles il a…"),
+        (2, "SUR LES GRIEFS RELATIFS À LA CAMPAGNE ÉLECTORALE"),
+        (3, "2. Considérant, en premier lieu, que les tracts diffusés n'ont pas altéré la…"),
+        (3, "3. Considérant, en second lieu, que l'affichage est demeuré limité ; que la…"),
         (1, "DÉCIDE"),
         (2, "Article premier.- La requête de M. Durand est rejetée"),
         (2, "Article 2.- La présente décision sera notifiée à l'Assemblée nationale"),
-        (1, "Délibéré par le Conseil constitutionnel dans sa séance du 4 mai 1993"),
+        (2, "Délibéré par le Conseil constitutionnel dans sa séance du 4 mai 1993"),
     ]
+    kinds = [node.kind for node in build_tree(DECISION).children]
+    assert kinds == ["header", "statement", "reasons", "ruling"]
 
 
 @pytest.mark.parametrize(("sign", "other"), [("\n", "\r\n"), (" :", "\u00a0:"), ("'", "’"), ("\n\n", "\n \n\n")])
@@ -132,7 +136,7 @@ def test_line_ends_blanks_and_apostrophes_of_any_kind_make_no_difference(sign, o
 
 
 def test_a_section_is_a_span_of_the_text_with_its_heading():
-    node = build_tree(DECISION).children[2]
+    node = build_tree(DECISION).children[2].children[1]
     assert DECISION[slice(*node.heading)] == "SUR LES GRIEFS RELATIFS À LA CAMPAGNE ÉLECTORALE :"
     assert DECISION[node.char_start : node.char_end].endswith("la requête doit donc être rejetée,\n\n")
     assert DECISION[slice(*node.children[0].heading)].strip() == "2."

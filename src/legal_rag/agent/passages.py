@@ -21,8 +21,8 @@ _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 # whether a passage overlaps the expected answer, fitted by benchmarks/passages.py.
 NEARNESS = 1.0
 OF_SPEAKER: dict[Speaker | None, float] = {"court": 1.0, "party": -0.65, "lower_court": -0.3, "text": 0.2, None: -0.3}
-OF_PART: dict[PartKind, float] = {
-    "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15,
+OF_PART: dict[PartKind | None, float] = {
+    "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
 }  # fmt: skip
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
 CENSURED = -1.0  # not fitted, examples are too few: what the court quashes is no answer

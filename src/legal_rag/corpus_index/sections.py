@@ -175,7 +175,7 @@ class _SectionSummaries:
 def _outlined(text: str) -> tuple[Outline, dict[str, TreeNode]]:
     """Return the outline of a text, and its sections by name."""
     tree = build_tree(text)
-    has_structure = any(child.kind in ("heading", "number") for child in tree.children)
+    has_structure = any(child.kind != "part" for child in tree.children)
     named = _named(tree) if has_structure else {WHOLE: tree}
     contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))
     spans = {name: (node.char_start, node.char_end) for name, node in named.items()}

@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from legal_rag.corpus.patterns.scanning import BLANK
+from legal_rag.corpus.structure.parts import PartKind
 
-Kind = Literal["document", "heading", "number", "part"]  # what makes a section; "part": its length alone
+Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes a section; "part": its length alone
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
 # they stand below the heading in which the first of them comes.
 MESSAGE, BOOK, PART, CAPITALS, SUBJECT, ARTICLE, STEP, WEAK = 7, 10, 20, 30, 40, 50, 55, 60

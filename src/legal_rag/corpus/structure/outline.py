@@ -1,4 +1,4 @@
-"""The outline of a document: a tree of spans, built from headings, numbering and paragraphs."""
+"""The outline of a document: a tree of spans, built from a decision's main parts, headings, numbers and paragraphs."""
 
 import re
 import sys
@@ -21,7 +21,8 @@ from legal_rag.corpus.structure.headings import (
     numbered_marks,
     title_of,
 )
-from legal_rag.corpus.structure.parts import PartKind
+from legal_rag.corpus.structure.parts import PART_TITLES, is_part_heading
+from legal_rag.corpus.structure.speakers import Part, main_parts, read_paragraphs
 
 PART_CHARS = 3000  # of a part at most
 _LEAST_CHARS = 1200  # of a part that ends before a paragraph
@@ -37,7 +38,8 @@ _STARS = re.compile(r"^[^\S\n]*+\*(?:[ *-]{0,80}\*)?[^\S\n]*+\n\s*+(?=[^\s*])", 
 _BEHIND_PART = re.compile(r"[.;]?\s*")
 _SIGNED = re.compile(r"^(?=(?:Fait (?:à|le|en)|FAIT (?:À|A|LE|EN)|Signé)\b)", re.MULTILINE)
 _END = Mark(sys.maxsize, sys.maxsize, "", 0)  # after the last mark of any text
-_LOWEST = 1000  # rank below all others
+_MAIN, _LOWEST = 0, 1000  # ranks above and below all others
+_BULLET_CHARS = 12  # or number, before a heading
 FRONT = "En-tête"  # title of the text before the first heading
 
 
@@ -54,13 +56,13 @@ class TreeNode:
     char_start: int  # of the whole section, heading included
     char_end: int
     heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
-    kind: Kind | PartKind
+    kind: Kind
     children: tuple["TreeNode", ...] = ()
     summary: str = ""  # where one was written
 
 
 def build_tree(text: str) -> TreeNode:
-    """Build a document's outline: by headings, then numbers, and long stretches in parts of bounded length.
+    """Build a document's outline: a decision's main parts, headings, then numbers; long stretches in bounded pieces.
 
     Linear in the length of any text, and deterministic.
     """
@@ -100,10 +102,23 @@ def _all_marks(text: str) -> list[Mark]:
     numbered = numbered_marks(text)
     titled = headings(text, numbered)
     found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    following = pairwise([*(found[start] for start in sorted(found)), _END])
+    parts = [_main_part(text, part, found) for part in main_parts(read_paragraphs(text), len(text))]
+    if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: a section of all of it tells nothing
+        parts = []
+    following = pairwise([*sorted([*parts, *found.values()], key=lambda mark: (mark.start, mark.rank)), _END])
     marks = [mark._replace(end=min(mark.end, after.start)) for mark, after in following]
     has_front = marks and text[: marks[0].start].strip()
     return [*([Mark(0, 0, FRONT, _LOWEST)] if has_front else []), *_with_rests(text, marks)]
+
+
+def _main_part(text: str, part: Part, found: dict[int, Mark]) -> Mark:
+    """Return the mark of a main part; its own heading is taken out of the marks `found`."""
+    near = next((at for at in range(part.start, part.start + _BULLET_CHARS) if at in found), None)
+    mark = Mark(part.start, part.start, PART_TITLES[part.kind], _MAIN, part.kind, deciding=part.kind == "ruling")
+    if near is None or not is_part_heading(part.kind, text, part.start):
+        return mark
+    heading = found.pop(near)
+    return mark._replace(end=heading.end, title=heading.title)
 
 
 def _separated(text: str) -> list[Mark]:

@@ -39,6 +39,22 @@ _ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
 
 SpeaksForItself = Callable[[str], bool]
 
+PART_TITLES: dict[PartKind, str] = {
+    "header": "En-tête",
+    "statement": "Exposé du litige",
+    "claims": "Moyens et prétentions",
+    "reasons": "Motifs",
+    "ruling": "Dispositif",
+    "annex": "Moyens annexés",
+}
+_HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": RULES_ON, "annex": _ANNEX}
+
+
+def is_part_heading(kind: PartKind, text: str, start: int) -> bool:
+    """Does the heading of a main part stand at `start`, rather than one of what it is about?"""
+    pattern = _HEADINGS.get(kind)
+    return pattern is not None and pattern.match(text, start) is not None
+
 
 def split_lines(text: str) -> Iterator[Span]:
     """Yield the lines that are not blank, without white space around, cut where a known heading stands within one."""
@@ -55,7 +71,7 @@ def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItsel
     """Return the main part that each line stands in.
 
     Args:
-        text: A decision; of another text all is header, or statement.
+        text: A decision; in another text no line opens reasons or a ruling.
         lines: As `split_lines` yields them.
         is_own_reason: Tells, of a line that begins as a reason does, whether the court speaks in it for itself.
     """
@@ -92,7 +108,8 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
     """Return which of the lines before the ruling open the statement, the claims and the reasons."""
 
     def first(*tests: Callable[[str], object], after: int = -1, before: int | None = None) -> int | None:
-        return next((n for n in range(after + 1, before or len(words)) if any(test(words[n]) for test in tests)), None)
+        until = len(words) if before is None else before
+        return next((n for n in range(after + 1, until) if any(test(words[n]) for test in tests)), None)
 
     reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
     titled = first(_STATEMENT.match, before=reasons)

@@ -24,8 +24,8 @@ class Paragraph(NamedTuple):
 
     start: int  # characters, white space at the ends left out
     end: int
-    part: PartKind
-    speaker: Speaker | None  # None: nobody reasons, as in a list of names
+    part: PartKind | None  # None: of a text that is no decision
+    speaker: Speaker | None  # None: nobody reasons, as in a list of names, or in a text that is no decision
     censured: bool  # reasoning of the judges below that the court then quashes
 
 
@@ -41,6 +41,8 @@ def read_paragraphs(text: str) -> list[Paragraph]:
     """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length."""
     lines = list(split_lines(text))
     parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+    if _DECIDING.isdisjoint(parts):
+        return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
     read = zip(lines, parts, speakers, strict=True)
@@ -48,12 +50,13 @@ def read_paragraphs(text: str) -> list[Paragraph]:
 
 
 def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
-    """Join paragraphs to main parts, which cover a text of `length` characters."""
-    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda one: one.part)]
+    """Join paragraphs to main parts, which cover a decision of `length` characters; none in another text."""
+    firsts = [(kind, next(group).start) for kind, group in groupby(paragraphs, key=lambda one: one.part) if kind]
     borders = [0, *(start for _, start in firsts[1:]), length]
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
 
+_DECIDING = frozenset(("reasons", "ruling"))  # a text without these parts is no decision
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
 _EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
