@@ -21,8 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 from legal_rag.agent import passages
 from legal_rag.agent.passages import WeighedPassage, best_apart
-from legal_rag.corpus.structure.parts import PART_KINDS
-from legal_rag.corpus.structure.speakers import SPEAKERS, Paragraph
+from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, Paragraph
 from legal_rag.encoder import build_encoder
 from legal_rag.encoder.encoder import ColbertEncoder, TokenVectors
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legal_rag.corpus.structure.parts import PART_KINDS
-from legal_rag.corpus.structure.speakers import SPEAKERS, main_parts, read_paragraphs
+from legal_rag.corpus.structure.speakers import main_parts, read_paragraphs
+from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS
 
 MARKED = sorted((Path(__file__).parent / "marked").glob("*.txt"))
 

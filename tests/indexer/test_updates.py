@@ -30,7 +30,7 @@ from legal_rag.library import Filters, Library
 from legal_rag.retriever import Retriever
 
 SHARD_CHUNKS = 24
-WRITTEN = {"corpus.sqlite", "corpus_index.sqlite", "manifest.json"}  # by each commit
+WRITTEN = {"corpus.sqlite", "corpus_index.sqlite", "manifest.json", "outlines.sqlite"}  # by each commit
 QUERY = "trouble anormal de voisinage"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
-from legal_rag.agent.passages import best_passage, speaker_in_french
+from legal_rag.agent.passages import best_passage
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.citations.checks import Citation
@@ -154,7 +154,7 @@ class EvidenceAgent(Agent):
             span = (best.start, best.end) if best else (hit.char_start, hit.char_end)
             quote = document.content[slice(*span)]
             date = f" ({hit.decision_date})" if hit.decision_date else ""
-            said = f", {speaker_in_french(best.paragraph)}" if best and best.paragraph.speaker else ""
+            said = f", {best.paragraph.in_french}" if best and best.paragraph.speaker else ""
             marker = format_marker(hit.doc_id, *span)
             lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}{said}\n« {quote} » {marker}")
             citations.append(Citation(hit.doc_id, *span, quote, "verified"))

@@ -10,8 +10,8 @@ import numpy as np
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus.structure.cues import cues
-from legal_rag.corpus.structure.parts import PartKind
-from legal_rag.corpus.structure.speakers import Paragraph, Speaker, read_paragraphs
+from legal_rag.corpus.structure.speakers import read_paragraphs
+from legal_rag.corpus.structure.tree import Paragraph, PartKind, Speaker
 from legal_rag.encoder.encoder import TokenVectors
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
@@ -26,14 +26,6 @@ OF_PART: dict[PartKind | None, float] = {
 }  # fmt: skip
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
 CENSURED = -1.0  # not fitted, examples are too few: what the court quashes is no answer
-
-SPEAKERS_IN_FRENCH: dict[Speaker, str] = {
-    "court": "la juridiction",
-    "party": "argument d'une partie",
-    "lower_court": "décision attaquée",
-    "text": "texte cité",
-}
-CENSURED_IN_FRENCH = "décision attaquée, censurée sur ce point"
 
 
 class WeighedPassage(NamedTuple):
@@ -68,13 +60,6 @@ def best_passage(question: TokenVectors, content: str, read: TokenVectors) -> We
     """Return the best passage of a document that is not quashed reasoning, unless it has no other; None if blank."""
     weighed = weigh_passages(question, content, read)
     return next((one for one in weighed if not one.paragraph.censured), weighed[0] if weighed else None)
-
-
-def speaker_in_french(paragraph: Paragraph) -> str:
-    """Say who speaks in a paragraph, in French; '' where nobody reasons."""
-    if paragraph.censured:
-        return CENSURED_IN_FRENCH
-    return SPEAKERS_IN_FRENCH[paragraph.speaker] if paragraph.speaker else ""
 
 
 def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list[WeighedPassage]:

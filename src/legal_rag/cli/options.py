@@ -104,6 +104,8 @@ def filter_options(command: Any) -> Any:
             metavar="CLASS=VALUE",
             help="Documents with this entity: 'partie=Société Lever', 'montant=1 000 francs'; may be repeated.",
         ),
+        click.option("--speaker", help="Who speaks in the passage: court, party, lower_court or text."),
+        click.option("--section", help="Main part of the decision, e.g. motifs, dispositif."),
         click.option("--doc-id", "doc_ids", multiple=True, metavar="ID", help="Search this document; may be repeated."),
     )(filtered)
 

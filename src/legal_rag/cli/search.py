@@ -1,5 +1,6 @@
 """Commands that search an index and print a document."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
+    from legal_rag.library.outlines import LocatedPassage
+    from legal_rag.retriever.retriever import SearchHit
 
 VALUES_LISTED = 12  # of a filter
 EXCERPT_CHARS = 300  # of a passage found
@@ -45,28 +48,56 @@ def search_command(
     retriever = Retriever(library, trust_remote_code=settings.pop("trust_remote_code"))  # loads what the mode needs
     hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
-        print_json([hit._asdict() for hit in hits])
+        print_json(
+            [{**hit._asdict(), "passages": [one.to_json() for one in _passages(library, hit, filters)]} for hit in hits]
+        )
         return
     if not hits:
         click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
-        click.echo(f"   {_excerpt(hit.text, query)}\n")
+        _print_excerpt(hit, _passages(library, hit, filters), query)
     if hits:
         suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
 
 
-def _excerpt(text: str, query: str) -> str:
-    """Return the `EXCERPT_CHARS` characters around the sentence that shares the most words with a question."""
+def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:
+    """Print where a hit shares the most words with a question: section, speaker, `EXCERPT_CHARS` characters."""
+    spans = [(one.char_start - hit.char_start, one.char_end - hit.char_start) for one in passages]
+    start, end = _nearest_sentence(hit.text, query, spans or [(0, len(hit.text))])
+    of = next((one for one, span in zip(passages, spans, strict=True) if span[0] <= start < span[1]), None)
+    if of is not None and (known := [" › ".join(of.sections), of.said.in_french]) != ["", ""]:
+        click.echo(click.style(f"   {' - '.join(filter(None, known))}", dim=True))
+    start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(hit.text) - EXCERPT_CHARS))
+    end = start + EXCERPT_CHARS
+    excerpt = " ".join(hit.text[start:end].split())
+    click.echo(f"   {'…' * (start > 0)}{excerpt}{'…' * (end < len(hit.text))}\n")
+
+
+def _nearest_sentence(text: str, query: str, spans: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the piece of a sentence, within some spans of a text, that shares the most words with a question."""
     from legal_rag.library.bm25 import lexical_words
 
     asked = set(lexical_words(query))
-    pieces = [part for one in split_sentences(text) for part in cut_at_blanks(text, *one, EXCERPT_CHARS)]
-    start, end = max(pieces, key=lambda one: len(asked.intersection(lexical_words(text[slice(*one)]))), default=(0, 0))
-    start = max(0, min((start + end - EXCERPT_CHARS) // 2, len(text) - EXCERPT_CHARS))
-    end = start + EXCERPT_CHARS
-    return "…" * (start > 0) + " ".join(text[start:end].split()) + "…" * (end < len(text))
+    pieces = [
+        (start + first, start + last)
+        for start, end in spans
+        for one in split_sentences(text[start:end])
+        for first, last in cut_at_blanks(text[start:end], *one, EXCERPT_CHARS)
+    ]
+    return max(pieces, key=lambda one: len(asked.intersection(lexical_words(text[slice(*one)]))), default=(0, 0))
+
+
+def _passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list["LocatedPassage"]:
+    """Return the passages of a hit, those that the filters ask for if they do."""
+    from legal_rag.library.outlines import passages_in
+
+    return [
+        one
+        for one in passages_in(library, hit.doc_id, hit.char_start, hit.char_end)
+        if filters.speaker in (None, one.said.speaker) and filters.section in (None, one.said.part)
+    ]
 
 
 def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.structure.outline import TreeNode, build_tree, walk
+from legal_rag.corpus.structure.outline import build_tree
+from legal_rag.corpus.structure.tree import TreeNode, walk
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, SummaryModel, extractive_summary, model_summary

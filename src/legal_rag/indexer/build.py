@@ -27,6 +27,7 @@ from legal_rag.indexer.pipeline import Stopwatch, fill_shards
 from legal_rag.indexer.shards import discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
+from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.store import StoreWriter
 
 NO_TEXT = "-"  # in place of a row's text: no document is without one
@@ -210,6 +211,8 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
     }
     manifest = finish_library(scratch, manifest, store.n_shards)
     report.tokens = manifest["counts"]["tokens"]
+    with Stopwatch(report.seconds).timed("outlines"):
+        fill_outlines(scratch, scratch / STORE, earlier=library_path(cfg) / OUTLINES)
     if cfg.corpus_index:
         with Stopwatch(report.seconds).timed("corpus_index"):
             fill_index(scratch, manifest["lineage"], manifest["commit"])

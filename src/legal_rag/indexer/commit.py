@@ -18,6 +18,7 @@ from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library.outlines import add_outlines
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
 
@@ -179,6 +180,7 @@ class LibraryUpdate:
             removed = self._removed_now()
         added = self._copy_rows()
         self._connection.execute("DETACH other")
+        add_outlines(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
         return added, removed, sum(shard["tokens"] for shard in described)

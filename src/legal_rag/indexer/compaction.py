@@ -45,6 +45,7 @@ from legal_rag.library.library import (
     STORE,
     Library,
 )
+from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.writer import copy_shard_without
 from legal_rag.library.store import copy_store
@@ -112,6 +113,8 @@ def compact_index(
                 _write_new_shards(library, scratch, plan, cfg, load, report)
             _carry_over(target, scratch)
             manifest = _finish(library, scratch, cfg, plan)
+            if (target / OUTLINES).is_file():
+                fill_outlines(scratch, scratch / STORE, earlier=target / OUTLINES)
             if (target / CORPUS_INDEX).is_file():  # its document keys are those of the old store
                 fill_index(scratch, manifest["lineage"], manifest["commit"], earlier=target / CORPUS_INDEX)
         report.bytes = _size(target)
@@ -264,7 +267,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
     """Link the other files of the Library's folder: bad records, entity pages, instructions."""
     replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
     for path in target.iterdir():
-        if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX)):
+        if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES)):
             continue
         if path.is_dir():
             shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from legal_rag.corpus.chunking import ChunkConfig, Chunker, build_chunker, chunks_recorded
 from legal_rag.corpus.documents import DEFAULT_DATASET, Document, SourceOptions, read_documents
@@ -16,7 +16,9 @@ from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
-STAGES = ("open", "shards", "corpus_index")
+STAGES = ("open", "shards", "outlines", "corpus_index")
+RebuiltPart = Literal["words", "entities", "corpus-index", "trees"]  # of a Library: made of its texts alone
+REBUILT_PARTS: tuple[RebuiltPart, ...] = get_args(RebuiltPart)
 BAD_RECORDS_LISTED = 20  # while building; the Library lists all
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE, Library
+from legal_rag.library.outlines import outline_problems
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
 from legal_rag.sqlite import connect_to_read
 
@@ -18,7 +19,15 @@ SHOWN_CHARS = 60  # of a passage in a message
 
 def examine(library: Library) -> list[str]:
     """Verify an index; return its problems, none if it is sound."""
-    checks = (_store_problems, _shard_problems, _lexical_problems, _entity_problems, index_problems, _leftovers)
+    checks = (
+        _store_problems,
+        _shard_problems,
+        _lexical_problems,
+        _entity_problems,
+        _outline_problems,
+        index_problems,
+        _leftovers,
+    )
     return [problem for check in checks for problem in check(library)]
 
 
@@ -115,6 +124,11 @@ def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
             place = f"{entity['extraction_class']} at {start}-{end}"
             yield f"{ENTITIES}: {place} of {document.id!r} is {text[:SHOWN_CHARS]!r} (the text has {found!r} there)"
             return
+
+
+def _outline_problems(library: Library) -> Iterator[str]:
+    documents = progress("Reading", iterable=library.documents(), unit=" documents")
+    return outline_problems(library.path, documents)
 
 
 def _leftovers(library: Library) -> Iterator[str]:

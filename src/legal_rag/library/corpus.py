@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.filters import Filters
 from legal_rag.library.store import Place
+
+if TYPE_CHECKING:
+    from legal_rag.library.outlines import Outline
 
 
 class StoredChunk(NamedTuple):
@@ -86,6 +89,10 @@ class Corpus(ABC):
 
     def entities_of(self, doc_id: str) -> list[Entity] | None:
         """Return the entities of a document; None if none were extracted from its present text."""
+        return None
+
+    def stored_outline(self, document: Document) -> "Outline | None":
+        """Return a document's outline; None if it is not stored: see `legal_rag.library.outlines.outline_of`."""
         return None
 
     def lexical_index(self) -> LexicalIndex | None:

@@ -18,10 +18,18 @@ from legal_rag.corpus.references import (
     candidate_keys_of_number,
     decision_keys,
 )
-from legal_rag.extraction.terms import wanted_entity
+from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
+from legal_rag.extraction.terms import wanted_entity, words_of
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
+# What people write for who speaks, and for a decision's main parts; without accents and hyphens.
+IN_FRENCH: dict[str, Speaker | PartKind] = {
+    "juridiction": "court", "cour": "court", "partie": "party", "parties": "party", "texte": "text",
+    "decision attaquee": "lower_court", "juges du fond": "lower_court",
+    "en tete": "header", "expose": "statement", "faits": "statement", "visas": "statement",
+    "moyens": "claims", "pretentions": "claims", "motifs": "reasons", "dispositif": "ruling", "moyens annexes": "annex",
+}  # fmt: skip
 
 
 class UnsupportedFilterError(ValueError):
@@ -41,6 +49,8 @@ class Filters:
     article: str | None = None  # that it cites, or is: "L. 1152-1 du code du travail"
     doc_ids: tuple[str, ...] | None = None
     entity: str | tuple[str, ...] | None = None  # extracted: "partie=Société Lever", "montant=1 000 francs"
+    speaker: Speaker | None = None  # who speaks in the passage: "court", "party", "lower_court", "text"
+    section: PartKind | None = None  # main part of the decision; in French too: "motifs", "dispositif"
 
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
@@ -53,6 +63,8 @@ class Filters:
             object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
         if self.article is not None:
             article_keys(self.article)
+        object.__setattr__(self, "speaker", _known("speaker", self.speaker, SPEAKERS))
+        object.__setattr__(self, "section", _known("section", self.section, PART_KINDS))
         if self.entity is not None:
             given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
             object.__setattr__(self, "entity", given)
@@ -68,6 +80,17 @@ def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, .
     """Return the values that have all words of the one wanted."""
     words = words_of_value(wanted)
     return [value for value in values if words <= words_of_value(" ".join(value))]
+
+
+def _known(name: str, value: str | None, known: Sequence[str]) -> str | None:
+    """Return which of some values is meant, in French or by its own name; ValueError for none."""
+    if value is None:
+        return None
+    named: dict[str, str] = {" ".join(words_of(one)): one for one in known} | IN_FRENCH
+    if (meant := named.get(" ".join(words_of(value)))) not in known:
+        french = ", ".join(f"{words!r}" for words, one in IN_FRENCH.items() if one in known)
+        raise ValueError(f"unknown {name} {value!r} (expected {', '.join(known)}; in French {french})")
+    return meant
 
 
 def _day(name: str, value: str | date | None, *, last: bool) -> date | None:

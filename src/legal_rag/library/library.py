@@ -26,6 +26,7 @@ from legal_rag.library.filters import (
     own_name_condition,
     unknown_values,
 )
+from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
@@ -70,6 +71,7 @@ class Library(Corpus):
         self._present = present_at(self.commit)
         self._connections = ThreadConnections(self.path / STORE, self._connect, answers)
         self._extracted = LibraryEntities(self.path / ENTITIES)
+        self._outlines = LibraryOutlines(self.path / STORE, self.path / OUTLINES)
 
     @classmethod
     def open(cls, index_folder: str | Path = DEFAULT_FOLDER, index_name: str = DEFAULT_NAME) -> "Library":
@@ -153,20 +155,20 @@ class Library(Corpus):
         return [found[place] for place in places]
 
     def positions(self, filters: Filters) -> list[np.ndarray]:
-        """Return, for each shard, the rising positions of the chunks of the documents that pass filters.
+        """Return, for each shard, the rising positions of the chunks that pass filters.
 
         Raises:
-            ValueError: If they ask for entities, and none were extracted.
+            ValueError: If they ask for entities or who speaks, and the Library has no such part.
         """
-        return self._positions(self._compiled(filters))
+        return self._positions(self._compiled(filters), passage_condition(filters, of_chunks=True))
 
     def ids(self, filters: Filters) -> list[str]:
         """Return the ids of the documents that pass filters, in index order.
 
         Raises:
-            ValueError: If they ask for entities, and none were extracted.
+            ValueError: If they ask for entities or who speaks, and the Library has no such part.
         """
-        return self._ids(self._compiled(filters))
+        return self._ids(self._compiled(filters), passage_condition(filters, of_chunks=False))
 
     def unknown_values(self, filters: Filters) -> dict[str, list[str]]:
         """Return the values there are, nearest first, of filters whose value no document has; see `filters`."""
@@ -201,6 +203,10 @@ class Library(Corpus):
         """
         store = self.entities
         return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
+
+    def stored_outline(self, document: Document) -> Outline | None:
+        """Return a document's outline; None if it is not stored."""
+        return self._outlines.get(document.content_hash)
 
     def lexical_index(self) -> LexicalIndex:
         """Open the BM25 index.
@@ -267,17 +273,22 @@ class Library(Corpus):
         conditions = compile_filters(filters, self._connection, self._present)
         return [*conditions, *self._extracted.conditions(filters.entity)]
 
-    def _ids(self, conditions: Sequence[Condition]) -> list[str]:
-        return [doc_id for (doc_id,) in self._meeting("SELECT id FROM documents", conditions, "ORDER BY document_key")]
+    def _ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
+        rows = self._meeting("SELECT id FROM documents", conditions, spoken, "ORDER BY document_key")
+        return [doc_id for (doc_id,) in rows]
 
-    def _positions(self, conditions: Sequence[Condition]) -> list[np.ndarray]:
-        return self._by_shard(self._meeting(SELECT_PLACES, conditions))
+    def _positions(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[np.ndarray]:
+        return self._by_shard(self._meeting(SELECT_PLACES, conditions, spoken))
 
-    def _meeting(self, select: str, conditions: Sequence[Condition], order: str = "") -> sqlite3.Cursor:
-        """Select rows of the present documents that meet all conditions."""
+    def _meeting(
+        self, select: str, conditions: Sequence[Condition], spoken: Condition | None, order: str = ""
+    ) -> sqlite3.Cursor:
+        """Select rows of the present documents that meet all conditions; `spoken` is one on their passages."""
+        connection = self._connection if spoken is None else self._outlines.connection()
+        conditions = conditions if spoken is None else [*conditions, spoken]
         sql = " AND ".join([self._present, *(f"({condition.sql})" for condition in conditions)])
         values = [value for condition in conditions for value in condition.values]
-        return self._connection.execute(f"{select} WHERE {sql} {order}", values)
+        return connection.execute(f"{select} WHERE {sql} {order}", values)
 
     def _by_shard(self, places: Iterable[Place]) -> list[np.ndarray]:
         positions: list[list[int]] = [[] for _ in self.manifest["shards"]]

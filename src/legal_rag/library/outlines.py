@@ -1,13 +1,336 @@
-"""The outlines of a Library's documents."""
+"""The outlines of a Library's documents, and who speaks where in them; `outlines.sqlite`, an optional part.
 
-from legal_rag.corpus.structure.outline import TreeNode, build_tree
+What is stored depends on a document's text alone, so it is kept by content hash and outlives commits and builds.
+"""
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.structure.tree import Paragraph, TreeNode, section_titles
+from legal_rag.files import beside, progress, sync
 from legal_rag.library.corpus import Corpus
+from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, connect_to_write, transaction
+
+logger = logging.getLogger(__name__)
+
+OUTLINES = "outlines.sqlite"
+RULES_VERSION = 1  # of the rules that outlines are made by; those of another version are made anew
+BY_RULES = ""
+BATCH = 200  # documents stored in one transaction
+LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it
+MAKE_COMMAND = "'legal-rag rebuild --only trees' makes them"
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS outlines (
+    outline_key INTEGER PRIMARY KEY, content_hash TEXT NOT NULL UNIQUE,
+    rules INTEGER NOT NULL, made_by TEXT NOT NULL, -- '', or what wrote the summaries or the outline itself
+    description TEXT NOT NULL, tree TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS passages (
+    outline_key INTEGER NOT NULL, char_start INTEGER NOT NULL, char_end INTEGER NOT NULL,
+    part TEXT, speaker TEXT, censured INTEGER NOT NULL, PRIMARY KEY (outline_key, char_start)
+) WITHOUT ROWID;
+"""
+_IS_LACKING = """
+    NOT EXISTS (SELECT 1 FROM outlines AS o WHERE o.content_hash = d.content_hash AND (o.made_by <> '' OR o.rules = ?))
+"""
+
+
+class Outline(NamedTuple):
+    """A document's outline, with who speaks where."""
+
+    tree: TreeNode
+    passages: list[Paragraph]  # in order; neighbours differ in part, speaker or censure
+    description: str = ""  # of the document, where one was written
+    made_by: str = BY_RULES
+
+
+def make_outline(document: Document) -> Outline:
+    """Outline a document by rules; linear in its length."""
+    from legal_rag.corpus.structure.outline import build_tree
+    from legal_rag.corpus.structure.speakers import read_paragraphs
+
+    return Outline(build_tree(document.content), list(_joined(read_paragraphs(document.content))))
 
 
 def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:
-    """Return the outline of a document.
+    """Return the outline of a document, as it is stored, else made now.
 
     Raises:
         LookupError: If there is no such document.
     """
-    return build_tree(corpus.document(doc_id).content)
+    return whole_outline_of(corpus, doc_id).tree
+
+
+def whole_outline_of(corpus: Corpus, doc_id: str) -> Outline:
+    """Return a document's outline with its passages, as they are stored, else made now.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    document = corpus.document(doc_id)
+    return corpus.stored_outline(document) or make_outline(document)
+
+
+def passages_in(corpus: Corpus, doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
+    """Return who speaks in a span of a document, and under which headings, in order; empty of a text without outline.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    outline = whole_outline_of(corpus, doc_id)
+    return [
+        LocatedPassage(
+            max(one.start, start), min(one.end, end), section_titles(outline.tree, max(one.start, start)), one
+        )
+        for one in outline.passages
+        if one.start < end and one.end > start
+    ]
+
+
+class LocatedPassage(NamedTuple):
+    """A stretch of a document by one speaker in one main part."""
+
+    char_start: int
+    char_end: int
+    sections: tuple[str, ...]  # titles, the main part's first
+    said: Paragraph  # the whole stretch
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        part, speaker, censured = self.said[2:]
+        named = {"section": list(self.sections), "part": part, "speaker": speaker, "censured": censured}
+        return {"char_start": self.char_start, "char_end": self.char_end, **named}
+
+
+class LibraryOutlines:
+    """The outlines stored beside a Library's texts, read by content hash."""
+
+    def __init__(self, store: Path, file: Path) -> None:
+        self._store, self._file = store, file
+        self._connections = ThreadConnections(file, self._connect, answers)
+
+    def _connect(self) -> sqlite3.Connection:
+        return connect_to_read(self._store, outlines=self._file)
+
+    def get(self, content_hash: str) -> Outline | None:
+        """Return an outline; None if it is not stored, or the file is damaged, which is logged."""
+        if not self._file.is_file():
+            return None
+        try:
+            return _read(self._connections.get(), content_hash)
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
+            logger.warning("%s cannot be read (%s): delete it, %s anew", self._file, error, MAKE_COMMAND)
+            return None
+
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection to the Library's store, with the schema `outlines`.
+
+        Raises:
+            UnsupportedFilterError: If there are no outlines.
+        """
+        if not self._file.is_file():
+            raise UnsupportedFilterError(f"no outlines in {self._file.parent}: {MAKE_COMMAND}")
+        return self._connections.get()
+
+
+def passage_condition(filters: Filters, *, of_chunks: bool) -> Condition | None:
+    """Compile the filters by speaker and section: chunks, or documents, that hold such a passage; None without them."""
+    wanted = [(name, value) for name, value in (("speaker", filters.speaker), ("part", filters.section)) if value]
+    if not wanted:
+        return None
+    shared = (
+        " AND MIN(p.char_end, chunks.char_end) - MAX(p.char_start, chunks.char_start)"
+        f" >= MIN({LEAST_CHARS}, p.char_end - p.char_start)"
+    )
+    said = "".join(f" AND p.{name} = ?" for name, _ in wanted)
+    sql = f"""EXISTS (
+        SELECT 1 FROM outlines.outlines AS o JOIN outlines.passages AS p USING (outline_key)
+        WHERE o.content_hash = documents.content_hash{said}{shared if of_chunks else ""}
+    )"""  # noqa: S608
+    return Condition(sql, tuple(value for _, value in wanted))
+
+
+def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, anew: bool = False) -> int:
+    """Make the outlines that a store's documents lack, and drop those of no document; return how many were made.
+
+    The caller keeps other writers out. What was made before a kill stays.
+
+    Args:
+        library: The folder of `outlines.sqlite`.
+        store: The documents.
+        earlier: Another Library's outlines, of which those of the same texts are taken over.
+        anew: Make those by rules again that are there.
+    """
+    with closing(_open(library / OUTLINES)) as connection:
+        connection.execute("ATTACH ? AS store", (str(store),))
+        if anew:
+            connection.execute("UPDATE outlines SET rules = -1")  # that of no version: what a kill leaves is lacking
+        if earlier is not None and earlier.is_file():
+            _take_over(connection, earlier)
+        made = _make_missing(connection)
+        with transaction(connection):
+            gone = "SELECT outline_key FROM outlines WHERE content_hash NOT IN (SELECT content_hash FROM documents)"
+            for table in ("passages", "outlines"):
+                connection.execute(f"DELETE FROM {table} WHERE outline_key IN ({gone})")  # noqa: S608
+    sync(library / OUTLINES)
+    return made
+
+
+def add_outlines(library: Path, store: Path) -> None:
+    """Make the outlines of another store's documents, where the Library has any; its other outlines stay."""
+    if (library / OUTLINES).is_file():
+        with closing(_open(library / OUTLINES)) as connection:
+            connection.execute("ATTACH ? AS store", (str(store),))
+            _make_missing(connection)
+        sync(library / OUTLINES)
+
+
+def count_lacking(library: Path, store: Path) -> int:
+    """Count the documents without an outline by the present rules; all, if the file is damaged."""
+    present = "SELECT COUNT(*) FROM documents AS d WHERE d.removed IS NULL"
+    lacking = f"{present} AND {_IS_LACKING.replace('FROM outlines', 'FROM outlines.outlines')}"
+    try:
+        with closing(connect_to_read(store, outlines=library / OUTLINES)) as connection:
+            return int(connection.execute(lacking, (RULES_VERSION,)).fetchone()[0])
+    except sqlite3.DatabaseError:  # also where it is missing
+        with closing(connect_to_read(store)) as connection:
+            return int(connection.execute(present).fetchone()[0])
+
+
+def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]]) -> int:
+    """Store outlines in place of those that are there; return how many."""
+    n = 0
+    with closing(_open(library / OUTLINES)) as connection:
+        waiting = iter(outlines)
+        while batch := list(islice(waiting, BATCH)):
+            with transaction(connection):
+                for document, outline in batch:
+                    _put(connection, document.content_hash, outline)
+            n += len(batch)
+    sync(library / OUTLINES)
+    return n
+
+
+def outline_problems(library: Path, documents: Iterable[Document]) -> Iterator[str]:
+    """Yield the problems of the stored outlines, if there are any: damage, spans outside their text."""
+    path = library / OUTLINES
+    if not path.is_file():
+        return
+    try:
+        with closing(connect_to_read(library / OUTLINES)) as connection:
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                yield f"{OUTLINES}: {verdict}"
+            for document in documents:
+                outline = _read(connection, document.content_hash, schema="main")
+                if outline is not None and outline.tree.char_end != len(document.content):
+                    yield f"{OUTLINES}: the outline of {document.id!r} is of another text ({MAKE_COMMAND} anew)"
+    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
+        yield f"{OUTLINES}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = connect_to_write(path)
+    try:
+        connection.executescript(_SCHEMA)
+    except sqlite3.OperationalError:  # such as a full disk
+        connection.close()
+        raise
+    except sqlite3.DatabaseError as error:  # all of it can be made anew
+        connection.close()
+        logger.warning("%s is damaged (%s): it is made anew", path, error)
+        os.replace(path, beside(path, "damaged"))
+        beside(path, "damaged").unlink()
+        connection = connect_to_write(path)
+        connection.executescript(_SCHEMA)
+    return connection
+
+
+def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
+    try:
+        connection.execute("ATTACH ? AS earlier", (str(earlier),))
+        with transaction(connection):
+            connection.execute(
+                "INSERT OR IGNORE INTO outlines (content_hash, rules, made_by, description, tree)"
+                " SELECT content_hash, rules, made_by, description, tree FROM earlier.outlines"
+                " WHERE content_hash IN (SELECT content_hash FROM documents WHERE removed IS NULL)"
+            )
+            connection.execute(
+                "INSERT OR IGNORE INTO passages"
+                " SELECT o.outline_key, p.char_start, p.char_end, p.part, p.speaker, p.censured"
+                " FROM main.outlines AS o JOIN earlier.outlines AS e USING (content_hash)"
+                " JOIN earlier.passages AS p ON p.outline_key = e.outline_key"
+            )
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        logger.warning("%s is damaged (%s): its outlines are made anew", earlier, error)
+
+
+def _make_missing(connection: sqlite3.Connection) -> int:
+    lacking = f"SELECT document_key FROM store.documents AS d WHERE d.removed IS NULL AND {_IS_LACKING}"  # noqa: S608
+    keys = [key for (key,) in connection.execute(f"{lacking} ORDER BY document_key", (RULES_VERSION,))]
+    with progress("Outlining", total=len(keys), unit=" documents") as bar:
+        for start in range(0, len(keys), BATCH):
+            some = json.dumps(keys[start : start + BATCH])
+            named = f"{SELECT_DOCUMENTS} WHERE document_key IN (SELECT value FROM json_each(?))"  # noqa: S608
+            found = [document_of_stored(row) for row in connection.execute(named, (some,))]
+            with transaction(connection):
+                for document in found:
+                    _put(connection, document.content_hash, make_outline(document))
+            bar.update(len(found))
+    return len(keys)
+
+
+def _put(connection: sqlite3.Connection, content_hash: str, outline: Outline) -> None:
+    (key,) = connection.execute(
+        "INSERT INTO outlines (content_hash, rules, made_by, description, tree) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (content_hash) DO UPDATE SET rules = excluded.rules, made_by = excluded.made_by,"
+        " description = excluded.description, tree = excluded.tree RETURNING outline_key",
+        (content_hash, RULES_VERSION, outline.made_by, outline.description, json.dumps(_packed(outline.tree))),
+    ).fetchone()
+    connection.execute("DELETE FROM passages WHERE outline_key = ?", (key,))
+    connection.executemany(
+        "INSERT INTO passages VALUES (?, ?, ?, ?, ?, ?)", ((key, *passage) for passage in outline.passages)
+    )
+
+
+def _read(connection: sqlite3.Connection, content_hash: str, schema: str = "outlines") -> Outline | None:
+    query = f"SELECT outline_key, made_by, description, tree FROM {schema}.outlines WHERE content_hash = ?"  # noqa: S608
+    row = connection.execute(query, (content_hash,)).fetchone()
+    if row is None:
+        return None
+    key, made_by, description, tree = row
+    columns = "char_start, char_end, part, speaker, censured"
+    query = f"SELECT {columns} FROM {schema}.passages WHERE outline_key = ? ORDER BY char_start"  # noqa: S608
+    rows = connection.execute(query, (key,))
+    passages = [Paragraph(start, end, part, said, bool(censured)) for start, end, part, said, censured in rows]
+    return Outline(_unpacked(json.loads(tree), 0), passages, description, made_by)
+
+
+def _packed(node: TreeNode) -> list[Any]:
+    span = (node.char_start, node.char_end, *node.heading)
+    return [node.node_id, node.title, node.kind, *span, node.summary, [_packed(child) for child in node.children]]
+
+
+def _unpacked(value: Sequence[Any], level: int) -> TreeNode:
+    node_id, title, kind, start, end, heading_start, heading_end, summary, children = value
+    below = tuple(_unpacked(child, level + 1) for child in children)
+    return TreeNode(node_id, title, level, start, end, (heading_start, heading_end), kind, below, summary)
+
+
+def _joined(paragraphs: Iterable[Paragraph]) -> Iterator[Paragraph]:
+    """Join neighbours of one part by one speaker."""
+    for said, group in groupby(paragraphs, key=lambda one: one[2:]):
+        run = list(group)
+        yield Paragraph(run[0].start, run[-1].end, *said)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from legal_rag.corpus.structure.outline import TreeNode, build_tree, path_to, walk
-    from legal_rag.corpus.structure.speakers import Paragraph, Part, main_parts, read_paragraphs
+    from legal_rag.corpus.structure.outline import build_tree
+    from legal_rag.corpus.structure.speakers import main_parts, read_paragraphs
+    from legal_rag.corpus.structure.tree import Paragraph, Part, TreeNode, path_to, walk
 else:
     __all__, __getattr__ = lazy_exports(__name__, __file__)

@@ -5,12 +5,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from legal_rag.corpus.patterns.scanning import BLANK
-from legal_rag.corpus.structure.parts import PartKind
+from legal_rag.corpus.structure.tree import Kind
 
-Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes a section; "part": its length alone
 # A section ends where another of the same or a smaller rank begins. Numbered titles ("I.", "A.") have no fixed rank:
 # they stand below the heading in which the first of them comes.
 MESSAGE, BOOK, PART, CAPITALS, SUBJECT, ARTICLE, STEP, WEAK = 7, 10, 20, 30, 40, 50, 55, 60

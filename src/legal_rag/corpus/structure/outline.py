@@ -14,15 +14,15 @@ from legal_rag.corpus.structure.headings import (
     PART,
     TITLE_CHARS,
     WEAK,
-    Kind,
     Mark,
     headings,
     is_dense,
     numbered_marks,
     title_of,
 )
-from legal_rag.corpus.structure.parts import PART_TITLES, is_part_heading
-from legal_rag.corpus.structure.speakers import Part, main_parts, read_paragraphs
+from legal_rag.corpus.structure.parts import is_part_heading
+from legal_rag.corpus.structure.speakers import main_parts, read_paragraphs
+from legal_rag.corpus.structure.tree import PART_TITLES, Part, TreeNode
 
 PART_CHARS = 3000  # of a part at most
 _LEAST_CHARS = 1200  # of a part that ends before a paragraph
@@ -43,49 +43,12 @@ _BULLET_CHARS = 12  # or number, before a heading
 FRONT = "En-tête"  # title of the text before the first heading
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
-    """A section of a document, as a span of its text.
-
-    Its own text comes first; then its children follow one another without gaps, up to its end.
-    """
-
-    node_id: str  # "0000" for the document, then in reading order
-    title: str  # on one line, without surrounding signs, cut if long
-    level: int  # 0: the document; a child's is one more than its parent's
-    char_start: int  # of the whole section, heading included
-    char_end: int
-    heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
-    kind: Kind
-    children: tuple["TreeNode", ...] = ()
-    summary: str = ""  # where one was written
-
-
 def build_tree(text: str) -> TreeNode:
     """Build a document's outline: a decision's main parts, headings, then numbers; long stretches in bounded pieces.
 
     Linear in the length of any text, and deterministic.
     """
     return _node(text, _nested(_all_marks(text), len(text)), 0, count())
-
-
-def walk(tree: TreeNode) -> Iterator[TreeNode]:
-    """Yield a node and its descendants in reading order."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
-
-
-def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
-    """Return the sections that hold a character, from a child of the document down; empty outside the text."""
-    found: list[TreeNode] = []
-    inside: TreeNode | None = tree
-    while inside is not None:
-        inside = next((child for child in inside.children if child.char_start <= start < child.char_end), None)
-        found += [inside] if inside else []
-    return tuple(found)
 
 
 @dataclass

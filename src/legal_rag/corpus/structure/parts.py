@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, get_args
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues, heading_letters, headings
 from legal_rag.corpus.structure.decision import Operative, operative_part
+from legal_rag.corpus.structure.tree import PartKind
 from legal_rag.corpus.words import read_words
-
-PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]
-PART_KINDS: tuple[str, ...] = get_args(PartKind)
 
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _INLINE_HEADINGS = "|".join(
@@ -34,19 +31,12 @@ _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
 REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
+_QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
 _ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
 _ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
 
 SpeaksForItself = Callable[[str], bool]
 
-PART_TITLES: dict[PartKind, str] = {
-    "header": "En-tête",
-    "statement": "Exposé du litige",
-    "claims": "Moyens et prétentions",
-    "reasons": "Motifs",
-    "ruling": "Dispositif",
-    "annex": "Moyens annexés",
-}
 _HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": RULES_ON, "annex": _ANNEX}
 
 
@@ -119,6 +109,9 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
     after = -1 if statement is None else statement
     if reasons is None:
         reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+    if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
+        reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
+        reasons = quashes if reported is None else reported
     claims = first(_CLAIMS.match, after=after, before=reasons)
     found: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
     return {number: kind for number, kind in found.items() if number is not None}

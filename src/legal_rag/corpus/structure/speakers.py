@@ -9,32 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal, NamedTuple, get_args
+from typing import Literal
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.cues import NUMBER, cues
-from legal_rag.corpus.structure.parts import REASON, RULES_ON, PartKind, part_of_each, split_lines
-
-Speaker = Literal["court", "party", "lower_court", "text"]
-SPEAKERS: tuple[str, ...] = get_args(Speaker)
-
-
-class Paragraph(NamedTuple):
-    """A line of a decision that is not blank, or a reason of one that lost its line breaks."""
-
-    start: int  # characters, white space at the ends left out
-    end: int
-    part: PartKind | None  # None: of a text that is no decision
-    speaker: Speaker | None  # None: nobody reasons, as in a list of names, or in a text that is no decision
-    censured: bool  # reasoning of the judges below that the court then quashes
-
-
-class Part(NamedTuple):
-    """A main part of a decision."""
-
-    kind: PartKind
-    start: int  # characters; a part ends where the next begins
-    end: int
+from legal_rag.corpus.structure.parts import REASON, RULES_ON, part_of_each, split_lines
+from legal_rag.corpus.structure.tree import Paragraph, Part, PartKind, Speaker
 
 
 def read_paragraphs(text: str) -> list[Paragraph]:

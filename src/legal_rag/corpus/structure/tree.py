@@ -1,0 +1,99 @@
+"""What an outline is made of: sections, a decision's main parts, who speaks in its paragraphs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
+PART_KINDS: tuple[PartKind, ...] = get_args(PartKind)
+PART_TITLES: dict[str, str] = {
+    "header": "En-tête",
+    "statement": "Exposé du litige",
+    "claims": "Moyens et prétentions",
+    "reasons": "Motifs",
+    "ruling": "Dispositif",
+    "annex": "Moyens annexés",
+}
+Speaker = Literal["court", "party", "lower_court", "text"]
+SPEAKERS: tuple[Speaker, ...] = get_args(Speaker)
+SPEAKERS_IN_FRENCH: dict[Speaker, str] = {
+    "court": "la juridiction",
+    "party": "argument d'une partie",
+    "lower_court": "décision attaquée",
+    "text": "texte cité",
+}
+CENSURED_IN_FRENCH = "décision attaquée, censurée sur ce point"
+Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes a section; "part": its length alone
+
+
+class Paragraph(NamedTuple):
+    """A line that is not blank, or a reason of a decision that lost its line breaks."""
+
+    start: int  # characters, white space at the ends left out
+    end: int
+    part: PartKind | None  # None: of a text that is no decision
+    speaker: Speaker | None  # None: nobody reasons, as in a list of names, or in a text that is no decision
+    censured: bool  # reasoning of the judges below that the court then quashes
+
+    @property
+    def in_french(self) -> str:
+        """Who speaks; '' where nobody reasons."""
+        if self.censured:
+            return CENSURED_IN_FRENCH
+        return SPEAKERS_IN_FRENCH[self.speaker] if self.speaker else ""
+
+
+class Part(NamedTuple):
+    """A main part of a decision."""
+
+    kind: PartKind
+    start: int  # characters; a part ends where the next begins
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A section of a document, as a span of its text.
+
+    Its own text comes first; then its children follow one another without gaps, up to its end.
+    """
+
+    node_id: str  # "0000" for the document, then in reading order
+    title: str  # on one line, without surrounding signs, cut if long
+    level: int  # 0: the document; a child's is one more than its parent's
+    char_start: int  # of the whole section, heading included
+    char_end: int
+    heading: tuple[int, int]  # span of its title or number in the text; empty if it has none
+    kind: Kind
+    children: tuple["TreeNode", ...] = ()
+    summary: str = ""  # where one was written
+
+
+def walk(tree: TreeNode) -> Iterator[TreeNode]:
+    """Yield a node and its descendants in reading order."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def section_titles(tree: TreeNode, start: int) -> tuple[str, ...]:
+    """Return the titles of the sections that hold a character: 'Motifs', 'Réponse de la Cour', '§ 12'."""
+    titles = []
+    for node in path_to(tree, start):
+        if node.kind == "number":
+            titles.append(f"§ {node.title.split()[0].rstrip('.)°/:–-')}")
+        elif node.kind != "part":
+            titles.append(PART_TITLES.get(node.kind, node.title))
+    return tuple(titles)
+
+
+def path_to(tree: TreeNode, start: int) -> tuple[TreeNode, ...]:
+    """Return the sections that hold a character, from a child of the document down; empty outside the text."""
+    found: list[TreeNode] = []
+    inside: TreeNode | None = tree
+    while inside is not None:
+        inside = next((child for child in inside.children if child.char_start <= start < child.char_end), None)
+        found += [inside] if inside else []
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""Add or renew the parts of a Library that are made of its texts alone, without encoding again."""
+
+import shutil
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+from legal_rag.corpus_index.building import CorpusIndexer
+from legal_rag.corpus_index.index import has_corpus_index
+from legal_rag.extraction.schemas import RULES, ExtractionSettings
+from legal_rag.files import beside, put_in_place
+from legal_rag.indexer.commit import library_locked
+from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
+from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
+from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.outlines import count_lacking, fill_outlines
+
+
+class PartPlan(NamedTuple):
+    """What a part of a Library lacks."""
+
+    part: RebuiltPart
+    documents: int  # to be read; 0: nothing is to be done
+    requests: int  # to a model, about
+    characters: int  # that the model reads
+
+
+def plan_rebuild(
+    library: Library, parts: Collection[RebuiltPart], settings: ExtractionSettings, *, force: bool = False
+) -> list[PartPlan]:
+    """Return what each part lacks, in the order of `REBUILT_PARTS`; with `force`, all of it but the entities.
+
+    Raises:
+        ValueError: If there is no such part.
+    """
+    if unknown := sorted(set(parts) - set(REBUILT_PARTS)):
+        raise ValueError(f"no part {unknown[0]!r} to rebuild (expected {', '.join(REBUILT_PARTS)})")
+    return [_plan(library, part, settings, force=force) for part in REBUILT_PARTS if part in parts]
+
+
+def rebuild(library: Library, plan: Collection[PartPlan], settings: ExtractionSettings) -> ExtractReport | None:
+    """Carry out a plan; what an interrupted run has done is kept.
+
+    Returns:
+        What the extraction did, if there was one.
+
+    Raises:
+        ValueError: If another process is writing to the Library, or the model cannot be asked.
+        OSError: If the disk is full.
+    """
+    report = None
+    for part, documents, *_ in plan:
+        if not documents:
+            continue
+        if part == "words":
+            _write_words(library.path)
+        elif part == "trees":
+            with library_locked(library.path):
+                fill_outlines(library.path, library.path / STORE, anew=documents == library.n_documents)
+        elif part == "corpus-index":
+            CorpusIndexer(library.reload()).build_corpus_index(parallel=True)
+        else:
+            report = extract_library(library.reload(), settings, keep_models=True)
+    return report
+
+
+def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, force: bool) -> PartPlan:
+    if part == "entities":
+        ids, requests = missing_entities(library, None, settings)
+        by_model = settings.model_id != RULES
+        characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
+        return PartPlan(part, len(ids), requests, characters * settings.passes)
+    if part == "trees":
+        lacking = library.n_documents if force else count_lacking(library.path, library.path / STORE)
+        return PartPlan(part, lacking, 0, 0)
+    is_whole = has_corpus_index(library) if part == "corpus-index" else _has_words(library)
+    return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
+
+
+def _has_words(library: Library) -> bool:
+    try:
+        return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
+    except (OSError, ValueError):
+        return False
+
+
+def _write_words(path: Path) -> None:
+    with library_locked(path):
+        scratch = beside(path / LEXICAL_FOLDER, "building")
+        shutil.rmtree(scratch, ignore_errors=True)
+        write_lexical(scratch, path / STORE)
+        put_in_place(scratch, path / LEXICAL_FOLDER)
