@@ -165,7 +165,8 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
     assert capfd.readouterr().err.endswith(f"next: legal-rag ask 'QUESTION' {told}")
     assert main(["search", "Fuites des chaudières", "--mode", "bm25", "--k", "1", *place]) == 0
     out, err = capfd.readouterr()
-    shown = out.splitlines()[1].strip()
+    speaker, shown = (line.strip() for line in out.splitlines()[1:3])
+    assert speaker == "la juridiction"
     assert wanted in shown
     assert shown[0] == shown[-1] == "…"
     assert 290 <= len(shown) <= 302
@@ -174,7 +175,18 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
 
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
-    keys = ["rank", "chunk_id", "doc_id", "score", "title", "decision_date", "char_start", "char_end", "text"]
+    keys = [
+        "rank",
+        "chunk_id",
+        "doc_id",
+        "score",
+        "title",
+        "decision_date",
+        "char_start",
+        "char_end",
+        "text",
+        "passages",
+    ]
     assert [list(hit) for hit in hits] == [keys] * 7
     assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]
     assert all(
