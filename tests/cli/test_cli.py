@@ -166,7 +166,7 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
     assert main(["search", "Fuites des chaudières", "--mode", "bm25", "--k", "1", *place]) == 0
     out, err = capfd.readouterr()
     speaker, shown = (line.strip() for line in out.splitlines()[1:3])
-    assert speaker == "la juridiction"
+    assert speaker == "Motifs - la juridiction"
     assert wanted in shown
     assert shown[0] == shown[-1] == "…"
     assert 290 <= len(shown) <= 302
