@@ -59,7 +59,8 @@ def make_outline(document: Document) -> Outline:
     from legal_rag.corpus.structure.outline import build_tree
     from legal_rag.corpus.structure.speakers import read_paragraphs
 
-    return Outline(build_tree(document.content), list(_joined(read_paragraphs(document.content))))
+    paragraphs = read_paragraphs(document.content)
+    return Outline(build_tree(document.content, paragraphs), list(_joined(paragraphs)))
 
 
 def outline_of(corpus: Corpus, doc_id: str) -> TreeNode:

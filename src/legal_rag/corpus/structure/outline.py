@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 
@@ -22,7 +22,7 @@ from legal_rag.corpus.structure.headings import (
 )
 from legal_rag.corpus.structure.parts import is_part_heading
 from legal_rag.corpus.structure.speakers import main_parts, read_paragraphs
-from legal_rag.corpus.structure.tree import PART_TITLES, Part, TreeNode
+from legal_rag.corpus.structure.tree import PART_TITLES, Paragraph, Part, TreeNode
 
 PART_CHARS = 3000  # of a part at most
 _LEAST_CHARS = 1200  # of a part that ends before a paragraph
@@ -43,12 +43,17 @@ _BULLET_CHARS = 12  # or number, before a heading
 FRONT = "En-tête"  # title of the text before the first heading
 
 
-def build_tree(text: str) -> TreeNode:
+def build_tree(text: str, paragraphs: Sequence[Paragraph] | None = None) -> TreeNode:
     """Build a document's outline: a decision's main parts, headings, then numbers; long stretches in bounded pieces.
 
     Linear in the length of any text, and deterministic.
+
+    Args:
+        text: The document's.
+        paragraphs: Its paragraphs, if `read_paragraphs` has read them already.
     """
-    return _node(text, _nested(_all_marks(text), len(text)), 0, count())
+    parts = main_parts(read_paragraphs(text) if paragraphs is None else paragraphs, len(text))
+    return _node(text, _nested(_all_marks(text, parts), len(text)), 0, count())
 
 
 @dataclass
@@ -61,11 +66,11 @@ class _Draft:
     children: list["_Draft"] = field(default_factory=list)
 
 
-def _all_marks(text: str) -> list[Mark]:
+def _all_marks(text: str, main: Sequence[Part]) -> list[Mark]:
     numbered = numbered_marks(text)
     titled = headings(text, numbered)
     found = {mark.start: mark for mark in (*_separated(text), *_closing(text, titled), *titled, *numbered)}
-    parts = [_main_part(text, part, found) for part in main_parts(read_paragraphs(text), len(text))]
+    parts = [_main_part(text, part, found) for part in main]
     if len(parts) == 1 and parts[0].start == parts[0].end:  # an excerpt: a section of all of it tells nothing
         parts = []
     following = pairwise([*sorted([*parts, *found.values()], key=lambda mark: (mark.start, mark.rank)), _END])
