@@ -20,7 +20,11 @@ CONFIGS = [
     for overlap in (0, 64)
     for header_on in ("first", "every", "none")
     if overlap <= limit // 2
-] + [ChunkConfig(chunk_tokens=32, overlap_tokens=16, header_on="every")]
+] + [
+    ChunkConfig(chunk_tokens=32, overlap_tokens=16, header_on="every"),
+    ChunkConfig(chunk_tokens=128, split_at="sections"),
+    ChunkConfig(chunk_tokens=64, overlap_tokens=16, header_on="every", split_at="sections"),
+]
 LEGAL_TEXT = st.lists(
     st.sampled_from(
         ["M. X... ", "Attendu que ", "la cour ", "rejette. ", "Vu ; ", "\n\n", "   ", "œ’", "anticonstitution", "1°"]
@@ -171,6 +175,15 @@ def test_chunks_end_where_sentences_end():
     ]
 
 
+def test_chunks_may_end_with_the_main_parts_of_a_decision():
+    content = (
+        "COUR D'APPEL\n\nEXPOSÉ DU LITIGE\n\nLe bail est long.\n\nMOTIFS\n\nIl finit.\n\nPAR CES MOTIFS\n\nRejette."
+    )
+    assert len(chunk_texts(content)) == 1
+    starts = [text.split("\n")[0] for text in chunk_texts(content, split_at="sections")]
+    assert starts == ["COUR D'APPEL", "EXPOSÉ DU LITIGE", "MOTIFS", "PAR CES MOTIFS"]
+
+
 def test_an_overlap_repeats_whole_sentences():
     content = " ".join(f"La phrase {word}." for word in ("un", "deux", "trois", "cinq", "six", "sept", "huit", "neuf"))
     texts = chunk_texts(content, chunk_tokens=32, overlap_tokens=12)
@@ -208,6 +221,7 @@ def test_a_text_of_nothing_but_short_lines_is_chunked_in_reasonable_time():
         ({"chunk_tokens": 31}, "chunk_tokens must be 32 to 511, got 31"),
         ({"overlap_tokens": -1}, "overlap_tokens must be 0 to 255, got -1"),
         ({"chunk_tokens": 100, "overlap_tokens": 51}, "overlap_tokens must be 0 to 50, got 51"),
+        ({"split_at": "lines"}, "split_at must be 'sentences' or 'sections', got 'lines'"),
         ({"header_on": "last"}, "header_on must be 'first', 'every' or 'none', got 'last'"),
     ],
 )

@@ -62,6 +62,12 @@ CHUNKS, INDEX = ChunkConfig(), IndexConfig()
 @click.option("--overlap-tokens", default=CHUNKS.overlap_tokens)
 @click.option("--header", default="Titre=title,Date=decision_date", help="Labels and columns.")
 @click.option("--header-on", type=click.Choice(["first", "every", "none"]), default=CHUNKS.header_on)
+@click.option(
+    "--split-at",
+    type=click.Choice(["sentences", "sections"]),
+    default=CHUNKS.split_at,
+    help="sections: no chunk spans two main parts of a decision, or two top headings.",
+)
 @click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
 @click.option("--seed", default=INDEX.seed)
 @click.option("--shard-chunks", default=INDEX.shard_chunks, help="Chunks in a shard.")
@@ -89,6 +95,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
             overlap_tokens=settings["overlap_tokens"],
             header_columns=_header_columns(header),
             header_on=settings["header_on"],
+            split_at=settings["split_at"],
         ),
         **{name: settings[name] for name in (*PLAID_SETTINGS, "corpus_index")},
         index_folder=index_folder,

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from legal_rag.corpus.folding import Span
 
 if TYPE_CHECKING:
     from chonkie import SentenceChunker
@@ -25,6 +28,9 @@ class ChunkConfig:
     overlap_tokens: int = 0  # of whole sentences repeated from the previous chunk
     header_columns: tuple[tuple[str, str], ...] = (("Titre", "title"), ("Date", "decision_date"))  # (label, column)
     header_on: Literal["first", "every", "none"] = "first"  # which chunks are encoded with the header
+    split_at: Literal["sentences", "sections"] = (
+        "sentences"  # "sections": no chunk spans two top sections of an outline
+    )
 
     def __post_init__(self) -> None:
         if not MIN_BODY_TOKENS * 2 <= self.chunk_tokens <= MAX_CHUNK_TOKENS:
@@ -34,6 +40,8 @@ class ChunkConfig:
             raise ValueError(f"overlap_tokens must be 0 to {self.chunk_tokens // 2}, got {self.overlap_tokens}")
         if self.header_on not in ("first", "every", "none"):
             raise ValueError(f"header_on must be 'first', 'every' or 'none', got {self.header_on!r}")
+        if self.split_at not in ("sentences", "sections"):
+            raise ValueError(f"split_at must be 'sentences' or 'sections', got {self.split_at!r}")
 
 
 class Chunk(NamedTuple):
@@ -129,11 +137,26 @@ def chunk_document(
         return _chunks_of_chonkie(chunker, content, doc_id, header and f"{header}\n")
     header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
     header_tokens = chunker.count_tokens([header])[0] - chunker.sentences.overhead if header else 0
-    spans = chunker.sentences.spans(content, header_tokens, on_every_chunk=chunker.config.header_on == "every")
+    spans = _spans(content, chunker, header_tokens)
     return [
         Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
+
+
+def _spans(content: str, chunker: Chunker, header_tokens: int) -> list[Span]:
+    on_every_chunk = chunker.config.header_on == "every"
+    if chunker.config.split_at == "sentences":
+        return chunker.sentences.spans(content, header_tokens, on_every_chunk=on_every_chunk)
+    from legal_rag.corpus.structure.outline import build_tree
+
+    sections = (one.char_start for one in build_tree(content).children if one.kind not in ("number", "part"))
+    spans: list[Span] = []
+    for start, end in pairwise(dict.fromkeys([0, *sections, len(content)])):
+        reserved = header_tokens if on_every_chunk or not spans else 0
+        inside = chunker.sentences.spans(content[start:end], reserved, on_every_chunk=on_every_chunk)
+        spans += [(start + first, start + last) for first, last in inside]
+    return spans
 
 
 def _chunks_of_chonkie(chunker: "SentenceChunker", content: str, doc_id: str, header: str) -> list[Chunk]:
