@@ -208,6 +208,17 @@ def count_lacking(library: Path, store: Path) -> int:
             return int(connection.execute(present).fetchone()[0])
 
 
+def count_outlines(library: Path) -> int:
+    """Count the outlines stored, those of removed documents included; 0 where there are none, or the file is damaged."""
+    if not (library / OUTLINES).is_file():
+        return 0
+    try:
+        with closing(connect_to_read(library / OUTLINES)) as connection:
+            return int(connection.execute("SELECT COUNT(*) FROM outlines").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return 0
+
+
 def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]]) -> int:
     """Store outlines in place of those that are there; return how many."""
     n = 0
