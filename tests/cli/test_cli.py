@@ -89,6 +89,7 @@ def test_info_says_what_an_index_holds(place, tiny_library, said):
     assert "corpus index: 5 topics, terms counted in 60 documents" in out
     told = json.loads(said("info", *place, "--json"))
     assert told.pop("corpus_index") == {"topics": 5, "counted": 60, "summaries": ""}
+    assert told.pop("outlines") == 60
     assert told == tiny_library.manifest
 
 

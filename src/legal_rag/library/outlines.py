@@ -209,7 +209,7 @@ def count_lacking(library: Path, store: Path) -> int:
 
 
 def count_outlines(library: Path) -> int:
-    """Count the outlines stored, those of removed documents included; 0 where there are none, or the file is damaged."""
+    """Count the outlines stored, also those of removed documents; 0 without any, or if the file is damaged."""
     if not (library / OUTLINES).is_file():
         return 0
     try:
