@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag.agent.passages import PASSAGE_CHARS, best_apart, best_passage, speaker_in_french, weigh_passages
+from legal_rag.agent.passages import PASSAGE_CHARS, best_apart, choose_passages, weigh_documents, weigh_passages
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever import build_retriever
 
@@ -28,9 +28,14 @@ def token_vectors(text, near=""):
 QUESTION = TokenVectors(np.array([[1.0, 0.0]], dtype=np.float32), np.array([[0, 5]]))
 
 
+def best_passage(question, content, read):
+    """Return the passage chosen first of one document."""
+    return next((one for _, one in choose_passages([weigh_passages(question, content, read)], 1, 600)), None)
+
+
 def test_where_all_is_equally_near_the_court_speaks_in_its_reasons():
     best = best_passage(QUESTION, DECISION, token_vectors(DECISION))
-    assert (best.paragraph.part, speaker_in_french(best.paragraph)) == ("reasons", "la juridiction")
+    assert (best.paragraph.part, best.paragraph.in_french) == ("reasons", "la juridiction")
 
 
 def test_reasoning_that_the_court_quashes_is_not_the_answer_however_near():
@@ -39,7 +44,7 @@ def test_reasoning_that_the_court_quashes_is_not_the_answer_however_near():
     assert not best.paragraph.censured
     weighed = weigh_passages(QUESTION, DECISION, token_vectors(DECISION, quashed))
     (left_out,) = [one for one in weighed if DECISION.startswith(quashed, one.start)]
-    assert speaker_in_french(left_out.paragraph) == "décision attaquée, censurée sur ce point"
+    assert left_out.paragraph.in_french == "décision attaquée, censurée sur ce point"
 
 
 def test_the_nearest_of_the_courts_own_passages_comes_first():
@@ -59,6 +64,20 @@ def test_passages_are_whole_sentences_within_a_length_and_chosen_ones_do_not_ove
     assert len(chosen) == 3
     assert all(one.end <= other.start or other.end <= one.start for one, other in combinations(chosen, 2))
     assert sum(one.end - one.start for one in best_apart(weighed, 9, 700)) <= 700
+
+
+def test_others_are_quoted_only_if_they_are_worth_nearly_as_much_and_do_not_overlap():
+    near = "Le preneur doit réparer la chaudière de la maison louée, a dit la cour d'appel de Lyon."
+    other = "Le bailleur reste tenu de réparer la chaudière, sauf faute du preneur, retient la cour."
+    texts = [f"MOTIFS\n\n{near}\n\n{other}\n\nPAR CES MOTIFS\n\nConfirme.", f"MOTIFS\n\n{near}", "Un bail."]
+    read = [token_vectors(texts[0], near), token_vectors(texts[1], near), token_vectors(texts[2])]
+    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), 3, 1500)
+    assert [(n, texts[n][one.start : one.end]) for n, one in chosen] == [(0, near)]
+    read[0] = token_vectors(texts[0], f"{near}\n\n{other}")
+    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), 3, 1500)
+    assert {texts[n][one.start : one.end] for n, one in chosen} == {near, other}
+    assert len(choose_passages(weigh_documents(QUESTION, [(texts[0], read[0])]), 3, 100)) == 1
+    assert choose_passages(weigh_documents(QUESTION, []), 3, 1500) == []
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "A"])

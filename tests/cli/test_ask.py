@@ -95,7 +95,7 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     for one in value["citations"]:
-        assert set(one) == {"doc_id", "char_start", "char_end", "quote", "status"}
+        assert {"doc_id", "char_start", "char_end", "quote", "status", "speaker", "censured", "section"} == set(one)
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 

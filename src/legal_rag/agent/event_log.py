@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
+from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import json_safe, storable
@@ -120,6 +121,8 @@ class EventLog:
         usage: Usage | None = None,
     ) -> Prediction:
         """Put everything together; `corpus` knows the documents, `usage` is of all model calls."""
+        citations = located(answer.citations, corpus)
+        notice = " ".join(filter(None, [notice, warning_of_censured(citations, corpus)])) or None
         return Prediction(
             question=question,
             answer=answer.text,
@@ -127,7 +130,7 @@ class EventLog:
             status=status,
             notice=notice,
             documents=[CitedDocument.of(corpus.document(doc_id)) for doc_id in self.documents],
-            citations=answer.citations,
+            citations=citations,
             ungrounded_claims=answer.ungrounded_claims,
             grounding_rate=answer.grounding_rate,
             evidence=evidence,

@@ -11,7 +11,7 @@ import numpy as np
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
-from legal_rag.agent.passages import best_passage
+from legal_rag.agent.passages import WeighedPassage, choose_passages, weigh_documents
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.citations.checks import Citation
@@ -34,6 +34,9 @@ QUESTION_WORDS = frozenset(
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
+SEE_ALSO, CUT = "Voir aussi :", "[…]"
+CHARS_EACH = 500  # of the passages quoted, on the average
+DOCUMENTS_WEIGHED = 3
 
 
 class AbstentionFeatures(NamedTuple):
@@ -76,7 +79,7 @@ class EvidenceAgent(Agent):
 
         Args:
             retriever: Over the corpus to answer from.
-            n_passages: Quoted at most, each from another document; at least 1, else ValueError.
+            n_passages: Quoted at most; at least 1, else ValueError.
             match_words: Fill in the passages' `matches`.
             filters: Restrict the search.
         """
@@ -100,18 +103,19 @@ class EvidenceAgent(Agent):
         With mode 'fallback' a model should have answered: `failure` is the answer's status, `usage` of its calls.
         """
         encoded = EncodingCache(self._retriever.encoder, query=query)
-        with log.record("search", "search_legal_docs", query=query.text, k=self._n_passages) as ids:
+        asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
+        with log.record("search", "search_legal_docs", **asked) as ids:
             findings = self.find(query, encoded)
             ids += [hit.chunk_id for hit in findings.hits]
         found = "\n".join(hit_text(hit) for hit in findings.hits)
-        log.trajectory.add("", "search_legal_docs", {"query": query.text, "k": self._n_passages}, found)
+        log.trajectory.add("", "search_legal_docs", asked, found)
         yield
         relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
         started = time.perf_counter()
         answer, quoted = self._quote(query, findings.hits) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
-        for hit in quoted:
+        for hit in [*quoted, *findings.hits] if relevant else []:
             log.saw(hit)
         yield
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
@@ -136,7 +140,7 @@ class EvidenceAgent(Agent):
         """
         query = self._retriever.query(question)
         encoded = encoded or EncodingCache(self._retriever.encoder)
-        hits = self._retriever.search(query, self._n_passages, by_document=True, filters=self._filters)
+        hits = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
         vectors, offsets = query.tokens
         own_words = vectors[offsets[:, 0] < offsets[:, 1]]
         read = encoded.passages([hit.text for hit in hits[:1]])
@@ -144,21 +148,19 @@ class EvidenceAgent(Agent):
         return Findings(hits, abstention_features(query.text, [hit.text for hit in hits], best))
 
     def _quote(self, query: EncodedQuery, hits: Sequence[SearchHit]) -> tuple[EnrichedResponse, list[SearchHit]]:
-        """Quote of each hit's document the passage that answers best; return the answer, and the hits around it."""
+        """Quote the passages of the hits' documents that answer best; return the answer, and the chunks around them."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
+        contents = [self._retriever.corpus.document(hit.doc_id).content for hit in hits]
+        read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+        weighed = weigh_documents(query.tokens, list(zip(contents, read, strict=True)))
+        most = self._n_passages
         lines, citations, quoted = [INTRODUCTION], [], []
-        for hit in hits:
-            document = self._retriever.corpus.document(hit.doc_id)
-            read = self._retriever.document_tokens(hit.doc_id, near=hit.char_start)
-            best = best_passage(query.tokens, document.content, read)
-            span = (best.start, best.end) if best else (hit.char_start, hit.char_end)
-            quote = document.content[slice(*span)]
-            date = f" ({hit.decision_date})" if hit.decision_date else ""
-            said = f", {best.paragraph.in_french}" if best and best.paragraph.speaker else ""
-            marker = format_marker(hit.doc_id, *span)
-            lines.append(f"{hit.rank}. {hit.title or hit.doc_id}{date}{said}\n« {quote} » {marker}")
-            citations.append(Citation(hit.doc_id, *span, quote, "verified"))
-            quoted.append(self._around(hit, span[0]))
+        for rank, (of, one) in enumerate(choose_passages(weighed, most, most * CHARS_EACH), start=1):
+            hit, content = hits[of], contents[of]
+            lines += [SEE_ALSO] if rank == 2 else []
+            lines.append(_quotation(rank, hit, content, one))
+            citations.append(Citation(hit.doc_id, one.start, one.end, content[one.start : one.end], "verified"))
+            quoted.append(self._around(hit, one.start))
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
 
     def _around(self, hit: SearchHit, start: int) -> SearchHit:
@@ -169,6 +171,17 @@ class EvidenceAgent(Agent):
             return hit
         found = hit._replace(chunk_id=chunk_id(chunk.doc_id, chunk.chunk_index), text=chunk.text)
         return found._replace(char_start=chunk.char_start, char_end=chunk.char_end)
+
+
+def _quotation(rank: int, hit: SearchHit, content: str, passage: WeighedPassage) -> str:
+    """Write a passage under its document's title, with who speaks; marks outside it say where a paragraph is cut."""
+    start, end, paragraph, _ = passage
+    date = f" ({hit.decision_date})" if hit.decision_date else ""
+    said = f", {paragraph.in_french}" if paragraph.in_french else ""
+    before, after = CUT * (start > paragraph.start), CUT * (end < paragraph.end)
+    marker = format_marker(hit.doc_id, start, end)
+    quote = " ".join(filter(None, [before, f"« {content[start:end]} »", marker, after]))
+    return f"{rank}. {hit.title or hit.doc_id}{date}{said}\n{quote}"
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:

@@ -15,6 +15,10 @@ from legal_rag.corpus.structure.tree import Paragraph, PartKind, Speaker
 from legal_rag.encoder.encoder import TokenVectors
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
+LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
+# Beside the first passage another is quoted if its weight is at most this much lower; that of a document's passages
+# counts less with each rank of the document. Chosen by benchmarks/answers.py.
+MARGIN, RANK_WEIGHT = 1.0, 1.5
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 
 # What a passage is worth besides its nearness to the question, in standard deviations of that: a logistic regression of
@@ -34,32 +38,71 @@ class WeighedPassage(NamedTuple):
     start: int  # characters of the document
     end: int
     paragraph: Paragraph
-    weight: float  # the higher, the better; compares passages of one document
+    weight: float  # the higher, the better; compares passages weighed together
 
 
 def weigh_passages(question: TokenVectors, content: str, read: TokenVectors) -> list[WeighedPassage]:
-    """Weigh every run of whole sentences of a document's paragraphs as the answer to a question, best first.
+    """Weigh the passages of one document: see `weigh_documents`."""
+    return weigh_documents(question, [(content, read)])[0]
+
+
+def weigh_documents(
+    question: TokenVectors, documents: Sequence[tuple[str, TokenVectors]]
+) -> list[list[WeighedPassage]]:
+    """Weigh every run of whole sentences of documents' paragraphs as the answer to a question, best first.
 
     Args:
         question: Its token vectors.
-        content: The document's text.
-        read: The document's token vectors, with offsets in `content`; passages without any come last.
+        documents: Each one's text, and its token vectors with offsets in it; passages without any come last.
+
+    Returns:
+        For each document, its passages: what they weigh compares across documents.
     """
-    candidates = list(_candidates(content))
-    if not candidates:
-        return []
-    nearness = _standardised(_mean_maxsim(question, read, [span for span, _, _ in candidates]))
-    weighed = [
-        WeighedPassage(*span, paragraph, NEARNESS * near + _worth(content[slice(*span)], paragraph, place))
-        for (span, paragraph, place), near in zip(candidates, nearness.tolist(), strict=True)
+    candidates = [list(_candidates(content)) for content, _ in documents]
+    near = [
+        _mean_maxsim(question, read, [span for span, _, _ in found])
+        for (_, read), found in zip(documents, candidates, strict=True)
     ]
-    return sorted(weighed, key=lambda one: (-one.weight, one.start))
+    nearness = iter(_standardised(np.concatenate([np.empty(0), *near])).tolist())
+    weighed = [
+        [
+            WeighedPassage(
+                *span, paragraph, NEARNESS * next(nearness) + _worth(content[slice(*span)], paragraph, place)
+            )
+            for span, paragraph, place in found
+        ]
+        for (content, _), found in zip(documents, candidates, strict=True)
+    ]
+    return [sorted(some, key=lambda one: (-one.weight, one.start)) for some in weighed]
 
 
-def best_passage(question: TokenVectors, content: str, read: TokenVectors) -> WeighedPassage | None:
-    """Return the best passage of a document that is not quashed reasoning, unless it has no other; None if blank."""
-    weighed = weigh_passages(question, content, read)
-    return next((one for one in weighed if not one.paragraph.censured), weighed[0] if weighed else None)
+def choose_passages(
+    weighed: Sequence[Sequence[WeighedPassage]], most: int, chars: int
+) -> list[tuple[int, WeighedPassage]]:
+    """Choose what is quoted: the best passage of the first document, then what is worth nearly as much.
+
+    Reasoning that the court quashes is not chosen, unless the first document has nothing else.
+
+    Args:
+        weighed: The passages of each document, documents and passages best first.
+        most: Passages.
+        chars: Of all passages together; the first is chosen in any case.
+
+    Returns:
+        Passages with the numbers of their documents, from 0; those of one document do not overlap.
+    """
+    standing = [[one for one in some if not one.paragraph.censured] for some in weighed]
+    first = next(iter([*standing[0], *weighed[0]]), None) if weighed else None
+    if first is None:
+        return []
+    chosen = [(0, first)]
+    others = [(n, one) for n, some in enumerate(standing) for one in some]
+    for n, one in sorted(others, key=lambda other: RANK_WEIGHT * other[0] - other[1].weight):
+        is_worth = one.weight - RANK_WEIGHT * n >= first.weight - MARGIN and one.end - one.start >= LEAST_CHARS
+        has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + one.end - one.start <= chars
+        if is_worth and has_room and all(n != m or one.end <= c.start or c.end <= one.start for m, c in chosen):
+            chosen.append((n, one))
+    return chosen
 
 
 def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list[WeighedPassage]:

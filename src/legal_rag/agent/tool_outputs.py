@@ -97,13 +97,14 @@ def block(text: str) -> str:
     return f"<extrait>\n{as_data(text)}\n</extrait>"
 
 
-def hit_text(hit: SearchHit) -> str:
-    """Write one result of a search, with its marker and an excerpt."""
+def hit_text(hit: SearchHit, spoken: str = "") -> str:
+    """Write one result of a search, with its marker, who speaks in it and an excerpt."""
     marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
     date = f" ({hit.decision_date})" if hit.decision_date else ""
     title = _shortened(hit.title, TITLE_CHARS)
     excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut(hit.text, EXCERPT_CHARS)
-    return f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}\n{marker}\n« {excerpt} »"
+    head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}"
+    return "\n".join(filter(None, [head, spoken, marker, f"« {excerpt} »"]))
 
 
 def passages_text(document: Document, found: FoundChunks) -> list[str]:

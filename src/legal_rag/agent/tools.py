@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
+from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
     filters_of,
     find_chunks,
@@ -88,7 +89,7 @@ class _Tools:
         for hit in hits:
             self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        return _blocks(map(hit_text, hits)) or nothing
+        return _blocks(hit_text(hit, spoken_in(hit, self._corpus)) for hit in hits) or nothing
 
     def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
         """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.

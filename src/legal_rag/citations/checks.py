@@ -7,6 +7,7 @@ from legal_rag.citations.claims import STOPS, Claim, Quotation, content_words, i
 from legal_rag.citations.facts import WEAK, Fact, stands_in
 from legal_rag.citations.markers import Reference
 from legal_rag.citations.sources import NEGATION, SourceText, SourceTexts
+from legal_rag.corpus.structure.tree import Speaker, speaker_in_french
 
 Span = tuple[int, int]  # characters: start, end
 Anchor = Quotation | Fact  # what must stand in the source as it is
@@ -35,6 +36,14 @@ class Citation(NamedTuple):
     char_end: int
     quote: str
     status: CitationStatus
+    section: tuple[str, ...] = ()  # titles, the main part's first; empty where they are not known
+    speaker: Speaker | None = None  # who speaks in most of it; None: nobody, or not known
+    censured: bool = False  # it quotes reasoning that the court then quashes
+
+    @property
+    def said_by(self) -> str:
+        """Who speaks, in French; '' where nobody does."""
+        return speaker_in_french(self.speaker, censured=self.censured)
 
     @property
     def holds(self) -> bool:

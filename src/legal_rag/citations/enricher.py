@@ -224,7 +224,7 @@ class Enrichment:
     def _written(self) -> str:
         pieces, done = [], 0
         for offset, citation, added in self._placed:
-            doc_id, start, end, _, status = citation
+            doc_id, start, end, _, status, *_ = citation
             piece = self._text.plain[done:offset]
             blank = " " if added or (not piece and done) else ""
             pieces += [piece, blank, format_marker(doc_id, start, end, verified=status != "unverified")]

@@ -53,14 +53,16 @@ PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # placeholder of a marker, 
 BUTTON = Markup(
     '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
     ' aria-label="Source {number}, {words}" title="{title} — {words}">'
-    '{number}<span aria-hidden="true">{sign}</span></button>'
+    '{number}<span aria-hidden="true">{sign}</span></button>{censured}'
 )
+
+CENSURED = Markup('<span class="speaker censured">décision censurée</span>')
 
 ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
 GUILLEMETS = re.compile("[«»]")
 LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
 # A passage as `legal_rag.agent.evidence` writes it: number and title, then the quotation.
-QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n(«.*)", re.DOTALL)
+QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n((?:\[…\] )?«.*)", re.DOTALL)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
 MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
@@ -160,9 +162,9 @@ def notes_of(citations: Iterable[Citation], titles: Mapping[str, str]) -> list[N
 def marker_button(note: Note) -> Markup:
     """Write the button that opens a passage; its status has a sign and a name, not a colour alone."""
     status = note.citation.status
-    return BUTTON.format(
-        status=status, number=note.number, words=STATUS_WORDS[status], title=note.title, sign=SIGNS[status]
-    )
+    censured = CENSURED if note.citation.censured else ""
+    named = {"words": STATUS_WORDS[status], "title": note.title, "sign": SIGNS[status], "censured": censured}
+    return BUTTON.format(status=status, number=note.number, **named)
 
 
 def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:

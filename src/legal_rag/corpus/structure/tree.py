@@ -26,6 +26,11 @@ CENSURED_IN_FRENCH = "décision attaquée, censurée sur ce point"
 Kind = Literal["document", "heading", "number", "part"] | PartKind  # what makes a section; "part": its length alone
 
 
+def speaker_in_french(speaker: Speaker | None, *, censured: bool) -> str:
+    """Say in French who speaks; '' for nobody."""
+    return CENSURED_IN_FRENCH if censured else SPEAKERS_IN_FRENCH[speaker] if speaker else ""
+
+
 class Paragraph(NamedTuple):
     """A line that is not blank, or a reason of a decision that lost its line breaks."""
 
@@ -37,10 +42,8 @@ class Paragraph(NamedTuple):
 
     @property
     def in_french(self) -> str:
-        """Who speaks; '' where nobody reasons."""
-        if self.censured:
-            return CENSURED_IN_FRENCH
-        return SPEAKERS_IN_FRENCH[self.speaker] if self.speaker else ""
+        """Who speaks, in French; '' where nobody does."""
+        return speaker_in_french(self.speaker, censured=self.censured)
 
 
 class Part(NamedTuple):

@@ -1,0 +1,57 @@
+"""Measure what evidence mode shows for questions whose answer is known, over a whole Library.
+
+Run: python benchmarks/answers.py --index-folder FOLDER --index-name NAME QUERIES
+
+QUERIES is a JSONL of questions with doc_id, char_start and char_end of the expected answer. Printed are the shares of
+questions whose expected answer overlaps the first passage, or any of those shown; whose first passage is of the right
+decision; and what is shown: passages, characters, decisions other than the right one, quashed reasoning, abstentions.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from legal_rag.agent.evidence import EvidenceAgent
+from legal_rag.citations.checks import Citation
+from legal_rag.library.library import Library
+from legal_rag.retriever.retriever import build_retriever
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--index-folder", default="index")
+    parser.add_argument("--index-name", default="legal_french_index")
+    parser.add_argument("queries", type=Path)
+    arguments = parser.parse_args()
+    agent = EvidenceAgent(
+        build_retriever(Library.open(arguments.index_folder, arguments.index_name)), match_words=False
+    )
+    queries = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
+    started = time.process_time()
+    shown = [agent(query["question"]).citations for query in queries]
+    seconds = time.process_time() - started
+    overlaps = [[_overlaps(one, query) for one in some] for some, query in zip(shown, queries, strict=True)]
+    right = [some[0].doc_id == query["doc_id"] for some, query in zip(shown, queries, strict=True) if some]
+    others = sum(one.doc_id != query["doc_id"] for some, query in zip(shown, queries, strict=True) for one in some)
+    n, passages = len(queries), sum(map(len, shown))
+    chars = [sum(len(one.quote) for one in some) for some in shown]
+    print(f"{n} questions, {seconds / n:.2f} s of processor each")
+    print(f"first passage overlaps the expected answer: {sum(any(some[:1]) for some in overlaps) / n:.3f}")
+    print(f"any passage shown does: {sum(map(any, overlaps)) / n:.3f}")
+    print(f"first passage of the right decision: {sum(right) / n:.3f}")
+    print(f"passages shown: {passages / n:.2f}, of other decisions: {others / passages:.3f}")
+    print(f"characters: {sum(chars) / n:.0f}, at most {max(chars)}; first passage at most {_longest_first(shown)}")
+    print(f"quashed reasoning: {sum(one.censured for some in shown for one in some)}, abstained: {shown.count([])}")
+
+
+def _overlaps(one: Citation, query: dict) -> bool:
+    return one.doc_id == query["doc_id"] and one.char_start < query["char_end"] and query["char_start"] < one.char_end
+
+
+def _longest_first(shown: list[list[Citation]]) -> int:
+    return max(len(some[0].quote) for some in shown if some)
+
+
+if __name__ == "__main__":
+    main()
