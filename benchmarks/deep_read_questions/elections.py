@@ -25,7 +25,7 @@ OPERATIVE = r"(?:D ?É ?C ?I ?D ?E|Décide) ?[:;]"
     grounds = {}
     for doc_id in ids:
         ground = "autre"
-        if "inéligible" in read_doc_section(doc_id, "Décide"):
+        if "inéligible" in read_doc_section(doc_id, "Dispositif"):
             ground = "compte de campagne"
         elif grep_document(doc_id, r"\btract\b"):
             ground = "tract"
