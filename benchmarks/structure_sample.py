@@ -1,12 +1,13 @@
-"""Draw the decisions and paragraphs that people annotate for structure, and write what they are shown.
+"""Draw the decisions and paragraphs that are annotated for structure, and write what annotators are shown.
 
 Run: python benchmarks/structure_sample.py DECISIONS FOLDER
 
-DECISIONS is the decisions' JSONL (gzipped or not). FOLDER gets `dev-1.txt`, `dev-2.txt` and `test.txt`: the decisions
+DECISIONS is the decisions' JSONL (gzipped or not). FOLDER gets `dev-1.txt`, `dev-2.txt`, `test.txt` and `test-2.txt`: the decisions
 with their paragraphs numbered and cut to 150 characters, those to be judged whole and marked `>>>`. A paragraph is a
 line that is not blank; only those of 60 characters or more are judged. The draw (SEED) is of a third each of the Cour
-de cassation, the Conseil constitutionnel and the courts below; development and test share no decision. The guideline
-is data/structure/guideline.md; what annotators answered lies beside it.
+de cassation, the Conseil constitutionnel and the courts below; no two sets share a decision. The guideline is
+data/structure/guideline.md; what annotators answered lies beside it. `test-2` was drawn when the rules had been judged
+on `test`, which was then read to mend them.
 """
 
 import argparse
@@ -52,7 +53,19 @@ def listings(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
     shown = [_shown(row, judged_dev[row["id"]], True) for row in dev]
     half = len(shown) // 2
     tests = [_shown(row, judged_test[row["id"]], borders) for row, borders in test]
-    return {"dev-1": shown[:half], "dev-2": shown[half:], "test": tests}
+    second = _second_test(rows, {row["id"] for row in [*dev, *(row for row, _ in test)]})
+    return {"dev-1": shown[:half], "dev-2": shown[half:], "test": tests, "test-2": second}
+
+
+def _second_test(rows: list[dict[str, Any]], drawn: set[str]) -> list[str]:
+    """Show as many other decisions as the test has, drawn by a seed of their own."""
+    rng = random.Random(SEED + 1)
+    test = []
+    for court in COURTS:
+        own = sorted((row for row in rows if _court(row) == court and row["id"] not in drawn), key=lambda row: row["id"])
+        test += [(row, place < TEST_BORDERS) for place, row in enumerate(rng.sample(own, TEST))]
+    judged = _judged([row for row, _ in test], JUDGED["test"], rng)
+    return [_shown(row, judged[row["id"]], borders) for row, borders in test]
 
 
 def paragraphs(content: str) -> Iterator[tuple[int, int]]:
