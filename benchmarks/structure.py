@@ -1,6 +1,6 @@
 """Compare main parts and speakers with what people annotated.
 
-Run: python benchmarks/structure.py DECISIONS [--set dev|test] [--errors]
+Run: python benchmarks/structure.py DECISIONS [--set dev|test|test-2] [--errors]
 
 DECISIONS is the decisions' JSONL (gzipped or not). What was annotated, and by which guideline, is in data/structure.
 """
@@ -22,7 +22,7 @@ ANNOTATED = Path(__file__).parent / "data" / "structure"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("decisions", type=Path)
-    parser.add_argument("--set", choices=["dev", "test"], default="dev", dest="name")
+    parser.add_argument("--set", choices=["dev", "test", "test-2"], default="dev", dest="name")
     parser.add_argument("--errors", action="store_true", help="print each paragraph and border that differs")
     arguments = parser.parse_args()
     opener = gzip.open if arguments.decisions.suffix == ".gz" else open
