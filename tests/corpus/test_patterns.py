@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from legal_rag.corpus.patterns import article_value, decision_identifiers, find_dates, find_identifiers
+from legal_rag.corpus.patterns import article_value, decision_identifiers, find_amounts, find_dates, find_identifiers
 
 
 def found(text):
@@ -190,3 +190,31 @@ def test_a_page_of_blanks_takes_no_longer_than_its_length(start):
     started = time.process_time()
     find_identifiers(text), find_dates(text)
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "currency"),
+    [
+        ("EUR 1,000,000", 1_000_000, "EUR"),
+        ("1,000,000 EUR", 1_000_000, "EUR"),
+        ("€ 1 500,50", 1500.5, "EUR"),
+        ("US$ 5,000", 5000, "USD"),
+        ("$15,000.00", 15_000, "USD"),
+        ("20000 USD", 20_000, "USD"),
+        ("£ 1,000.50", 1000.5, "GBP"),
+        ("CHF 3 000", 3000, "CHF"),
+        ("12 € 50", 12, "EUR"),
+    ],
+)
+def test_a_sum_is_read_with_its_currency_on_either_side_and_commas_between_thousands(text, value, currency):
+    assert [(one.value, one.currency) for one in find_amounts(f"Elle doit {text}.")] == [(value, currency)]
+
+
+@pytest.mark.parametrize("text", ["EUR 2019/5", "EUROPE 2000", "$5,5000", "1,000,00 EUR", "page 12,345,678"])
+def test_figures_beside_letters_are_no_sum_where_they_go_on(text):
+    assert find_amounts(text) == []
+
+
+@pytest.mark.parametrize("text", ["1 April 2024", "April 1, 2024", "1st of April, 2024", "1er avril 2024", "2024-04-01"])
+def test_english_dates_are_those_of_the_french(text):
+    assert [one.value for one in find_dates(f"signed on {text}.")] == [date(2024, 4, 1)]

@@ -50,7 +50,7 @@ _DURATION = Around(
 )
 _WORDS = re.compile(rf"(?<![\w'’-]){NUMBER_IN_WORDS}", re.IGNORECASE)
 _CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}
-_GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".")
+_GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".", ",")
 _DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
 MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"

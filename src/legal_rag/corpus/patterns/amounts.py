@@ -49,13 +49,13 @@ class LegalAmount(NamedTuple):
 CURRENCIES: tuple[tuple[str, str], ...] = (
     ("XOF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?A\b"),
     ("XPF", r"(?:francs?|F)[ \u00a0]?C\.?F\.?P\b|francs[ ]pacifiques?|francs[ ]pacifique"),
-    ("CHF", r"francs[ ]suisses"),
+    ("CHF", r"francs[ ]suisses|CHF\b"),
     ("BEF", r"francs[ ]belges"),
     ("LUF", r"francs[ ]luxembourgeois"),
     ("EUR", r"€(?:uros?)?|euros?\b|EUR\b|\x80|[äç](?!\w)|(?=[ \u00a0]\d\d[ ]c\.)"),
     ("FRF", r"nouveaux[ ]francs\b|anciens[ ]francs\b|francs?\b|FRS?\b|frs?\b|(?-i:FF\b|F(?![\w'’-]))"),
-    ("USD", r"dollars(?:[ ]américains|[ ]US|[ ]des[ ]Etats-Unis)?\b|\$"),
-    ("GBP", r"livres[ ]sterling\b|£"),
+    ("USD", r"dollars(?:[ ]américains|[ ]US|[ ]des[ ]Etats-Unis)?\b|USD\b|\$"),
+    ("GBP", r"livres[ ]sterling\b|GBP\b|£"),
     ("DEM", r"deutsche?marks?\b|DM\b"),
     ("ITL", r"lires\b"),
 )
@@ -65,10 +65,26 @@ _SCALE = r"(?P<scale>(?:millions?|milliards?|milliers?)(?:[ \u00a0]d['’]|[ \u0
 # Not a part of a longer number; glued to "de" and "à" in careless typing; a minus may stand before it.
 _NOT_WITHIN = r"(?:(?<=\bde)|(?<=\bà)|(?<![\w,./])(?<!\w-)(?<!\d[ \u00a0\u202f])(?<!\d\.[ \u00a0]))"
 _MONEY = ("franc", "euro", "dollar", "livres s", "marks", "mark ", "lires")
-_SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
+_SIGNS = ("€", "\x80", " ä", " ç", "$", "£", "USD", "GBP", "CHF", "dm", "F", "frs", "fr.", "fr ", "0eur", " eur", "c.")
 _FIGURES = Around(
     rf"{_NOT_WITHIN}(?P<number>{FIGURES}){BLANK}{{0,3}}(?:{_SCALE})?{BLANK}{{0,3}}(?:{_CURRENCY})"
     rf"(?:{BLANK}{{1,3}}(?:et{BLANK}{{1,3}})?(?P<cents>\d{{1,2}}){BLANK}{{0,3}}(?:centimes?\b|cts?\b\.?|c\.))?",
+    [*_MONEY, *_SIGNS],
+    40,
+    80,
+)
+# As banks and the English write: "EUR 1,000,000", "€ 1 500,50", "$15,000.00"; commas part thousands, in two groups or
+# where the currency leads. Not the cents of "12 € 50".
+_COMMAS = r"\d{1,3}(?:,\d{3}(?!\d))"
+_LED = Around(
+    rf"(?<![\w,./-])(?<!\d[ \u00a0\u202f])(?:(?P<EUR>EUR|€)|(?P<USD>US[D$]|\$)|(?P<GBP>GBP|£)|(?P<CHF>CHF))"
+    rf"{BLANK}{{0,2}}(?P<number>{_COMMAS}{{1,4}}(?:\.\d\d(?!\d))?|{FIGURES})(?![\w%/]|[.,]\d)",
+    ["EUR", "€", "USD", "US$", "$", "GBP", "£", "CHF"],
+    2,
+    40,
+)
+_PARTED = Around(
+    rf"{_NOT_WITHIN}(?P<number>{_COMMAS}{{2,4}}(?:\.\d\d(?!\d))?){BLANK}{{0,3}}(?:{_CURRENCY})",
     [*_MONEY, *_SIGNS],
     40,
     80,
@@ -87,15 +103,24 @@ _WORDS = Around(
 def find_amounts(text: str) -> list[LegalAmount]:
     """Find sums of money, in figures and in words, in text order."""
     found = [_amount(match, figures_value(match["number"]), match["cents"]) for match in _FIGURES.finditer(text)]
+    found += [
+        _amount(match, _parted_value(match["number"])) for scan in (_LED, _PARTED) for match in scan.finditer(text)
+    ]
     for match in _WORDS.finditer(text):
         if (value := words_value(match["number"])) is not None:
             found.append(_amount(match, value, match["cents"]))
-    return sorted(found, key=lambda one: one.start)
+    found.sort(key=lambda one: (one.start, -one.end))
+    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
 
 
-def _amount(match: re.Match[str], value: Decimal, cents: str | None) -> LegalAmount:
+def _parted_value(text: str) -> Decimal:
+    """Parse figures whose thousands may be parted by commas."""
+    return Decimal(text.replace(",", "")) if re.match(rf"{_COMMAS}+", text) else figures_value(text)
+
+
+def _amount(match: re.Match[str], value: Decimal, cents: str | None = None) -> LegalAmount:
     scale = re.match(r"[a-z]*?(?=s?(?![a-z]))", (match.groupdict().get("scale") or "").lower())
-    currency = next(code for code, _ in CURRENCIES if match[code] is not None)
+    currency = next(code for code, _ in CURRENCIES if match.groupdict().get(code) is not None)
     whole = value * _SCALES.get(scale.group() if scale else "", 1)
     return LegalAmount(whole + _cents(cents), currency, match.start(), match.end())
 

@@ -26,6 +26,11 @@ _MONTH_FORMS = {month: number for number, month in enumerate(MONTHS, start=1)} |
     "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "sept": 9,
     "oct": 10, "nov": 11, "déc": 12,
 }  # fmt: skip
+_ENGLISH_MONTHS = {
+    "january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8, "september": 9,
+    "october": 10, "november": 11, "december": 12,
+}  # fmt: skip
+_ENGLISH_MONTH = "|".join(_ENGLISH_MONTHS)
 _MONTH = "|".join(sorted(_MONTH_FORMS, key=len, reverse=True))
 _UNITS = ("un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix", "onze", "douze", "treize",
           "quatorze", "quinze", "seize", "dix sept", "dix huit", "dix neuf")  # fmt: skip
@@ -80,6 +85,18 @@ _DATES: tuple[Scan, ...] = (
         90,
     ),
     Around(
+        rf"(?<!\w)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_ENGLISH_MONTH}),? (?P<y>\d{{4}})(?!\w)",
+        tuple(_ENGLISH_MONTHS),
+        10,
+        40,
+    ),
+    Around(
+        rf"(?<!\w)(?P<m>{_ENGLISH_MONTH}) (?P<d>\d{{1,2}})(?:st|nd|rd|th)?,? (?P<y>\d{{4}})(?!\w)",
+        tuple(_ENGLISH_MONTHS),
+        1,
+        40,
+    ),
+    Around(
         rf"(?<!\w)an (?P<y>{_YEAR_IN_WORDS})_,? (?:et )?le (?P<d>{_DAY}) (?P<m>{_MONTH})(?!\w)",
         ["an ", "an\u00a0", "an\t", "an\u202f"],
         1,
@@ -91,7 +108,7 @@ _DATES: tuple[Scan, ...] = (
 def find_dates(text: str) -> list[LegalDate]:
     """Find full dates, in figures (08/11/2023, 2023-11-08, 8 novembre 2023) and in words, in text order.
 
-    Two-digit years stand for 1930 to 2029; impossible dates are left out.
+    English months are read too. Two-digit years stand for 1930 to 2029; impossible dates are left out.
     """
     matches = [match for pattern in _DATES for match in pattern.finditer(text)]
     found = [LegalDate(value, *match.span()) for match in matches if (value := _date(match)) is not None]
@@ -102,7 +119,7 @@ def find_dates(text: str) -> list[LegalDate]:
 def _date(match: re.Match[str]) -> date | None:
     day, month, year = match["d"].lower(), match["m"].lower(), match["y"].lower()
     try:
-        return date(_year(year), _MONTH_FORMS.get(month) or int(month), _day(day))
+        return date(_year(year), _MONTH_FORMS.get(month) or _ENGLISH_MONTHS.get(month) or int(month), _day(day))
     except (ValueError, KeyError):  # the 31st of a shorter month, a number that is no date, a word spelt otherwise
         return None
 
