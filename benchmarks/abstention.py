@@ -3,25 +3,27 @@
 Run: python benchmarks/abstention.py --set NAME QUERIES [--set NAME QUERIES …] [--off-topic FILE]
 
 Each set is a built Library's name and a file of questions that it holds the answers to; the off-topic questions, that
-no Library here answers, are asked of each. Questions are split in two halves by their order (even, odd). A linear rule
-is fitted to one half of all sets by logistic regression, its threshold put where both kinds of error on that half are
-as low as they can be together; the other half is what the figures are of. A false abstention is a question with an
-answer that got none; a false answer, one without that did.
+no Library here answers, are asked of each. They are not those of abstention.toml, by which a corpus's background is
+measured. For each set, a linear rule is fitted to all others by logistic regression, its threshold put where both
+kinds of error are as low as they can be together: so a set says how the rule does on a corpus and an encoder that it
+was not fitted to. A false abstention is a question with an answer that got none; a false answer, one without that did.
 """
 
 import argparse
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from legal_rag.agent import EvidenceAgent
-from legal_rag.agent.evidence import CALIBRATIONS, AbstentionFeatures, Calibration, is_relevant
+from legal_rag.agent.abstention import COVERAGE_WEIGHT, THRESHOLD, background_of
 from legal_rag.library import DEFAULT_FOLDER, Library
-from legal_rag.retriever import build_retriever
+from legal_rag.retriever import Retriever, build_retriever
 
 OFF_TOPIC = Path(__file__).parent / "data" / "off_topic_questions.jsonl"
+MOST = 60  # questions of a set, so that none outweighs the others
 
 
 def main() -> None:
@@ -34,43 +36,45 @@ def main() -> None:
     near, far = {}, {}
     for name, queries in arguments.sets:
         retriever = build_retriever(Library.open(arguments.index_folder, name))
-        agent, encoder = EvidenceAgent(retriever), retriever.encoder.identity.name
-        near[name] = [agent.find(question).features for question in _questions(Path(queries))]
-        far[name] = [agent.find(question).features for question in _questions(arguments.off_topic)]
-    fitted = _fit([s for signs in near.values() for s in signs[::2]], [s for signs in far.values() for s in signs[::2]])
-    print(f"fitted: {fitted}\nin force for {encoder!r}: {CALIBRATIONS.get(encoder)}")
-    print(f"{'set':24}{'rule':10}{'half':>12}{'false abstentions':>22}{'false answers':>18}")
+        near[name] = _signs(retriever, _questions(Path(queries))[:MOST])
+        far[name] = _signs(retriever, _questions(arguments.off_topic))
+    rules = {"in force": (COVERAGE_WEIGHT, THRESHOLD), "fitted to all": _fit(near.values(), far.values())}
+    print({name: f"nearness + {weight} * coverage >= {cut}" for name, (weight, cut) in rules.items()})
+    print(f"{'set':24}{'rule':24}{'false abstentions':>22}{'false answers':>18}")
     for name in near:
-        for rule_name, rule in (("fitted", fitted), ("in force", CALIBRATIONS.get(encoder))):
-            for half, start in (("fitted to", 0), ("other", 1)):
-                errors = _errors(rule, near[name][start::2], far[name][start::2], encoder)
-                print(f"{name:24}{rule_name:10}{half:>12}{errors}")
+        others = [other for other in near if other != name]
+        rules["fitted to the others"] = _fit([near[other] for other in others], [far[other] for other in others])
+        for rule, (weight, cut) in rules.items():
+            missed = int((near[name] @ (1.0, weight) < cut).sum())
+            wrong = int((far[name] @ (1.0, weight) >= cut).sum())
+            print(f"{name:24}{rule:24}{f'{missed} of {len(near[name])}':>22}{f'{wrong} of {len(far[name])}':>18}")
 
 
 def _questions(path: Path) -> list[str]:
     return [json.loads(line)["question"] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def _fit(near: list[AbstentionFeatures], far: list[AbstentionFeatures]) -> Calibration:
-    features = np.array([*near, *far])
+def _signs(retriever: Retriever, questions: list[str]) -> np.ndarray:
+    """Return each question's nearness, in deviations of the background, and coverage: (n_questions, 2)."""
+    agent, (mean, deviation) = EvidenceAgent(retriever), background_of(retriever)
+    found = [agent.find(question).features for question in questions]
+    return np.array([((one.mean_maxsim - mean) / deviation, one.coverage) for one in found])
+
+
+def _fit(near: Iterable[np.ndarray], far: Iterable[np.ndarray]) -> tuple[float, float]:
+    answered, refused = np.concatenate(list(near)), np.concatenate(list(far))
+    features = np.concatenate([answered, refused])
     scale = features.std(axis=0)
-    model = LogisticRegression(C=1.0).fit(features / scale, [1] * len(near) + [0] * len(far))
+    labels = [1] * len(answered) + [0] * len(refused)
+    model = LogisticRegression(C=1.0, class_weight="balanced").fit(features / scale, labels)
     weights = model.coef_[0] / scale
-    weights = weights / weights[0]
-    kept, refused = np.array(near) @ weights, np.array(far) @ weights
-    cuts = np.sort(np.concatenate([kept, refused]))
+    weight = round(float(weights[1] / weights[0]), 2)
+    kept, lost = answered @ (1.0, weight), refused @ (1.0, weight)
+    cuts = np.sort(np.concatenate([kept, lost]))
     middles = (cuts[1:] + cuts[:-1]) / 2
-    errors = [(kept < cut).mean() + (refused >= cut).mean() for cut in middles]
+    errors = [(kept < cut).mean() + (lost >= cut).mean() for cut in middles]
     best = middles[np.flatnonzero(np.isclose(errors, np.min(errors)))]
-    return Calibration(1.0, round(float(weights[1]), 4), round(float(best.mean()), 4))
-
-
-def _errors(
-    rule: Calibration | None, near: list[AbstentionFeatures], far: list[AbstentionFeatures], encoder: str
-) -> str:
-    missed = sum(not is_relevant(signs, encoder, rule) for signs in near)
-    wrong = sum(is_relevant(signs, encoder, rule) for signs in far)
-    return f"{f'{missed} of {len(near)}':>22}{f'{wrong} of {len(far)}':>18}"
+    return weight, round(float(best.mean()), 2)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 """Measure what evidence mode shows for questions whose answer is known, over a whole Library.
 
-Run: python benchmarks/answers.py --index-folder FOLDER --index-name NAME QUERIES
+Run: python benchmarks/answers.py --index-folder FOLDER --index-name NAME QUERIES [--sheet FILE]
 
 QUERIES is a JSONL of questions with doc_id, char_start and char_end of the expected answer. Printed are the shares of
 questions whose expected answer overlaps the first passage, or any of those shown; whose first passage is of the right
 decision; and what is shown: passages, characters, decisions other than the right one, quashed reasoning, abstentions.
+The sheet has `JUDGED` of the questions, drawn by a fixed seed, with what is shown for each: what a reader judges by
+data/answers/guideline.md.
 """
 
 import argparse
 import json
+import random
 import time
 from pathlib import Path
 
@@ -17,19 +20,23 @@ from legal_rag.citations.checks import Citation
 from legal_rag.library.library import Library
 from legal_rag.retriever.retriever import build_retriever
 
+JUDGED, SEED = 30, 20261124
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--index-folder", default="index")
     parser.add_argument("--index-name", default="legal_french_index")
     parser.add_argument("queries", type=Path)
+    parser.add_argument("--sheet", type=Path)
     arguments = parser.parse_args()
     agent = EvidenceAgent(
         build_retriever(Library.open(arguments.index_folder, arguments.index_name)), match_words=False
     )
     queries = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
     started = time.process_time()
-    shown = [agent(query["question"]).citations for query in queries]
+    answers = [agent(query["question"]) for query in queries]
+    shown = [answer.citations for answer in answers]
     seconds = time.process_time() - started
     overlaps = [[_overlaps(one, query) for one in some] for some, query in zip(shown, queries, strict=True)]
     right = [some[0].doc_id == query["doc_id"] for some, query in zip(shown, queries, strict=True) if some]
@@ -42,6 +49,10 @@ def main() -> None:
     print(f"first passage of the right decision: {sum(right) / n:.3f}")
     print(f"passages shown: {passages / n:.2f}, of other decisions: {others / passages:.3f}")
     print(f"characters: {sum(chars) / n:.0f}, at most {max(chars)}; first passage at most {_longest_first(shown)}")
+    if arguments.sheet:
+        drawn = random.Random(SEED).sample(range(n), JUDGED)
+        judged = [f"=== {queries[i]['qid']}: {queries[i]['question']}\n\n{answers[i].answer}" for i in sorted(drawn)]
+        arguments.sheet.write_text("\n\n".join(judged) + "\n", encoding="utf-8")
     print(f"quashed reasoning: {sum(one.censured for some in shown for one in some)}, abstained: {shown.count([])}")
 
 

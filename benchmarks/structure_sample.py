@@ -2,10 +2,10 @@
 
 Run: python benchmarks/structure_sample.py DECISIONS FOLDER
 
-DECISIONS is the decisions' JSONL (gzipped or not). FOLDER gets `dev-1.txt`, `dev-2.txt`, `test.txt` and `test-2.txt`: the decisions
-with their paragraphs numbered and cut to 150 characters, those to be judged whole and marked `>>>`. A paragraph is a
-line that is not blank; only those of 60 characters or more are judged. The draw (SEED) is of a third each of the Cour
-de cassation, the Conseil constitutionnel and the courts below; no two sets share a decision. The guideline is
+DECISIONS is the decisions' JSONL (gzipped or not). FOLDER gets `dev-1.txt`, `dev-2.txt`, `test.txt` and `test-2.txt`:
+the decisions with their paragraphs numbered and cut to 150 characters, those to be judged whole and marked `>>>`. A
+paragraph is a line that is not blank; only those of 60 characters or more are judged. The draw is of a third each of
+the Cour de cassation, the Conseil constitutionnel and the courts below; no two sets share a decision. The guideline is
 data/structure/guideline.md; what annotators answered lies beside it. `test-2` was drawn when the rules had been judged
 on `test`, which was then read to mend them.
 """
@@ -62,7 +62,9 @@ def _second_test(rows: list[dict[str, Any]], drawn: set[str]) -> list[str]:
     rng = random.Random(SEED + 1)
     test = []
     for court in COURTS:
-        own = sorted((row for row in rows if _court(row) == court and row["id"] not in drawn), key=lambda row: row["id"])
+        own = sorted(
+            (row for row in rows if _court(row) == court and row["id"] not in drawn), key=lambda row: row["id"]
+        )
         test += [(row, place < TEST_BORDERS) for place, row in enumerate(rng.sample(own, TEST))]
     judged = _judged([row for row, _ in test], JUDGED["test"], rng)
     return [_shown(row, judged[row["id"]], borders) for row, borders in test]

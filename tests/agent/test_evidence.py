@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 
-import numpy as np
 import pytest
 from support import ROOT
 
@@ -15,9 +14,6 @@ from legal_rag.agent.evidence import (
     INTRODUCTION,
     NO_PASSAGE,
     SEE_ALSO,
-    AbstentionFeatures,
-    abstention_features,
-    is_relevant,
 )
 from legal_rag.agent.passages import PASSAGE_CHARS
 from legal_rag.citations import format_marker
@@ -246,30 +242,6 @@ def test_the_bundled_encoder_abstains_from_what_has_nothing_to_do_with_the_law(b
     questions = [json.loads(line)["question"] for line in OFF_TOPIC.read_text("utf-8").splitlines()][1:9]
     statuses = [bundled_agent(question).status for question in questions]
     assert statuses.count("abstained") >= 7
-
-
-@pytest.mark.parametrize(
-    ("signs", "encoder", "relevant"),
-    [
-        (AbstentionFeatures(0.99, 1.0), "bundled", True),
-        (AbstentionFeatures(0.2, 1.0), "bundled", False),
-        (AbstentionFeatures(-1.0, 0.0), "bundled", False),
-        (AbstentionFeatures(0.01, 0.1), "maker/model", True),
-        (AbstentionFeatures(0.99, 0.0), "maker/model", False),
-        (AbstentionFeatures(-1.0, 0.0), "maker/model", False),
-    ],
-)
-def test_hits_are_worth_quoting_by_the_rule_of_their_encoder(signs, encoder, relevant):
-    assert is_relevant(signs, encoder) is relevant
-
-
-def test_signs_compare_words_by_their_beginnings_without_accents_or_question_words():
-    signs = abstention_features("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], np.array([0.5, 1.0]))
-    assert signs == AbstentionFeatures(0.75, 1.0)
-    assert abstention_features("Licenciement du préfet", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.5)
-    assert abstention_features("licenciement", ["a", "b", "c", "licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
-    assert abstention_features("?", ["licencié"], np.ones(1)) == AbstentionFeatures(1.0, 0.0)
-    assert abstention_features("licenciement", [], np.empty(0)) == AbstentionFeatures(-1.0, 0.0)
 
 
 def test_the_fixed_sentences_say_nothing_of_the_law():

@@ -215,6 +215,8 @@ def test_figures_beside_letters_are_no_sum_where_they_go_on(text):
     assert find_amounts(text) == []
 
 
-@pytest.mark.parametrize("text", ["1 April 2024", "April 1, 2024", "1st of April, 2024", "1er avril 2024", "2024-04-01"])
+@pytest.mark.parametrize(
+    "text", ["1 April 2024", "April 1, 2024", "1st of April, 2024", "1er avril 2024", "2024-04-01"]
+)
 def test_english_dates_are_those_of_the_french(text):
     assert [one.value for one in find_dates(f"signed on {text}.")] == [date(2024, 4, 1)]

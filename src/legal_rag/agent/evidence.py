@@ -1,13 +1,17 @@
 """Evidence mode: verbatim passages, or abstention when none is relevant."""
 
-import re
 import time
-import unicodedata
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
+from legal_rag.agent.abstention import (
+    AbstentionFeatures,
+    Background,
+    abstention_features,
+    background_of,
+    is_relevant,
+)
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
@@ -18,18 +22,9 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
+from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-
-CONTENT_WORD = re.compile(r"[a-z0-9]{4,}")
-STEM_LETTERS = 6  # words are compared by prefixes: "licenciement" and "licencié" are equal
-PASSAGES_READ = 3  # for coverage
-QUESTION_WORDS = frozenset(
-    "quel quels quelle quelles comment pourquoi combien quand lequel laquelle lesquels lesquelles cette celui celle "
-    "ceux avec dans pour sans sous entre chez vers depuis avant apres pendant leur leurs elle elles nous vous sont "
-    "etre avoir fait faire peut peuvent doit doivent faut plus moins tout tous toute toutes ainsi comme mais donc "
-    "aussi dont".split()
-)
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
@@ -39,28 +34,11 @@ CHARS_EACH = 500  # of the passages quoted, on the average
 DOCUMENTS_WEIGHED = 3
 
 
-class AbstentionFeatures(NamedTuple):
-    """Features of a question and its hits, from which abstention is decided."""
-
-    mean_maxsim: float  # over the question's tokens: best cosine in the best passage, -1 to 1
-    coverage: float  # share of the question's words that the best passages contain, 0 to 1
-
-
-class Calibration(NamedTuple):
-    """A linear rule: relevant where `maxsim_weight * mean_maxsim + coverage_weight * coverage` reaches `threshold`."""
-
-    maxsim_weight: float
-    coverage_weight: float
-    threshold: float
-
-
-CALIBRATIONS = {"bundled": Calibration(maxsim_weight=1.0, coverage_weight=0.037, threshold=0.8188)}
-
-
 class Findings(NamedTuple):
     """The passages found for a question, and the features that decide on abstention."""
 
     hits: list[SearchHit]  # each of another document
+    read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
     features: AbstentionFeatures
 
 
@@ -105,14 +83,14 @@ class EvidenceAgent(Agent):
         encoded = EncodingCache(self._retriever.encoder, query=query)
         asked = {"query": query.text, "k": DOCUMENTS_WEIGHED}
         with log.record("search", "search_legal_docs", **asked) as ids:
-            findings = self.find(query, encoded)
+            findings = self.find(query)
             ids += [hit.chunk_id for hit in findings.hits]
         found = "\n".join(hit_text(hit) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, found)
         yield
-        relevant = is_relevant(findings.features, self._retriever.encoder.identity.name)
+        relevant = bool(findings.hits) and is_relevant(findings.features, self._background)
         started = time.perf_counter()
-        answer, quoted = self._quote(query, findings.hits) if relevant else (abstention(), [])
+        answer, quoted = self._quote(query, findings) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
         log.answered("evidence", query.text, answer, time.perf_counter() - started)
         for hit in [*quoted, *findings.hits] if relevant else []:
@@ -133,26 +111,26 @@ class EvidenceAgent(Agent):
             query.text, answer, evidence, corpus, mode=mode, status=status, notice=notice, usage=usage
         )
 
-    def find(self, question: str | EncodedQuery, encoded: EncodingCache | None = None) -> Findings:
-        """Search for a question, one passage per document; `encoded` keeps the vectors of the best.
+    def find(self, question: str | EncodedQuery) -> Findings:
+        """Search for a question, one passage per document.
 
         ValueError if the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
-        encoded = encoded or EncodingCache(self._retriever.encoder)
         hits = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
-        vectors, offsets = query.tokens
-        own_words = vectors[offsets[:, 0] < offsets[:, 1]]
-        read = encoded.passages([hit.text for hit in hits[:1]])
-        best = (own_words @ read[0].vectors.T).max(axis=1) if read else np.empty(0)
-        return Findings(hits, abstention_features(query.text, [hit.text for hit in hits], best))
+        read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+        return Findings(hits, read, abstention_features(query, hits, read))
 
-    def _quote(self, query: EncodedQuery, hits: Sequence[SearchHit]) -> tuple[EnrichedResponse, list[SearchHit]]:
+    @cached_property
+    def _background(self) -> Background:
+        return background_of(self._retriever)
+
+    def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
         """Quote the passages of the hits' documents that answer best; return the answer, and the chunks around them."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
+        hits = findings.hits
         contents = [self._retriever.corpus.document(hit.doc_id).content for hit in hits]
-        read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        weighed = weigh_documents(query.tokens, list(zip(contents, read, strict=True)))
+        weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)))
         most = self._n_passages
         lines, citations, quoted = [INTRODUCTION], [], []
         for rank, (of, one) in enumerate(choose_passages(weighed, most, most * CHARS_EACH), start=1):
@@ -187,33 +165,3 @@ def _quotation(rank: int, hit: SearchHit, content: str, passage: WeighedPassage)
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:
     """Return the answer that nothing was found; `removed` are the citations of an answer that it replaces."""
     return EnrichedResponse(NO_PASSAGE, [], [], list(removed), None, abstained=True)
-
-
-def is_relevant(features: AbstentionFeatures, encoder_name: str, rule: Calibration | None = None) -> bool:
-    """Tell whether passages are relevant enough to quote, by `rule` or the encoder's calibration.
-
-    Without either, only passages that share no word with the question are refused.
-    """
-    rule = rule or CALIBRATIONS.get(encoder_name)
-    if rule is None:
-        return features.coverage > 0
-    return rule.maxsim_weight * features.mean_maxsim + rule.coverage_weight * features.coverage >= rule.threshold
-
-
-def abstention_features(question: str, passages: Sequence[str], best_similarities: np.ndarray) -> AbstentionFeatures:
-    """Compute the features of a question and the texts of the passages found for it, best first.
-
-    Without passages both are minimal. `best_similarities` has shape (n_query_tokens,): each token's best cosine in the
-    best passage, without special tokens and prefixes, which match everything.
-    """
-    if not passages or not len(best_similarities):
-        return AbstentionFeatures(-1.0, 0.0)
-    asked = _stems(question)
-    found = set().union(*(_stems(passage) for passage in passages[:PASSAGES_READ]))
-    return AbstentionFeatures(float(best_similarities.mean()), len(asked & found) / len(asked) if asked else 0.0)
-
-
-def _stems(text: str) -> set[str]:
-    letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "oe").lower())
-    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return {word[:STEM_LETTERS] for word in CONTENT_WORD.findall(plain) if word not in QUESTION_WORDS}
