@@ -29,7 +29,9 @@ _GROUND = re.compile(rf"{BEFORE_HEADING}{cues('grounds')}")
 RULES_ON = re.compile(rf"{headings('ruling_headings')}|{BEFORE_HEADING}{cues('rules_on')}")
 _ANNEX = re.compile(cues("annexes"))
 _OF_A_GROUND = re.compile(r"\bmoyens?\b|\A\W*(?:motif|m\so\st\si\sf|sur\s(?:ce|quoi)\b|discussion)", re.IGNORECASE)
-_MOTIFS = re.compile(rf"{BEFORE_HEADING}(?:{heading_letters('MOTIFS')}(?![\w'’])|S(?:UR|ur)\s(?:CE|ce|QUOI|quoi)\s?[:,]?\s*\Z)")
+_MOTIFS = re.compile(
+    rf"{BEFORE_HEADING}(?:{heading_letters('MOTIFS')}(?![\w'’])|S(?:UR|ur)\s(?:CE|ce|QUOI|quoi)\s?[:,]?\s*\Z)"
+)
 _OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
 _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
 REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)

@@ -54,7 +54,9 @@ _TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
     rf"\W*{NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
 )
 _ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
-_WHEREAS = re.compile(r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b")
+_WHEREAS = re.compile(
+    r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
+)
 _QUASHES, _APPROVES = (re.compile(cues(name), re.IGNORECASE) for name in ("quashes", "approves"))
 _COURT_HOLDS = re.compile(cues("court_holds"))
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
@@ -69,6 +71,7 @@ _STATES = re.compile(  # a text is told
 )
 _VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
 _CASE = re.compile(r"\W*(?:Vu|VU)\b")
+_FILED = re.compile(rf"(?:[-–—]|\d{{1,2}}\s?°)\s?{cues('filed')}", re.IGNORECASE)  # in a list of what was filed
 _DEMANDS, _ORDERED = (re.compile(rf"\W*(?:\d\W+)?{cues(name)}", re.IGNORECASE) for name in ("demands", "ordered"))
 _PROCEEDINGS = re.compile(cues("proceedings"), re.IGNORECASE)
 _TELLS_ON = re.compile(
@@ -82,7 +85,7 @@ _THEN_WHEREAS = re.compile(
 _FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
 _PARTY_TITLE, _COURT_TITLE = (re.compile(rf"(?:\d+[\s.)-]+)?{cues(name)}") for name in ("party_titles", "court_titles"))
 _GROUND_TITLE = re.compile(
-    rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|[A-Z]\.{{3}})\s[^\n]{{3,400}}"
+    rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
     r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
 )
 _OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # however long
@@ -132,7 +135,10 @@ class _Reader:
         if title is not None:
             self._under(words, title)
             return None
-        speaker = None if _is_formal(words, part) else self._speaker(words)
+        if _is_formal(words, part):
+            speaker = self._last = None
+        else:
+            speaker = self._speaker(words)
         self._ended = words[-1] in ".;:!?»"
         return speaker
 
@@ -153,7 +159,7 @@ class _Reader:
             self._last = self._quoted
         else:
             told = self._last if self._last in ("party", "lower_court") else None
-            goes_on = goes_on or (told == "party" and self._part == "statement")
+            goes_on = goes_on or (told == "party" and self._part == "statement" and not REASON.match(words))
             self._last = _of_paragraph(words, self._part, told if told and goes_on else self._expected, told)
         return self._last
 
@@ -179,8 +185,12 @@ class _Reader:
 
 def _is_formal(words: str, part: PartKind) -> bool:
     """Does a line cite what was filed, or is it a formal clause?"""
-    is_visa = part in ("statement", "reasons") and _CASE.match(words) and not _VISA.match(words)
-    return bool(_FORMAL.match(words) or (is_visa and len(words) < _CHARGED_CHARS))
+    if _FORMAL.match(words):
+        return True
+    if part == "statement" and _FILED.match(words):
+        return True
+    cites = part == "statement" or (part == "reasons" and len(words) < _CHARGED_CHARS)
+    return bool(cites and _CASE.match(words) and not _VISA.match(words))
 
 
 def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
@@ -194,7 +204,7 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
         return "court"
     if REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
         return None
-    names = not _VERB.search(words) and words[-1] not in ".;,"
+    names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
     if not (words.isupper() or names or _GROUND_TITLE.match(words)):
         return None
     return "party" if part in ("claims", "annex") else ""
@@ -218,8 +228,12 @@ def _of_paragraph(words: str, part: PartKind, expected: Speaker, told: Speaker |
     reports = _TO_DECIDE.match(words) if part == "reasons" else None
     spoken: Counter[Speaker] = Counter()
     voice: Speaker = expected
+    ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
+            if part == "reasons" and voice == "party" and ended:
+                voice = "court"
+            ended = clause.rstrip().endswith(".")
             is_report = reports is not None and not _QUASHES.search(clause)
             voice = "lower_court" if is_report else _voice(clause, voice, part, told)
             told = voice if voice in ("party", "lower_court") else told
