@@ -109,8 +109,10 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
         return next((n for n in range(after + 1, until) if any(test(words[n]) for test in tests)), None)
 
     reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
-    if reasons is not None and not by_council and not _OF_A_GROUND.search(words[reasons]):
-        reasons = first(_MOTIFS.match, after=reasons) or reasons  # what a party argues may have headings too
+    is_vague = reasons is not None and not by_council and not _OF_A_GROUND.search(words[reasons])
+    if reasons is not None and is_vague:
+        motifs = first(_MOTIFS.match, after=reasons)  # what a party argues may have headings too
+        reasons, is_vague = (reasons, True) if motifs is None else (motifs, False)
     titled = first(_STATEMENT.match, before=reasons)
     told = first(_SEIZES.match, REASON.match, _tells, before=reasons)
     is_earlier = told is not None and titled is not None and told < titled and _SEIZES.match(words[told])
@@ -118,6 +120,9 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
     after = -1 if statement is None else statement
     if reasons is None:
         reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+    elif is_vague:  # reasons that begin without a heading may have some further on
+        own = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        reasons = reasons if own is None else own
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
         reasons = quashes if reported is None else reported
