@@ -66,6 +66,12 @@ HEAD, TAIL = "COUR D'APPEL DE LIMOGES\n", "\nPAR CES MOTIFS\nConfirme le jugemen
             "* 12 000 euros au titre du préjudice moral,\nM. Charme a relevé appel de cette décision.",
             [None, "lower_court", "lower_court", "lower_court", "court"],
         ),
+        (
+            "EXPOSÉ DU LITIGE\nLe tribunal de Tulle a :\n"
+            "- 9 000 euros au titre du préjudice moral de Mlle Houx, déduction faite des provisions\n"
+            "a déclaré le jugement commun à la caisse ;\nIl a d'autre part ordonné une expertise.",
+            [None, "lower_court", "lower_court", "lower_court", "lower_court"],
+        ),
         (  # a name that stands alone between two lines of a sentence changes nothing
             "EXPOSÉ DU LITIGE\nLes appelants demandent que soit versé à Mlle\nY...\nla somme de 3 000 euros.",
             [None, "party", None, "party"],
@@ -92,6 +98,10 @@ def test_a_statement_tells_claims_and_orders_over_several_paragraphs(account, sp
         ("Considérant, d'autre part, qu'en vertu de l'article 9 du code, la preuve est libre ;", "text"),
         ("Attendu qu'en application de l'article 9 du code, M. Charme a réclamé le salaire ;", "court"),
         ("Attendu qu'il résulte de l'ensemble de ces éléments que la moto est impliquée ;", "court"),
+        ("Considérant que, s'il affirme avoir voté, M. Charme n'en apporte pas la preuve ;", "court"),
+        ("Le rejet du premier moyen rend sans portée la critique de la seconde branche.", "court"),
+        ("La Commission nationale des comptes a rejeté son compte au motif qu'il était tardif.", "lower_court"),
+        ("Vu l'ordonnance de radiation du 11 décembre 2006 ;", None),
         ("Vu les conclusions déposées le 8 mars 2005 par Mme Saule ;", None),
         ("Sur le remboursement des salaires de la société C.M.I.D.", None),
         ("Mme Saule invoque la prescription. Le contrat fut rompu en mai ; l'action fut exercée en juin.", "court"),
@@ -121,6 +131,7 @@ def test_grounds_and_the_reasons_they_quote_are_set_out_line_by_line():
         ("SUD. FAITS PROCÉDURE Un fait. MOYENS DES PARTIES Elle nie. MOTIFS Non.", "statement claims reasons"),
         ("EXPOSÉ DU LITIGE\nElle fait valoir :\n* Sur la vitesse :\nBasse. [*\nMOTIFS\nNon.", "statement reasons"),
         ("Mme Saule est appelante du jugement rendu à Tulle.\nMOTIFS DE L'ARRET\nEn droit, non.", "statement reasons"),
+        ("Le 3 mai, M. Houx a été blessé.\nAttendu que la faute est prouvée.\nSur la rente\nNon.", "statement reasons"),
         ("Vu le jugement du 3 mai 2004\nElle soutient que non.\nAux termes de l'article 9, si.", "statement reasons"),
     ],
 )  # fmt: skip

@@ -45,6 +45,8 @@ _RETAINS = re.compile(
     rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
     r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
     r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
+    r"|\b[Ll]a\sCommission\snationale\b[^;]{0,150}?\sa\srejeté\s[^;]{0,150}?\bmotifs?\b"
+    r"|\srejeté\spar\sla\sCommission\snationale\b[^;]{0,200}?\bmotifs?\b"
 )
 _HOLDS = re.compile(
     rf"{_JUDGES}[^;]{{0,250}}?\s{cues('holds')}|\b(?:il|elle|ils|elles)\s(?:en\s)?(?:ajout|relèv|retien|énonc|constat|dédui)",
@@ -65,7 +67,7 @@ _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
 _STATES = re.compile(  # a text is told
     rf"\W*{NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
     rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
-    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’])?(?:articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
+    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
     rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
     re.IGNORECASE,
 )
@@ -100,6 +102,7 @@ _ENUMERATED = re.compile(  # an item, or a clause that goes on
 _ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
 _BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
 _TITLE_CHARS = 160
+_ITEM_CHARS = 60  # of an item of a list, at least, that is no heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
 _NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
@@ -203,6 +206,8 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     if _COURT_TITLE.match(folded):
         return "court"
     if REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
+        return None
+    if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):
         return None
     names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
     if not (words.isupper() or names or _GROUND_TITLE.match(words)):
