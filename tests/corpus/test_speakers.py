@@ -125,6 +125,15 @@ def test_grounds_and_the_reasons_they_quote_are_set_out_line_by_line():
     ]
 
 
+def test_each_sentence_under_a_partys_heading_is_the_partys():
+    text = HEAD + "MOTIFS\nMoyens de la société\nElle invoque la prescription. Le contrat fut rompu en mai 2003."
+    assert _read(text + "\nRéponse de la cour\nLe contrat fut rompu en juin." + TAIL)[3:6] == [
+        ("reasons", "party"),
+        ("reasons", None),
+        ("reasons", "court"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [

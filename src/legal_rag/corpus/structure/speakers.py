@@ -163,7 +163,7 @@ class _Reader:
         else:
             told = self._last if self._last in ("party", "lower_court") else None
             goes_on = goes_on or (told == "party" and self._part == "statement" and not REASON.match(words))
-            self._last = _of_paragraph(words, self._part, told if told and goes_on else self._expected, told)
+            self._last = _of_paragraph(words, self._part, self._expected, told, goes_on=goes_on)
         return self._last
 
     def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
@@ -215,7 +215,9 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     return "party" if part in ("claims", "annex") else ""
 
 
-def _of_paragraph(words: str, part: PartKind, expected: Speaker, told: Speaker | None = None) -> Speaker | None:
+def _of_paragraph(
+    words: str, part: PartKind, expected: Speaker, told: Speaker | None = None, *, goes_on: bool = False
+) -> Speaker | None:
     """Return who speaks in most characters of a paragraph, clause by clause.
 
     Args:
@@ -223,6 +225,7 @@ def _of_paragraph(words: str, part: PartKind, expected: Speaker, told: Speaker |
         part: In which it stands.
         expected: Who speaks where nothing tells.
         told: Whose words the paragraph before told, which a pronoun may go on with.
+        goes_on: The paragraph goes on with those words from its beginning.
     """
     if _VISA.match(words):
         return "text"
@@ -232,12 +235,12 @@ def _of_paragraph(words: str, part: PartKind, expected: Speaker, told: Speaker |
         return "party"
     reports = _TO_DECIDE.match(words) if part == "reasons" else None
     spoken: Counter[Speaker] = Counter()
-    voice: Speaker = expected
+    voice: Speaker = told if told and goes_on else expected
     ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
             if part == "reasons" and voice == "party" and ended:
-                voice = "court"
+                voice = expected
             ended = clause.rstrip().endswith(".")
             is_report = reports is not None and not _QUASHES.search(clause)
             voice = "lower_court" if is_report else _voice(clause, voice, part, told)
