@@ -41,6 +41,130 @@ def test_a_decision_that_lost_its_line_breaks_is_cut_at_its_headings():
     assert parts == [("header", "COUR"), ("statement", "EXPOSÉ"), ("reasons", "SUR"), ("ruling", "PAR")]
 
 
+def _read(text: str) -> list[tuple[str | None, str | None]]:
+    return [(one.part, one.speaker) for one in read_paragraphs(text)]
+
+
+HEAD, TAIL = "COUR D'APPEL DE LIMOGES\n", "\nPAR CES MOTIFS\nConfirme le jugement."
+
+
+@pytest.mark.parametrize(
+    ("account", "speakers"),
+    [
+        (  # claims over several paragraphs, until the court tells of the proceedings
+            "EXPOSÉ DU LITIGE\nMme Saule soutient que le camion roulait vite.\nElle ajoute qu'il pleuvait.\n"
+            "Jamais le chauffeur n'a freiné.\nL'ordonnance de clôture est intervenue le 3 mai 2004.",
+            [None, "party", "party", "party", "court"],
+        ),
+        (  # a list belongs to the one who is announced
+            "EXPOSÉ DU LITIGE\nM. Charme demande à la cour de :\n- condamner Mme Saule ;\n* 900 euros de frais ;\n"
+            "Dire et juger que la faute est prouvée.",
+            [None, "party", "party", "party", "party"],
+        ),
+        (
+            "EXPOSÉ DU LITIGE\nPar jugement du 4 mai 2003, le tribunal a statué comme suit :\nCondamne Mme Saule ;\n"
+            "* 12 000 euros au titre du préjudice moral,\nM. Charme a relevé appel de cette décision.",
+            [None, "lower_court", "lower_court", "lower_court", "court"],
+        ),
+        (
+            "EXPOSÉ DU LITIGE\nLe tribunal de Tulle a :\n"
+            "- 9 000 euros au titre du préjudice moral de Mlle Houx, déduction faite des provisions\n"
+            "a déclaré le jugement commun à la caisse ;\nIl a d'autre part ordonné une expertise.",
+            [None, "lower_court", "lower_court", "lower_court", "lower_court"],
+        ),
+        (  # a name that stands alone between two lines of a sentence changes nothing
+            "EXPOSÉ DU LITIGE\nLes appelants demandent que soit versé à Mlle\nY...\nla somme de 3 000 euros.",
+            [None, "party", None, "party"],
+        ),
+        (  # what was filed is nobody's words
+            "EXPOSÉ DU LITIGE\nVu l'ordonnance de clôture du 3 mai 2004 ;\n- les pièces produites ;",
+            [None, None, None],
+        ),
+    ],
+)
+def test_a_statement_tells_claims_and_orders_over_several_paragraphs(account, speakers):
+    assert _read(HEAD + account + "\nMOTIFS\nAttendu que l'appel est fondé." + TAIL)[1 : len(speakers) + 1] == [
+        ("statement", speaker) for speaker in speakers
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "speaker"),
+    [
+        ("Qu'il convient de réformer le jugement en ce qu'il a alloué 900 euros à M. Charme ;", "court"),
+        ("Attendu que la Cour, réformant en cela le jugement déféré, retient l'entier droit de Mme Saule ;", "court"),
+        ("Attendu qu'une offre d'indemnité doit être faite dans un délai de huit mois ;", "court"),
+        ("M. Charme a déclaré qu'il marchait sur le trottoir lorsque la moto l'a heurté.", "party"),
+        ("Considérant, d'autre part, qu'en vertu de l'article 9 du code, la preuve est libre ;", "text"),
+        ("Attendu qu'en application de l'article 9 du code, M. Charme a réclamé le salaire ;", "court"),
+        ("Attendu qu'il résulte de l'ensemble de ces éléments que la moto est impliquée ;", "court"),
+        ("Considérant que, s'il affirme avoir voté, M. Charme n'en apporte pas la preuve ;", "court"),
+        ("Le rejet du premier moyen rend sans portée la critique de la seconde branche.", "court"),
+        ("La Commission nationale des comptes a rejeté son compte au motif qu'il était tardif.", "lower_court"),
+        ("Vu l'ordonnance de radiation du 11 décembre 2006 ;", None),
+        ("Vu les conclusions déposées le 8 mars 2005 par Mme Saule ;", None),
+        ("Sur le remboursement des salaires de la société C.M.I.D.", None),
+        ("Mme Saule invoque la prescription. Le contrat fut rompu en mai ; l'action fut exercée en juin.", "court"),
+    ],
+)
+def test_a_reason_is_its_courts_unless_it_reports(reason, speaker):
+    assert _read(HEAD + "EXPOSÉ DU LITIGE\nUn fait.\nMOTIFS\n" + reason + TAIL)[4] == ("reasons", speaker)
+
+
+def test_grounds_and_the_reasons_they_quote_are_set_out_line_by_line():
+    text = (
+        "COUR DE CASSATION\nSur le moyen unique :\nM. Charme fait grief à l'arrêt de rejeter sa demande ;\n"
+        "\"aux motifs que le syndicat sollicite une somme ;\nqu'il soutient avoir subi un préjudice ;\n"
+        "\"1°) alors que l'arrêt a retenu un fait inexact ;\nAttendu que le moyen n'est pas fondé ;\n"
+        "PAR CES MOTIFS\nREJETTE le pourvoi ;\nMOYEN ANNEXÉ\nAUX MOTIFS QUE le prêt était échu ;\n"
+        "ET QUE la banque demande 3 000 euros ;\nALORS QUE le juge doit répondre aux conclusions ;"
+    )
+    assert [speaker for _, speaker in _read(text)][1:] == [
+        *(None, "party", "lower_court", "lower_court", "party", "court"),
+        *(None, "court", None, "lower_court", "lower_court", "party"),
+    ]
+
+
+def test_each_sentence_under_a_partys_heading_is_the_partys():
+    text = HEAD + "MOTIFS\nMoyens de la société\nElle invoque la prescription. Le contrat fut rompu en mai 2003."
+    assert _read(text + "\nRéponse de la cour\nLe contrat fut rompu en juin." + TAIL)[3:6] == [
+        ("reasons", "party"),
+        ("reasons", None),
+        ("reasons", "court"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("SUD. FAITS PROCÉDURE Un fait. MOYENS DES PARTIES Elle nie. MOTIFS Non.", "statement claims reasons"),
+        ("EXPOSÉ DU LITIGE\nElle fait valoir :\n* Sur la vitesse :\nBasse. [*\nMOTIFS\nNon.", "statement reasons"),
+        ("Mme Saule est appelante du jugement rendu à Tulle.\nMOTIFS DE L'ARRET\nEn droit, non.", "statement reasons"),
+        ("Le 3 mai, M. Houx a été blessé.\nAttendu que la faute est prouvée.\nSur la rente\nNon.", "statement reasons"),
+        ("Vu le jugement du 3 mai 2004\nElle soutient que non.\nAux termes de l'article 9, si.", "statement reasons"),
+    ],
+)  # fmt: skip
+def test_main_parts_open_inside_lines_and_without_headings(text, kinds):
+    whole = HEAD + text + TAIL
+    assert [part.kind for part in main_parts(read_paragraphs(whole), len(whole))] == [
+        "header",
+        *kinds.split(),
+        "ruling",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Attendu que Mme Saule soutient que non.",  # no ruling
+        "Le bailleur soutient que :\n- condamner\n- dire\n1°) alors que",
+        "\n".join(["Vu", "-", "Y...", '"', "A... ce", "«"]),
+    ],
+)
+def test_a_few_lines_of_a_decision_are_read_without_an_error(text):
+    assert len(read_paragraphs(text)) == len(text.splitlines())
+
+
 LINES = [words for marked in MARKED for _, _, words in _expected(marked)]
 
 
@@ -58,7 +182,24 @@ def test_paragraphs_follow_one_another_and_parts_cover_any_text(text):
 
 
 @pytest.mark.parametrize(
-    "unit", ["Attendu que ", "« 1°/ ", "pour ", "- ", "P A R ", "il fait valoir, ", ". ", "l'arrêt a "]
+    "unit",
+    [
+        "Attendu que ",
+        "« 1°/ ",
+        "pour ",
+        "- ",
+        "P A R ",
+        "il fait valoir, ",
+        ". ",
+        "l'arrêt a ",
+        "le tribunal a, ",
+        "de les en ",
+        "la cour, ",
+        "Sur le ",
+        ". MOTIFS ",
+        "la Cour statuant ",
+        "expose ",
+    ],
 )
 def test_reading_takes_time_in_proportion_to_the_text(unit):
     def seconds(times: int) -> float:

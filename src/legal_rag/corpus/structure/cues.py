@@ -6,7 +6,7 @@ from legal_rag.corpus.words import read_words
 
 BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}\s?[-–—.)°/]{1,2})*\s*"
 NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
-_FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ô": "[OÔ]", "Ç": "[CÇ]", "'": "['’ ]"}
+_FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ê": "[EÊÉ]", "Ô": "[OÔ]", "Ç": "[CÇ]", "'": "['’ ]"}
 
 
 def cues(*names: str) -> str:

@@ -10,11 +10,13 @@ from legal_rag.corpus.structure.tree import PartKind
 from legal_rag.corpus.words import read_words
 
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
-_INLINE_HEADINGS = "|".join(
-    map(heading_letters, read_words("legal_rag.corpus.structure", "cues.toml")["inline_headings"])
+_INLINE_HEADINGS, _AFTER_SENTENCE = (
+    "|".join(map(heading_letters, read_words("legal_rag.corpus.structure", "cues.toml")[name]))
+    for name in ("inline_headings", "inline_after_sentence")
 )
 _INLINE = re.compile(  # where a line is cut: a heading in it, or a reason after another
-    rf"(?<=[\s.;:,)»*_-])(?:{_INLINE_HEADINGS})(?![\w'’])|(?<=[.;:])\s(?=MOTIFS\s*$)"
+    rf"(?<=[\s.;:,)»*_-])(?:{_INLINE_HEADINGS})(?![\w'’])"
+    rf"|(?<=[.;:,*\])»])\s(?=(?:{_AFTER_SENTENCE})(?![\w'’]|\s(?:PROPRES|ADOPT|QU)))"
     r"|(?<=[.;])(?<!\d\.)\s{0,2}(?<!\d\.\s)(?<!\d\.\s\s)"
     r"(?=(?:(?:(?:MAIS|Mais)\s)?(?:ATTENDU|Attendu)|CONSID[EÉ]RANT|Considérant)\s)",
     re.MULTILINE,
@@ -26,11 +28,16 @@ _SEIZES = re.compile(cues("seizes"))
 _GROUND = re.compile(rf"{BEFORE_HEADING}{cues('grounds')}")
 RULES_ON = re.compile(rf"{headings('ruling_headings')}|{BEFORE_HEADING}{cues('rules_on')}")
 _ANNEX = re.compile(cues("annexes"))
+_OF_A_GROUND = re.compile(r"\bmoyens?\b|\A\W*(?:motif|m\so\st\si\sf|sur\s(?:ce|quoi)\b|discussion)", re.IGNORECASE)
+_MOTIFS = re.compile(
+    rf"{BEFORE_HEADING}(?:{heading_letters('MOTIFS')}(?![\w'’])|S(?:UR|ur)\s(?:CE|ce|QUOI|quoi)\s?[:,]?\s*\Z)"
+)
 _OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
 _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
 REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
+_CONCLUDES = re.compile(cues("concludes"))
 _QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
 _ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
 _ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
@@ -102,6 +109,10 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
         return next((n for n in range(after + 1, until) if any(test(words[n]) for test in tests)), None)
 
     reasons = first(_REASONS.match, _GROUND.match, *([_OF_COUNCIL.match] if by_council else []))
+    is_vague = reasons is not None and not by_council and not _OF_A_GROUND.search(words[reasons])
+    if reasons is not None and is_vague:
+        motifs = first(_MOTIFS.match, after=reasons)  # what a party argues may have headings too
+        reasons, is_vague = (reasons, True) if motifs is None else (motifs, False)
     titled = first(_STATEMENT.match, before=reasons)
     told = first(_SEIZES.match, REASON.match, _tells, before=reasons)
     is_earlier = told is not None and titled is not None and told < titled and _SEIZES.match(words[told])
@@ -109,9 +120,14 @@ def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForIts
     after = -1 if statement is None else statement
     if reasons is None:
         reasons = first(_FIRST_NUMBER.match, lambda line: _is_reason(line) and is_own_reason(line), after=after)
+    elif is_vague:  # reasons that begin without a heading may have some further on
+        own = first(lambda line: _is_reason(line) and is_own_reason(line), after=after, before=reasons)
+        reasons = reasons if own is None else own
     if reasons is None and (quashes := first(_QUASHES.search, after=after)) is not None:
         reported = first(_is_reason, after=after, before=quashes)  # the reasoning that is quashed
         reasons = quashes if reported is None else reported
+    if reasons is None:
+        reasons = first(_CONCLUDES.match, after=after)
     claims = first(_CLAIMS.match, after=after, before=reasons)
     found: dict[int | None, PartKind] = {statement: "statement", claims: "claims", reasons: "reasons"}
     return {number: kind for number, kind in found.items() if number is not None}

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal
 
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.structure.cues import NUMBER, cues
+from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues
 from legal_rag.corpus.structure.parts import REASON, RULES_ON, part_of_each, split_lines
 from legal_rag.corpus.structure.tree import Paragraph, Part, PartKind, Speaker
 
@@ -45,6 +45,8 @@ _RETAINS = re.compile(
     rf"{_JUDGES}[^;]{{0,90}}?\s{cues('retains')}"
     r"|\bpar\s(?:un\s)?(?:jugement|arrêt|ordonnance)\b[^;]{0,200}?\sa\s(?:notamment\s)?"
     r"(?:condamné|débouté|déclaré|dit|fixé|ordonné|rejeté|alloué|mis)"
+    r"|\b[Ll]a\sCommission\snationale\b[^;]{0,150}?\sa\srejeté\s[^;]{0,150}?\bmotifs?\b"
+    r"|\srejeté\spar\sla\sCommission\snationale\b[^;]{0,200}?\bmotifs?\b"
 )
 _HOLDS = re.compile(
     rf"{_JUDGES}[^;]{{0,250}}?\s{cues('holds')}|\b(?:il|elle|ils|elles)\s(?:en\s)?(?:ajout|relèv|retien|énonc|constat|dédui)",
@@ -54,27 +56,44 @@ _TO_DECIDE = re.compile(  # "Pour rejeter la demande, l'arrêt…"
     rf"\W*{NUMBER}(?:(?:et\s)?attendu\s(?:que|qu['’])\s?,?\s?|que\s)?pour\s[^;]{{2,900}}?{_JUDGES}", re.IGNORECASE
 )
 _ON_GROUNDS = re.compile(r"\W*(?:et\s)?aux\smotifs\b", re.IGNORECASE)
-_WHEREAS = re.compile(r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b")
+_WHEREAS = re.compile(
+    r"(?:\W*\d{1,2}\s?[°o/).-]{1,3}\s?/?\s*)?\W*(?:E[Tt]\s)?(?:ALORS|Alors)\b|\W*(?:\d{1,2}\s?[°o/).-]{1,3}|[\"«“])\s*alors\b"
+)
 _QUASHES, _APPROVES = (re.compile(cues(name), re.IGNORECASE) for name in ("quashes", "approves"))
 _COURT_HOLDS = re.compile(cues("court_holds"))
 _COURT_ANSWERS = re.compile(r"\W*(?:Mais|En\s|que c['’]est|c['’]est)")
 _GOES_ON = re.compile(rf"\W*{NUMBER}(?:mais|et)?\s?{cues('goes_on')}", re.IGNORECASE)
 _APPLIES = re.compile(cues("applies"), re.IGNORECASE)
 _STATES = re.compile(  # a text is told
-    rf"\W*{NUMBER}(?:(?:attendu|considérant)\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
+    rf"\W*{NUMBER}(?:(?:attendu|considérant),?\s(?:{cues('in_passing')}\s)?(?:que|qu['’])\s?,?\s?|(?:que|qu['’])\s?)?"
     rf"(?:{cues('in_passing')}\s)?(?:{cues('according_to')}[^;,]{{0,60}}?{cues('sources')}"
-    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’])?(?:articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
+    rf"|(?:l['’]|les\s|le\s(?:\w+\s){{0,3}}de\sl['’]|(?:le|ce)\s(?:\w+\s)?(?=texte))?(?:textes?|articles?|dispositions\sd\w+\s(?:l['’])?articles?)\b"
     rf"[^;:]{{0,150}}?\s{cues('provides')}\w+|l['’]alinéa)",
     re.IGNORECASE,
 )
 _VISA = re.compile(rf"\W*(?:Vu|-)\s(?:,?\s?ensemble\s|enfin\s)?{cues('visas')}", re.IGNORECASE)
 _CASE = re.compile(r"\W*(?:Vu|VU)\b")
+_FILED = re.compile(rf"(?:[-–—]|\d{{1,2}}\s?°)\s?{cues('filed')}", re.IGNORECASE)  # in a list of what was filed
+_DEMANDS, _ORDERED = (re.compile(rf"\W*(?:\d\W+)?{cues(name)}", re.IGNORECASE) for name in ("demands", "ordered"))
+_PROCEEDINGS = re.compile(cues("proceedings"), re.IGNORECASE)
+_TELLS_ON = re.compile(
+    rf"\W*{NUMBER}(?:(?:attendu|considérant)\s)?(?:et\s)?(?:que\s|qu['’]\s?)?(?:ils?|elles?)\s(?:\w+\s){{0,2}}"
+    rf"{cues('tells_on')}",
+    re.IGNORECASE,
+)
+_THEN_WHEREAS = re.compile(
+    r"[;,.»\"]\s*(?:ALORS|alors|Alors)\b,?\s(?:d['’]une\spart,?\s|selon\sle\smoyen,?\s)?(?:QU|qu|«|:)"
+)
 _FORMAL, _NAMES = re.compile(rf"\W*{cues('formal')}", re.IGNORECASE), re.compile(cues("names"))
 _PARTY_TITLE, _COURT_TITLE = (re.compile(rf"(?:\d+[\s.)-]+)?{cues(name)}") for name in ("party_titles", "court_titles"))
-_GROUND_TITLE = re.compile(r"(?:(?:Mais|Et)\s)?Sur\s[^\n]{3,400}[^.;,\s]\s?:?\s*\Z")
+_GROUND_TITLE = re.compile(
+    rf"{BEFORE_HEADING}(?:(?:Mais|Et)\s)?(?:S(?:ur|UR)|Concernant|Quant|En ce qui concerne)\s[^\n]{{3,400}}"
+    r"(?:[^.;,\s]|\.\.\.|\b[A-Z]\.)\s?:?\s*\Z"
+)
+_OF_A_GROUND = re.compile(r"Sur\s[^\n,;]{0,60}\bmoyens?\b")  # however long
 _VERB = re.compile(
     r"\b(?:a|ont|est|sont|était|avait|sera|peut|doit|fait|avoir|être|n['’]a|dispose|résulte|constitue|demeure"
-    r"|\w{3,}(?:era|eront|ait|aient|ent))\b"
+    r"|\w{3,}(?:era|eront|ait|aient|(?<!m)ent))\b"
 )
 _NUMBERED = re.compile(r"\d{1,3}\s?\.\s")
 _ENUMERATED = re.compile(  # an item, or a clause that goes on
@@ -83,6 +102,7 @@ _ENUMERATED = re.compile(  # an item, or a clause that goes on
 _ITEM = re.compile(r"\W*(?:\d{1,2}\s?°|[IVX]{1,4}\s?[-–.]|[a-z]\)|[-–—•])")
 _BRANCH = re.compile(r"\W*\d{1,2}\s?°\s?/")
 _TITLE_CHARS = 160
+_ITEM_CHARS = 60  # of an item of a list, at least, that is no heading
 _FORMULA_CHARS = 60  # of "PAR CES MOTIFS, la Cour :"
 _NEAR = 120  # characters from a clause's beginning, or before its verb
 _CHARGED_CHARS = 600  # of a paragraph, in which a ground of appeal is announced
@@ -96,44 +116,67 @@ def _speakers(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> li
 
 
 class _Reader:
-    """Reads lines in order, and keeps who is expected to speak."""
+    """Reads lines in order, and keeps whose words may go on in the next."""
 
     def __init__(self) -> None:
         self._part: PartKind = "header"
-        self._expected: Speaker = "court"  # where nothing tells
+        self._expected: Speaker = "court"  # under the heading, where nothing tells
         self._last: Speaker | None = None  # of the line before, if it was no heading
+        self._quoted: Speaker | None = None  # whose grounds or reasons are set out, each line wholly theirs
         self._ended = True  # the line before ended as a sentence does
         self._numbered = False  # the paragraph before had a number
 
     def read(self, words: str, part: PartKind) -> Speaker | None:
         if part != self._part:
-            self._part, self._last = part, None
+            self._part, self._last, self._ended = part, None, True
             self._expected = "party" if part in ("claims", "annex") else "court"
+            self._quoted = "party" if part == "annex" else None
         if part in ("header", "ruling"):
             formula = len(words) <= _FORMULA_CHARS and RULES_ON.match(words)
             return None if part == "header" or formula or _FORMAL.match(words) or _NAMES.match(words) else "court"
         title = _titled(words, part)
         if title is not None:
-            self._expected, self._last = title or self._expected, None
-        speaker = None if title is not None or _FORMAL.match(words) else self._speaker(words)
+            self._under(words, title)
+            return None
+        if _is_formal(words, part):
+            speaker = self._last = None
+        else:
+            speaker = self._speaker(words)
         self._ended = words[-1] in ".;:!?»"
         return speaker
+
+    def _under(self, words: str, title: Speaker | Literal[""]) -> None:
+        """Take note of a heading; a name that a broken line leaves alone, or a party's own, changes nothing."""
+        if not title and (self._part == "statement" or not (self._ended or _GROUND_TITLE.match(words))):
+            return
+        self._expected, self._last, self._ended = title or self._expected, None, True
+        self._quoted = "party" if self._part == "annex" else None
 
     def _speaker(self, words: str) -> Speaker | None:
         if self._last == "text" and self._continues_text(words):
             return "text"
         self._numbered = _NUMBERED.match(words) is not None
-        if self._last == "party" and self._part == "reasons" and _BRANCH.match(words):
-            return "party"
-        goes_on = _ENUMERATED.match(words) or not self._ended or words[0].islower()
-        reported = self._last if self._last in ("party", "lower_court") and goes_on else None
-        self._last = _of_paragraph(words, self._part, reported or self._expected)
-        if self._part == "annex" and self._last is not None:
-            if _ON_GROUNDS.match(words):
-                self._expected = "lower_court"
-            elif _WHEREAS.match(words) or _CHARGES.search(words):
-                self._expected = "party"
+        goes_on = bool(_ENUMERATED.match(words)) or not self._ended or words[0].islower() or words[0] in '"«“'
+        self._quoted = self._quoting(words, goes_on)
+        if self._quoted:
+            self._last = self._quoted
+        else:
+            told = self._last if self._last in ("party", "lower_court") else None
+            goes_on = goes_on or (told == "party" and self._part == "statement" and not REASON.match(words))
+            self._last = _of_paragraph(words, self._part, self._expected, told, goes_on=goes_on)
         return self._last
+
+    def _quoting(self, words: str, goes_on: bool) -> Speaker | None:
+        """Return whose grounds or reasons the line sets out, if it does."""
+        if self._part not in ("reasons", "annex"):
+            return None
+        if _ON_GROUNDS.match(words):
+            whereas = _THEN_WHEREAS.search(words)
+            return "party" if whereas and 2 * whereas.start() < len(words) else "lower_court"
+        branch = self._last == "party" and _BRANCH.match(words)
+        if branch or _WHEREAS.match(words) or _CHARGES.search(words[:_CHARGED_CHARS]):
+            return "party"
+        return self._quoted if goes_on or self._part == "annex" else None
 
     def _continues_text(self, words: str) -> bool:
         """Is a line an item of the text told before, or a paragraph of it that has no number of its own?"""
@@ -143,10 +186,20 @@ class _Reader:
         return self._numbered and self._part == "reasons" and not opens
 
 
+def _is_formal(words: str, part: PartKind) -> bool:
+    """Does a line cite what was filed, or is it a formal clause?"""
+    if _FORMAL.match(words):
+        return True
+    if part == "statement" and _FILED.match(words):
+        return True
+    cites = part == "statement" or (part == "reasons" and len(words) < _CHARGED_CHARS)
+    return bool(cites and _CASE.match(words) and not _VISA.match(words))
+
+
 def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
     """Return, of a heading, whose words follow; "" if it does not say; None if it is none."""
     if len(words) > _TITLE_CHARS or _VISA.match(words):
-        return None
+        return "" if _OF_A_GROUND.match(words) and _GROUND_TITLE.match(words) else None
     folded = words.strip(" :.-–—*").lower()
     if _PARTY_TITLE.match(folded):
         return "party"
@@ -154,48 +207,76 @@ def _titled(words: str, part: PartKind) -> Speaker | Literal[""] | None:
         return "court"
     if REASON.match(words) or (_ENUMERATED.match(words) and words[-1] in ";.,"):
         return None
-    names = not _VERB.search(words) and words[-1] not in ".;,"
+    if len(words) >= _ITEM_CHARS and (_ITEM.match(words) or words[0].isdigit()) and not _GROUND_TITLE.match(words):
+        return None
+    names = words[-1] not in ".;," and not _VERB.search(words) and not _ARGUES.search(words)
     if not (words.isupper() or names or _GROUND_TITLE.match(words)):
         return None
     return "party" if part in ("claims", "annex") else ""
 
 
-def _of_paragraph(words: str, part: PartKind, expected: Speaker) -> Speaker | None:
-    """Return who speaks in most characters of a paragraph, clause by clause; `expected` where nothing tells."""
+def _of_paragraph(
+    words: str, part: PartKind, expected: Speaker, told: Speaker | None = None, *, goes_on: bool = False
+) -> Speaker | None:
+    """Return who speaks in most characters of a paragraph, clause by clause.
+
+    Args:
+        words: Of the paragraph.
+        part: In which it stands.
+        expected: Who speaks where nothing tells.
+        told: Whose words the paragraph before told, which a pronoun may go on with.
+        goes_on: The paragraph goes on with those words from its beginning.
+    """
     if _VISA.match(words):
         return "text"
-    if part == "statement" and _CASE.match(words):
+    if _is_formal(words, part):
         return None
     if _CHARGES.search(words[:_CHARGED_CHARS]) or _WHEREAS.match(words):
         return "party"
     reports = _TO_DECIDE.match(words) if part == "reasons" else None
     spoken: Counter[Speaker] = Counter()
-    voice: Speaker = expected
+    voice: Speaker = told if told and goes_on else expected
+    ended = False  # the clause before ended a sentence
     for match in _CLAUSE.finditer(words):
         if clause := match.group():
+            if part == "reasons" and voice == "party" and ended:
+                voice = expected
+            ended = clause.rstrip().endswith(".")
             is_report = reports is not None and not _QUASHES.search(clause)
-            voice = "lower_court" if is_report else _voice(clause, voice, part)
+            voice = "lower_court" if is_report else _voice(clause, voice, part, told)
+            told = voice if voice in ("party", "lower_court") else told
             spoken[voice] += len(clause)
     return spoken.most_common(1)[0][0] if spoken else None
 
 
-def _voice(clause: str, before: Speaker, part: PartKind) -> Speaker:
+def _voice(clause: str, before: Speaker, part: PartKind, told: Speaker | None) -> Speaker:
     """Return who speaks in a clause after one that `before` spoke in."""
     if _COURT_HOLDS.search(clause) or (part == "reasons" and _QUASHES.search(clause)):
         return "court"
     if _ON_GROUNDS.match(clause) or (part == "reasons" and _TO_DECIDE.match(clause)):
         return "lower_court"
+    if part in ("statement", "claims") and _DEMANDS.match(clause):
+        return "party"
     argues, retains = _ARGUES.search(clause), _RETAINS.search(clause)
     until = min(_NEAR, argues.start() if argues else _NEAR)
     if retains and retains.start() < until and not _COURT_ANSWERS.match(clause):
         return "court" if _APPROVES.search(clause) else "lower_court"
     if argues and not _is_answered(clause, argues.start()):
         return "party"
-    if part == "annex":
-        return "party" if _WHEREAS.match(clause) else before
+    if told and _TELLS_ON.match(clause):
+        return told
+    if part in ("statement", "claims"):
+        return _in_account(clause, before, part)
     if _STATES.match(clause) and not _APPLIES.search(clause):
         return "text"
     return "court" if _GOES_ON.match(clause) or (before == "text" and _APPLIES.search(clause)) else before
+
+
+def _in_account(clause: str, before: Speaker, part: PartKind) -> Speaker:
+    """Return who speaks in a clause of the facts, the procedure and the claims, whose verbs do not tell."""
+    if part == "statement" and _ORDERED.match(clause):
+        return "lower_court"
+    return "court" if _PROCEEDINGS.search(clause[:_NEAR]) else before
 
 
 def _is_answered(clause: str, verb: int) -> bool:
