@@ -53,6 +53,12 @@ def test_a_section_needs_a_title_and_a_span_alone():
     ]
 
 
+def test_text_between_sections_belongs_to_the_first():
+    read = tree_from_json(tree(section(2, 10, section(3, 5), section(7, 8)), section(15, 20)), 30).tree
+    spans = [(one.node_id, one.char_start, one.char_end) for one in walk(read)]
+    assert spans == [("0000", 0, 30), ("0001", 2, 15), ("0002", 3, 7), ("0003", 7, 15), ("0004", 15, 30)]
+
+
 def test_titles_and_summaries_are_put_on_one_line_of_storable_text():
     read = tree_from_json(tree(section(0, 9, title="Sur \n le\ud800 moyen", summary="a\n\nb")), 9).tree
     assert (read.children[0].title, read.children[0].summary) == ("Sur le\ufffd moyen", "a b")
@@ -66,19 +72,18 @@ def test_titles_and_summaries_are_put_on_one_line_of_storable_text():
         ({"structure": []}, "the tree: 'doc_name' is None"),
         (tree(doc_description=3), "'doc_description' is 3"),
         (tree("Motifs"), "section 1 is not an object: 'Motifs'"),
-        (tree(section(0, 10), section(8, 30)), "'0002' starts at 8, and '0001' before it ends at 10 .*no overlap"),
-        (tree(section(0, 10), section(12, 30)), "'0002' starts at 12, and '0001' before it ends at 10 .*no gap"),
+        (tree(section(0, 10), section(8, 30)), "'0001' ends at 10, and the next starts at 8 .*no overlap"),
+        (tree(section(10, 20), section(0, 10)), "'0001' ends at 20, and the next starts at 0 .*no overlap"),
         (tree(section(0, 31)), r"section '0001': end is 31 \(expected 0 to 30\)"),
-        (tree(section(0, 20)), "'0001' to '0001' are at 0 to 20 .*up to the end of the text"),
         (tree(section(20, 10), section(10, 30)), r"end is 10 \(expected 20 to 30\)"),
         (tree(section(-1, 30)), "start is -1"),
         (tree(section(True, 30)), "start is True"),
         (tree(section(0.0, 30)), "start is 0.0"),
         (tree({"title": "A", "end": 30}), "start is None"),
         (tree(section(0, 30, heading_end=31)), r"heading_end is 31 \(expected 0 to 30\)"),
-        (tree(section(0, 30, section(0, 30), heading_end=5)), "'0002' to '0002' are at 0 to 30 .*within 5 to 30"),
+        (tree(section(0, 30, section(0, 30), heading_end=5)), r"section '0002': start is 0 \(expected 5 to 30\)"),
         (tree(section(0, 20, section(0, 25)), section(20, 30)), r"section '0002': end is 25 \(expected 0 to 20\)"),
-        (tree(section(0, 20, section(0, 15)), section(20, 30)), "up to the end of the section around them"),
+        (tree(section(0, 9), section(9.5, 30)), "section '0002': start is 9.5"),
         (tree(section(0, 9, node_id="7"), section(9, 30, node_id="7")), "node_id '7' comes twice"),
         (tree(section(0, 30, section(0, 30, node_id="a"), node_id="a")), "node_id 'a' comes twice"),
         (tree(section(0, 30, node_id="0000")), "node_id '0000' comes twice, or is the document's own"),

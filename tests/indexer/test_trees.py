@@ -141,7 +141,7 @@ def test_a_new_build_takes_over_imported_trees_of_unchanged_texts(library, tmp_p
     ("change", "error", "reason"),
     [
         (lambda value: value["structure"][0].update(end=10**6), ValueError, "section '0001': end is 1000000"),
-        (lambda value: value["structure"].append(value["structure"][-1]), ValueError, "comes twice"),
+        (lambda value: value["structure"].append(value["structure"][-1]), ValueError, "expected no overlap"),
         (lambda value: value.update(doc_name="D404"), LookupError, "D404"),
         (lambda value: value.pop("doc_name"), ValueError, "'doc_name' is None"),
         (lambda value: value.pop("structure"), ValueError, "not a tree"),

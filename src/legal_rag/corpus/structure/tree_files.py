@@ -6,7 +6,7 @@ One that comes from elsewhere is checked before it is believed.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from itertools import count, pairwise
+from itertools import count, zip_longest
 from reprlib import repr as short
 from typing import Any, NamedTuple, get_args
 from urllib.parse import quote
@@ -53,11 +53,12 @@ def _json_of(node: TreeNode) -> dict[str, Any]:
 def tree_from_json(value: Any, n_chars: int) -> TreeFile:
     """Read an outline of a document of `n_chars` characters.
 
-    Of a section, `title`, `start` and `end` are required, the last two also as `start_index` and `end_index`.
+    Of a section, `title`, `start` and `end` are required, the last two also as `start_index` and `end_index`. Text
+    between two sections belongs to the first, so that they follow one another without gaps.
 
     Raises:
-        ValueError: If a key is missing or of a wrong type; if a section leaves the text or its parent, overlaps the one
-            before or leaves a gap after it, repeats a node id, or is nested too deep.
+        ValueError: If a key is missing or of a wrong type; if a section leaves the text or its parent, overlaps the
+            next, repeats a node id, or is nested too deep.
     """
     name = name_in(value)
     description = _line(value, "doc_description", "the tree", MOST_SUMMARY_CHARS, missing="")
@@ -92,25 +93,17 @@ class _Reader:
         self._numbers = count(1)
 
     def read(self, values: Sequence[Any], within: _Span, level: int) -> tuple[TreeNode, ...]:
-        """Read the sections of a level, which must lie within a span and reach its end."""
+        """Read the sections of a level, which lie within a span; the last ends where it does."""
         if level > MOST_LEVELS:
             raise ValueError(f"sections are nested more than {MOST_LEVELS} deep")
-        nodes = tuple(self._node(value, within[1], level) for value in values)
-        for before, node in pairwise(nodes):
-            if node.char_start != before.char_end:
-                raise ValueError(
-                    f"section {node.node_id!r} starts at {node.char_start}, and {before.node_id!r} before it ends at"
-                    f" {before.char_end} (expected no overlap and no gap)"
-                )
-        if nodes and (nodes[0].char_start < within[0] or nodes[-1].char_end != within[1]):
-            whole = "the text" if level == 1 else "the section around them"
-            raise ValueError(
-                f"sections {nodes[0].node_id!r} to {nodes[-1].node_id!r} are at {nodes[0].char_start} to"
-                f" {nodes[-1].char_end} (expected within {within[0]} to {within[1]}, up to the end of {whole})"
-            )
-        return nodes
+        nodes: list[TreeNode] = []
+        for value, following in zip_longest(values, values[1:]):
+            first = nodes[-1].char_end if nodes else within[0]
+            nodes.append(self._node(value, _start_of(following), (first, within[1]), level))
+        return tuple(nodes)
 
-    def _node(self, value: Any, last: int, level: int) -> TreeNode:
+    def _node(self, value: Any, following: int | None, within: _Span, level: int) -> TreeNode:
+        """Read a section, which ends where the `following` one starts."""
         number = next(self._numbers)
         if number > MOST_NODES:
             raise ValueError(f"more than {MOST_NODES} sections")
@@ -118,7 +111,10 @@ class _Reader:
             raise ValueError(f"section {number} is not an object: {short(value)}")
         node_id = self._new_id(value, number)
         where = f"section {node_id!r}"
-        start, end, heading_end = _span(value, where, last)
+        start, end, heading_end = _span(value, where, within)
+        if following is not None and following < end:
+            raise ValueError(f"{where} ends at {end}, and the next starts at {following} (expected no overlap)")
+        end = within[1] if following is None else min(following, within[1])
         kind, nodes = value.get("kind", "heading"), value.get("nodes", [])
         if kind not in KINDS:
             raise ValueError(f"{where}: unknown kind {short(kind)} (expected {', '.join(KINDS)})")
@@ -139,10 +135,16 @@ class _Reader:
         return node_id
 
 
-def _span(value: Mapping[Any, Any], where: str, last: int) -> tuple[int, int, int]:
+def _start_of(value: Any) -> int | None:
+    """Return where a section starts, if it says so; else it is refused when it is read."""
+    start = value.get("start", value.get("start_index")) if isinstance(value, Mapping) else None
+    return start if isinstance(start, int) else None
+
+
+def _span(value: Mapping[Any, Any], where: str, within: _Span) -> tuple[int, int, int]:
     """Return where a section starts and ends, and its heading ends."""
-    start = _place(value.get("start", value.get("start_index")), "start", where, (0, last))
-    end = _place(value.get("end", value.get("end_index")), "end", where, (start, last))
+    start = _place(value.get("start", value.get("start_index")), "start", where, within)
+    end = _place(value.get("end", value.get("end_index")), "end", where, (start, within[1]))
     return start, end, _place(value.get("heading_end", start), "heading_end", where, (start, end))
 
 
