@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 from support.scripted_server import Reply, ScriptedServer
@@ -135,6 +137,18 @@ def test_a_new_build_takes_over_imported_trees_of_unchanged_texts(library, tmp_p
     config = IndexConfig(source=rows[:2], n_bits=0, corpus_index=False, index_folder=str(library.path.parent))
     build_index(config, tiny_encoder)
     assert [outline.tree.children[0].title == "X" for outline in outlines(open_index(config)).values()] == [True, False]
+
+
+def test_other_rules_renew_who_speaks_and_keep_the_trees_that_were_imported(library, tmp_path, place):
+    export_trees(library, tmp_path / "trees")
+    edit(tmp_path / "trees", lambda value: value["structure"][0].update(title="X"))
+    import_trees(library, tmp_path / "trees")
+    before = outlines(library)
+    with closing(sqlite3.connect(library.path / OUTLINES)) as connection, connection:
+        connection.execute("UPDATE outlines SET rules = 0")
+        connection.execute("DELETE FROM passages")
+    assert main(["rebuild", "--only", "trees", *map(str, place)]) == 0
+    assert outlines(library) == before
 
 
 @pytest.mark.parametrize(
@@ -326,6 +340,18 @@ def test_a_dead_server_is_one_line_and_changes_nothing(library, place, refused):
     line = refused("rebuild", "--summaries", "author", "--api-base", "http://127.0.0.1:9/v1", *place)
     assert "ne peut pas être joint" in line or "injoignable" in line
     assert outlines(library) == before
+
+
+def test_a_server_that_dies_amid_the_summaries_is_one_line(library, place, capfd):
+    def script(prompt, attempt):
+        return Reply(content="prêt") if "prêt" in prompt else Reply(status=401, raw_body='{"error": "no"}')
+
+    with ScriptedServer(script) as server:
+        arguments = ("--only", "trees", "--summaries", "author", "--api-base", server.api_base)
+        assert main(["rebuild", *arguments, *map(str, place)]) == 1
+    line = capfd.readouterr().err.splitlines()[-1]
+    assert line.startswith("legal-rag: the model failed 5 times in a row: ")
+    assert written(library) == []
 
 
 def test_trees_are_exported_and_read_back_on_the_command_line(library, place, said, tmp_path, capfd):
