@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 
 CHUNKS, INDEX = ChunkConfig(), IndexConfig()
+# By which the cost of requests for entities or summaries is estimated.
+TOKEN_CHARS = 3.5  # characters of a decision in a token
+PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
 
 
 @click.command("index")
@@ -347,8 +350,20 @@ def corpus_index_command(
 @click.option("--only", multiple=True, type=click.Choice(REBUILT_PARTS), help="This part; may be repeated.")
 @click.option("--extract-only", is_flag=True, help="The same as --only entities.")
 @click.option("--index-only", is_flag=True, help="All parts but the entities.")
-@click.option("--force", is_flag=True, help="Make again what is there; of the entities, what is lacking.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Make again what is there; of the entities, what is lacking; imported trees and a model's summaries stay.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the plan, and do nothing.")
+@click.option(
+    "--summaries", metavar="MODEL", help="A model that summarises the sections of outlines without summaries."
+)
+@click.option("--api-base", help="Its address, if it is an OpenAI-compatible server; else GENERATOR_API_BASE.")
+@click.option("--api-key", help="Its key, never stored; else GENERATOR_API_KEY.")
+@click.option(
+    "--trees-from", metavar="FOLDER", help="Take the outlines of the files ID_tree.json there (no other part)."
+)
 @extract_options
 def rebuild_command(
     index_folder: str,
@@ -359,6 +374,10 @@ def rebuild_command(
     index_only: bool,
     force: bool,
     dry_run: bool,
+    trees_from: str | None,
+    summaries: str | None,
+    api_base: str | None,
+    api_key: str | None,
     **options: Any,
 ) -> int:
     """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines.
@@ -367,34 +386,91 @@ def rebuild_command(
     """
     from legal_rag.cli.extract import print_losses
     from legal_rag.indexer.rebuild import plan_rebuild, rebuild
+    from legal_rag.indexer.trees import check_trees, import_trees, plan_summaries, summarise_trees
 
-    if sum((bool(only), extract_only, index_only)) > 1:
-        raise click.UsageError("give one of --only, --extract-only and --index-only")
-    parts: tuple[RebuiltPart, ...] = only or REBUILT_PARTS
-    if extract_only or index_only:
-        parts = tuple(one for one in REBUILT_PARTS if (one == "entities") == extract_only)
+    parts = _parts(only, trees_from, extract_only=extract_only, index_only=index_only)
+    if summaries and "trees" not in parts:
+        raise click.UsageError("--summaries goes with the part trees")
     settings = extraction_settings(options)
     library = open_library(index_folder, index_name)
+    model = _model(summaries, api_key, api_base, checked=not dry_run) if summaries else None
     plan = plan_rebuild(library, parts, settings, force=force)
+    if trees_from:
+        click.echo(f"trees: {len(check_trees(library, trees_from))} files to store", err=True)
     for one in plan:
-        asked = f", about {one.requests} requests to {settings.model_id}, {one.characters} characters to be read"
-        click.echo(f"{one.part}: {one.documents or 'no'} documents to read{asked * bool(one.requests)}", err=True)
+        asked = _asked(settings.model_id, settings.api_key, settings.api_base, *one[2:]) if one.requests else ""
+        click.echo(f"{one.part}: {one.documents or 'no'} documents to read{asked}", err=True)
+    printed = {"done": not dry_run, "plan": [one._asdict() for one in plan]}
+    if model is not None:
+        summary_plan = plan_summaries(library)
+        asked = _asked(str(summaries), api_key, api_base, *summary_plan[1:]) if summary_plan.requests else ""
+        click.echo(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}", err=True)
+        printed["summaries"] = summary_plan._asdict()
     report = None if dry_run else rebuild(library, plan, settings)
+    if trees_from and not dry_run:
+        click.echo(f"{import_trees(library, trees_from)} trees stored", err=True)
+    if model is not None and not dry_run:
+        n_documents, lacking = summarise_trees(library.reload(), model)
+        again = f"; about {lacking} replies were not usable: the same command asks again" if lacking else ""
+        click.echo(f"{n_documents} documents summarised{again}", err=True)
     if as_json:
-        print_json({"done": not dry_run, "plan": [one._asdict() for one in plan]})
+        print_json(printed)
     if report is not None:
         print_losses(report)
     return 1 if report is not None and report.failed else 0
 
 
+def _parts(
+    only: tuple[RebuiltPart, ...], trees_from: str | None, *, extract_only: bool, index_only: bool
+) -> tuple[RebuiltPart, ...]:
+    if sum((bool(only), extract_only, index_only, bool(trees_from))) > 1:
+        raise click.UsageError("give one of --only, --extract-only, --index-only and --trees-from")
+    if trees_from:
+        return ("trees",)
+    if extract_only or index_only:
+        return tuple(one for one in REBUILT_PARTS if (one == "entities") == extract_only)
+    return only or REBUILT_PARTS
+
+
+def _asked(model_id: str, api_key: str | None, api_base: str | None, requests: int, characters: int) -> str:
+    """Say what a model is asked; what it costs too, where LiteLLM lists its price."""
+    from legal_rag.agent.llm import build_language_model
+    from legal_rag.evaluation.questions.generate import price_of
+
+    price, dollars = price_of(build_language_model(model_id, api_key, api_base)), ""
+    if price:
+        read = characters / TOKEN_CHARS + requests * PROMPT_TOKENS
+        dollars = f", about ${(read * price.prompt + requests * WRITTEN_TOKENS * price.completion) / 1e6:.2f}"
+    return f", about {requests} requests to {model_id}, {characters} characters to be read{dollars}"
+
+
 @click.command("export")
 @place_options
-@click.option("--pylate", required=True, metavar="FOLDER", help="Write it there, in a new folder.")
-def export_command(index_folder: str, index_name: str, as_json: bool, pylate: str) -> None:
-    """Write a Library as an index that PyLate opens, its passages under their chunks' ids."""
+@click.option("--pylate", metavar="FOLDER", help="An index that PyLate opens, in a new folder.")
+@click.option("--trees", metavar="FOLDER", help="The outlines, a file ID_tree.json each, in a new folder.")
+@click.option(
+    "--doc-id", "doc_ids", multiple=True, metavar="ID", help="With --trees: of this document; may be repeated."
+)
+def export_command(
+    index_folder: str, index_name: str, as_json: bool, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]
+) -> None:
+    """Write a Library as an index that PyLate opens, passages under their chunks' ids, or its outlines as JSON."""
     from legal_rag.library.export import export_pylate
 
+    if (pylate is None) == (trees is None):
+        raise click.UsageError("give one of --pylate FOLDER and --trees FOLDER")
+    if doc_ids and trees is None:
+        raise click.UsageError("--doc-id goes with --trees")
     library = open_library(index_folder, index_name)
+    if pylate is None:
+        from legal_rag.indexer.trees import export_trees
+
+        written = export_trees(library, str(trees), doc_ids)
+        if as_json:
+            print_json({"folder": trees, "trees": written})
+        else:
+            click.echo(f"{written} trees: {trees}")
+        return
     index = export_pylate(library, pylate)
     if as_json:
         print_json(index._asdict())
@@ -404,15 +480,17 @@ def export_command(index_folder: str, index_name: str, as_json: bool, pylate: st
     click.echo(f"  pylate.indexes.PLAID({folder!r}, {name!r}, override=False, n_ivf_probe={n_probes})")
 
 
-def _model(name: str, api_key: str | None, api_base: str | None) -> "ChatModel":
+def _model(name: str, api_key: str | None, api_base: str | None, *, checked: bool = True) -> "ChatModel":
+    """Describe a model that is to write summaries; ask it first whether it answers, where it is to be `checked`."""
     from legal_rag.agent.budget import UNLIMITED
-    from legal_rag.agent.llm import build_language_model, check_model, is_asked
+    from legal_rag.agent.llm import build_language_model, check_model, is_asked, use_reply_cache
     from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.deep_read.models import ChatModel
 
     is_asked(api_key, api_base, name)
+    use_reply_cache()
     lm = build_language_model(name, api_key, api_base)
-    if problem := check_model(lm):
+    if checked and (problem := check_model(lm)):
         raise click.ClickException(problem)
     # a summary for every document is what was asked for
     return ChatModel(lm, UsageTracker(UNLIMITED))

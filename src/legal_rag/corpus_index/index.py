@@ -9,7 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
+from legal_rag.corpus_index.keywords import TermStatistics
 from legal_rag.corpus_index.lookups import EntityLookup, QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, build_document_index, sections_of_json
 from legal_rag.corpus_index.summaries import SummaryModel
@@ -305,10 +307,14 @@ class CorpusIndex:
         return build_document_index(
             document,
             entities=self.library.entities_of(doc_id),
-            statistics=read_statistics(self._connection, read_terms(document.content).counts),
+            statistics=self.statistics_of(document),
             sub_llm=sub_llm,
             file_path=str(document.extra.get("file_path") or ""),
         )
+
+    def statistics_of(self, document: Document) -> TermStatistics:
+        """Return the document frequencies, at the last full build, of a document's terms."""
+        return read_statistics(self._connection, read_terms(document.content).counts)
 
     def _meta(self, doc_id: Any) -> DocumentMeta | None:
         return next(iter(self._metas_of([str(doc_id)], entities=True)), None)

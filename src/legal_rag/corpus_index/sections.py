@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.structure.outline import build_tree
-from legal_rag.corpus.structure.tree import TreeNode, walk
+from legal_rag.corpus.structure.tree import PART_TITLES, TreeNode, walk, with_summaries
 from legal_rag.corpus.windows import READ_CHARS
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, keywords_of
 from legal_rag.corpus_index.summaries import CENTROID, OMITTED, SummaryModel, extractive_summary, model_summary
@@ -89,6 +89,41 @@ def outline_of(text: str) -> Outline:
     return _outlined(text)[0]
 
 
+def summarised(
+    tree: TreeNode,
+    document: Document,
+    statistics: TermStatistics | None = None,
+    sub_llm: SummaryModel | None = None,
+) -> TreeNode:
+    """Return an outline of a document with a summary of every section that has none; see `build_document_index`."""
+    return with_summaries(tree, _SectionSummaries(document, statistics, sub_llm).of)
+
+
+def without_extracts(tree: TreeNode, document: Document, statistics: TermStatistics | None = None) -> TreeNode:
+    """Return an outline without those summaries that `summarised` writes by itself, without a model."""
+    sections = _SectionSummaries(document, statistics, None)
+
+    def kept(node: TreeNode) -> str:
+        return node.summary if node.summary.split() != sections.unasked(node).split() else ""
+
+    return with_summaries(tree, kept)
+
+
+class SummaryRequests(NamedTuple):
+    """What a model is asked for summaries, about."""
+
+    requests: int
+    characters: int  # that it reads, prompts left out
+
+
+def summary_requests(tree: TreeNode, document: Document) -> SummaryRequests:
+    """Estimate what `summarised` asks a model about an outline; nothing if all long sections have summaries."""
+    sections = _SectionSummaries(document, None, None)
+    read = [sections.chars_read(node) for node in walk(tree) if sections.is_lacking(node)]
+    windows = [-(-n_chars // READ_CHARS) for n_chars in read]
+    return SummaryRequests(sum(n + (n > 1) for n in windows), sum(read))  # several windows' summaries are merged
+
+
 def sections_to_json(sections: DocumentIndex) -> str:
     """Serialise the sections of a document."""
     return json.dumps(asdict(sections), ensure_ascii=False)
@@ -115,10 +150,27 @@ class _SectionSummaries:
         self._replies: dict[str, str] = {}
 
     def of(self, node: TreeNode) -> str:
-        """Return the summary of a section: the official one for the whole document, else a model's, else sentences."""
-        if node.kind == "document" and self._document.summary:
-            return self._document.summary
-        return self._written(node) or self._extract(node)
+        """Return the summary of a section: its own, the official one of the document, a model's, else sentences."""
+        return node.summary or self._official(node) or self._written(node) or self._extract(node)
+
+    def unasked(self, node: TreeNode) -> str:
+        """Return the summary that a section gets if it has none, and no model is asked."""
+        return self._official(node) or self._extract(node)
+
+    def is_lacking(self, node: TreeNode) -> bool:
+        """Tell whether a model can summarise a section: it is long, and has no summary."""
+        is_given = node.summary or self._official(node)
+        return not is_given and len(self._body(node)) > SHORT_CHARS
+
+    def chars_read(self, node: TreeNode) -> int:
+        """Return about how much a model reads to summarise a section."""
+        n_chars = len(self._body(node))
+        if n_chars <= READ_CHARS or not node.children:
+            return n_chars
+        return len(self._own(node)) + SUMMARY_CHARS * len(node.children)
+
+    def _official(self, node: TreeNode) -> str:
+        return self._document.summary if node.kind == "document" else ""
 
     def keywords(self, node: TreeNode) -> list[Keyword]:
         """Return the key terms of a section's text without its heading, by falling weight."""
@@ -147,8 +199,9 @@ class _SectionSummaries:
 
     def _written(self, node: TreeNode) -> str:
         """Return the model's summary of a section; empty if there is none, or it is no shorter than the section."""
-        if self._sub_llm is None or len(text := self._body(node)) <= SHORT_CHARS:
+        if self._sub_llm is None or not self.is_lacking(node):
             return ""
+        text = self._body(node)
         if node.node_id not in self._replies:
             read = text if len(text) <= READ_CHARS or not node.children else self._outlined(node)
             prompt = PROMPT.format(document=self._document.title or self._document.id, section=node.title)
@@ -184,11 +237,11 @@ def _outlined(text: str) -> tuple[Outline, dict[str, TreeNode]]:
 
 
 def _named(tree: TreeNode) -> dict[str, TreeNode]:
-    """Return all sections by unique names: a repeated title gets a number."""
+    """Return all sections by unique names: main parts have one in every decision, a repeated title gets a number."""
     named: dict[str, TreeNode] = {}
     times: dict[str, int] = {}
     for node in list(walk(tree))[1:]:
-        title = _short(node.title)
+        title = _short(PART_TITLES.get(node.kind, node.title))
         times[title] = times.get(title, 0) + 1
         name = title if times[title] == 1 else f"{title} ({times[title]})"
         while name in named:  # some title ends in that number itself

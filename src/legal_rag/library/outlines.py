@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS passages (
 ) WITHOUT ROWID;
 """
 _IS_LACKING = """
-    NOT EXISTS (SELECT 1 FROM outlines AS o WHERE o.content_hash = d.content_hash AND (o.made_by <> '' OR o.rules = ?))
+    NOT EXISTS (SELECT 1 FROM outlines AS o WHERE o.content_hash = d.content_hash AND o.rules = ?)
 """
 
 
@@ -170,7 +170,7 @@ def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, an
         library: The folder of `outlines.sqlite`.
         store: The documents.
         earlier: Another Library's outlines, of which those of the same texts are taken over.
-        anew: Make those by rules again that are there.
+        anew: Make those again that are there; of those imported or summarised by a model, only who speaks.
     """
     with closing(_open(library / OUTLINES)) as connection:
         connection.execute("ATTACH ? AS store", (str(store),))
@@ -219,16 +219,16 @@ def count_outlines(library: Path) -> int:
         return 0
 
 
-def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]]) -> int:
-    """Store outlines in place of those that are there; return how many."""
+def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]], batch: int = BATCH) -> int:
+    """Store outlines in place of those that are there, `batch` in a transaction; return how many."""
     n = 0
     with closing(_open(library / OUTLINES)) as connection:
         waiting = iter(outlines)
-        while batch := list(islice(waiting, BATCH)):
+        while some := list(islice(waiting, batch)):
             with transaction(connection):
-                for document, outline in batch:
+                for document, outline in some:
                     _put(connection, document.content_hash, outline)
-            n += len(batch)
+            n += len(some)
     sync(library / OUTLINES)
     return n
 
@@ -299,9 +299,19 @@ def _make_missing(connection: sqlite3.Connection) -> int:
             found = [document_of_stored(row) for row in connection.execute(named, (some,))]
             with transaction(connection):
                 for document in found:
-                    _put(connection, document.content_hash, make_outline(document))
+                    _put(connection, document.content_hash, _made_anew(connection, document))
             bar.update(len(found))
     return len(keys)
+
+
+def _made_anew(connection: sqlite3.Connection, document: Document) -> Outline:
+    """Outline a document by rules; a tree that was imported or summarised stays."""
+    outline = make_outline(document)
+    try:
+        kept = _read(connection, document.content_hash, schema="main")
+    except (ValueError, TypeError, KeyError):  # a damaged row may hold anything
+        return outline
+    return kept._replace(passages=outline.passages) if kept and kept.made_by else outline
 
 
 def _put(connection: sqlite3.Connection, content_hash: str, outline: Outline) -> None:

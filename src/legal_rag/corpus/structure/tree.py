@@ -1,7 +1,7 @@
 """What an outline is made of: sections, a decision's main parts, who speaks in its paragraphs."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 PartKind = Literal["header", "statement", "claims", "reasons", "ruling", "annex"]  # main parts of a decision
@@ -79,6 +79,12 @@ def walk(tree: TreeNode) -> Iterator[TreeNode]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(node.children))
+
+
+def with_summaries(tree: TreeNode, summary_of: Callable[[TreeNode], str]) -> TreeNode:
+    """Return a tree with other summaries."""
+    children = tuple(with_summaries(child, summary_of) for child in tree.children)
+    return replace(tree, summary=summary_of(tree), children=children)
 
 
 def section_titles(tree: TreeNode, start: int) -> tuple[str, ...]:

@@ -1,0 +1,234 @@
+"""Outlines of a Library as files of a folder, and back; their summaries by a model."""
+
+import json
+import threading
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.structure.tree import TreeNode, walk, with_summaries
+from legal_rag.corpus.structure.tree_files import SUFFIX, TreeFile, file_name, name_in, tree_from_json, tree_to_json
+from legal_rag.corpus_index.index import CorpusIndex, has_corpus_index
+from legal_rag.corpus_index.keywords import TermStatistics
+from legal_rag.corpus_index.sections import SummaryRequests, summarised, summary_requests, without_extracts
+from legal_rag.corpus_index.summaries import SummaryModel
+from legal_rag.files import made_once, progress
+from legal_rag.indexer.commit import library_locked
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.outlines import BY_RULES, Outline, fill_outlines, make_outline, put_outlines
+
+MOST_BYTES = 100_000_000  # of a file that is read
+AT_ONCE = 8  # documents that a model summarises at once
+MOST_FAILURES = 5  # requests that fail in a row, after which the model is not asked any more
+IMPORTED = "imported"
+
+
+def export_trees(library: Library, folder: str | Path, doc_ids: Collection[str] = ()) -> int:
+    """Write the outlines of documents, those named or all, as `<id>_tree.json` into a new folder; return how many.
+
+    Sections without a summary get an extractive one.
+
+    Raises:
+        ValueError: If the folder exists.
+        LookupError: If there is no such document.
+    """
+    target = Path(folder).expanduser()
+    if target.exists():
+        raise ValueError(f"will not overwrite {target} (expected a new folder)")
+    wanted = list(dict.fromkeys(doc_ids))
+    documents = map(library.document, wanted) if wanted else library.documents()
+    statistics = _Statistics(library)
+    with made_once(target) as scratch:
+        for document in progress("Exporting", iterable=documents, total=len(wanted) or library.n_documents):
+            outline = _outline(library, document)
+            tree = summarised(outline.tree, document, statistics.of(document))
+            value = tree_to_json(tree, document.id, outline.description or tree.summary)
+            (scratch / file_name(document.id)).write_text(json.dumps(value, ensure_ascii=False, indent=1), "utf-8")
+    return len(wanted) or library.n_documents
+
+
+def check_trees(library: Library, folder: str | Path) -> list[Path]:
+    """Return the tree files of a folder, each of which is an outline of another document of the Library.
+
+    Raises:
+        FileNotFoundError: If there is no file `…_tree.json` in the folder.
+        ValueError: If a file is not the outline of its document, or of the same document as another.
+        LookupError: If a file names no document of the Library.
+    """
+    paths = sorted(Path(folder).expanduser().glob(f"*{SUFFIX}"))
+    if not paths:
+        raise FileNotFoundError(f"no file that ends in {SUFFIX} in {folder}")
+    seen: dict[str, str] = {}
+    for path in progress("Checking", iterable=paths, unit=" files"):
+        document, _ = _read(library, path)
+        if document.id in seen:
+            raise ValueError(f"{path.name}: document {document.id!r} is also that of {seen[document.id]}")
+        seen[document.id] = path.name
+    return paths
+
+
+def import_trees(library: Library, folder: str | Path) -> int:
+    """Store the outlines of a folder in place of those made by rules; return how many. Who speaks stays by rules.
+
+    What `export_trees` wrote and nobody changed stays as it was: extractive summaries are not taken for written ones.
+
+    Raises:
+        FileNotFoundError: See `check_trees`.
+        ValueError: See `check_trees`; nothing is stored. Also if another process is writing to the Library.
+        LookupError: See `check_trees`.
+    """
+    paths = check_trees(library, folder)
+    statistics = _Statistics(library)
+    read = (_read(library, path) for path in progress("Storing", iterable=paths, unit=" files"))
+    with library_locked(library.path):
+        fill_outlines(library.path, library.path / STORE)
+        return put_outlines(library.path, (_imported(library, *one, statistics) for one in read))
+
+
+class SummaryReport(NamedTuple):
+    """What `summarise_trees` did."""
+
+    documents: int  # that got summaries
+    lacking: int  # requests whose replies are still lacking, about
+
+
+def summarise_trees(library: Library, sub_llm: SummaryModel) -> SummaryReport:
+    """Let a model summarise the long sections that have no summary, and store what it writes by content hash.
+
+    What was written before a kill or a failure stays and is not asked for again; sections of which the model gave
+    nothing usable stay without a summary, and the next call asks for theirs alone.
+
+    Raises:
+        ConnectionError: If the model fails several times in a row.
+        ValueError: If another process is writing to the Library.
+    """
+    model, statistics = _Stopping(sub_llm), _Statistics(library)
+    name, lacking = str(getattr(sub_llm, "name", "model")), 0
+
+    def written() -> Iterator[tuple[Document, Outline]]:
+        nonlocal lacking
+        with ThreadPoolExecutor(AT_ONCE) as pool, model:  # which is left first, so that no thread asks it further
+            asked = iter(progress("Summarising", iterable=_unsummarised(library), unit=" documents"))
+            while some := list(islice(asked, AT_ONCE)):
+                for (document, outline, _), tree in zip(some, pool.map(write, some), strict=True):
+                    lacking += summary_requests(tree, document).requests
+                    if tree != outline.tree:
+                        description = outline.description or tree.summary
+                        yield document, outline._replace(tree=tree, description=description, made_by=name)
+                model.require_replies()
+
+    def write(one: tuple[Document, Outline, SummaryRequests]) -> TreeNode:
+        document, outline, _ = one
+        known = statistics.of(document)
+        return without_extracts(summarised(outline.tree, document, known, model), document, known)
+
+    with library_locked(library.path):
+        fill_outlines(library.path, library.path / STORE)
+        return SummaryReport(put_outlines(library.path, written(), batch=1), lacking)
+
+
+class SummaryPlan(NamedTuple):
+    """What `summarise_trees` would ask for."""
+
+    documents: int
+    requests: int  # about
+    characters: int  # that the model reads, prompts left out
+
+
+def plan_summaries(library: Library) -> SummaryPlan:
+    """Estimate what `summarise_trees` would ask a model."""
+    documents = requests = characters = 0
+    for _, _, asked in _unsummarised(library):
+        documents, requests, characters = documents + 1, requests + asked.requests, characters + asked.characters
+    return SummaryPlan(documents, requests, characters)
+
+
+def _unsummarised(library: Library) -> Iterator[tuple[Document, Outline, SummaryRequests]]:
+    for document in library.documents():
+        outline = _outline(library, document)
+        asked = summary_requests(outline.tree, document)
+        if asked.requests:
+            yield document, outline, asked
+
+
+def _outline(library: Library, document: Document) -> Outline:
+    return library.stored_outline(document) or make_outline(document)
+
+
+class _Statistics:
+    """The term statistics of a Library's corpus index, by which sentences are chosen, if it has one."""
+
+    def __init__(self, library: Library) -> None:
+        self._index = CorpusIndex(library) if has_corpus_index(library) else None
+
+    def of(self, document: Document) -> TermStatistics | None:
+        return self._index.statistics_of(document) if self._index else None
+
+
+class _Stopping:
+    """A model that is no longer asked once it was left, or `MOST_FAILURES` requests have failed in a row."""
+
+    def __init__(self, model: SummaryModel) -> None:
+        self._model, self._lock = model, threading.Lock()
+        self._failures, self._reason, self._is_left = 0, "", False
+
+    def __enter__(self) -> "_Stopping":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_left = True
+
+    def query(self, prompt: str) -> str:
+        self.require_replies()
+        try:
+            reply = self._model.query(prompt)
+        except Exception as error:  # model clients raise their own kinds
+            with self._lock:
+                self._failures, self._reason = self._failures + 1, str(error)
+            raise
+        with self._lock:
+            self._failures = 0
+        return reply
+
+    def require_replies(self) -> None:
+        """Raise ConnectionError if the model is no longer asked."""
+        if self._is_left or self._failures >= MOST_FAILURES:
+            raise ConnectionError(
+                f"the model failed {self._failures} times in a row: {self._reason}"
+                " (the summaries written are kept: the same command asks for the others)"
+            )
+
+
+def _read(library: Library, path: Path) -> tuple[Document, TreeFile]:
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path.name}: larger than {MOST_BYTES} bytes")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+        document = library.document(name_in(value))
+        return document, tree_from_json(value, len(document.content))
+    except LookupError as error:
+        raise LookupError(f"{path.name}: {error.args[0]}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
+def _imported(
+    library: Library, document: Document, file: TreeFile, statistics: _Statistics
+) -> tuple[Document, Outline]:
+    """Return what is stored of a tree file: not the summaries that this Library would extract itself.
+
+    Sections without a summary keep the one that is stored.
+    """
+    by_rules, stored = make_outline(document), library.stored_outline(document)
+    known = {_place(node): node.summary for node in walk(stored.tree)} if stored else {}
+    tree = without_extracts(file.tree, document, statistics.of(document))
+    tree = with_summaries(tree, lambda node: node.summary or known.get(_place(node), ""))
+    made_by = BY_RULES if tree == by_rules.tree else IMPORTED
+    return document, by_rules._replace(tree=tree, description=tree.summary, made_by=made_by)
+
+
+def _place(node: TreeNode) -> tuple[int, int, int]:
+    return node.char_start, node.heading[1], node.char_end
