@@ -3,7 +3,14 @@
 from legal_rag.corpus.patterns.amounts import LegalAmount, find_amounts
 from legal_rag.corpus.patterns.articles import ArticleCitation, article_value, find_article_citations
 from legal_rag.corpus.patterns.courts import find_courts, find_formations
-from legal_rag.corpus.patterns.dates import MONTHS, LegalDate, LegalDuration, find_dates, find_durations, find_time_limits
+from legal_rag.corpus.patterns.dates import (
+    MONTHS,
+    LegalDate,
+    LegalDuration,
+    find_dates,
+    find_durations,
+    find_time_limits,
+)
 from legal_rag.corpus.patterns.decisions import (
     SERIES,
     Identifier,

@@ -134,9 +134,7 @@ _NUMBER = (
     rf"(?:\d{{1,3}}(?:{BLANK}?\([^()]{{1,20}}\))?|(?:{NUMBER_IN_WORDS})(?:{BLANK}?\(\d{{1,3}}\))?|quinzaine{BLANK}de)"
 )
 _DURATION = f"{_NUMBER} {_UNITS_OF_TIME}"
-_EACH = (
-    r"(?:jour|semaine|mois|an|année|trimestre|semestre|heure)(?:[ ](?:de[ ]travail|travaillée?|civile?|calendaire))?(?!\w)"
-)
+_EACH = r"(?:jour|semaine|mois|année|an|trimestre|semestre|heure)(?:[ ](?:travaillée?|civile?|calendaire))?(?!\w)"
 _MEASURED = Around(
     rf"(?<![\w,.])(?P<number>\d{{1,3}}(?:,\d{{1,2}})?|{NUMBER_IN_WORDS}|quinzaine{BLANK}de)"
     rf"(?:{BLANK}?\([^()]{{1,20}}\))? (?P<unit>jour|semaine|mois|année|an|heure)s?(?!\w)(?P<half> et demie?(?!\w))?"
