@@ -61,6 +61,11 @@ def choose_nodes(question: str, outlines: Sequence[DocumentOutline], calls: Mode
     return [ChosenNode(documents[one.document].doc_id, one.node_id, one.reason) for one in chosen[:MAX_CHOSEN]]
 
 
+def outline_text(outline: DocumentOutline) -> str:
+    """Write the outline of one document, or of one section given as its tree, within `OUTLINE_TOKENS`."""
+    return _view([(1, outline.tree.children or (outline.tree,))]).text({1: outline})
+
+
 class _Choice(NamedTuple):
     document: int
     node_id: str
