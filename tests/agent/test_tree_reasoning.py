@@ -11,7 +11,8 @@ from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import build_language_model, tree_reasoner, use_reply_cache
 from legal_rag.agent.model_calls import ModelCalls
-from legal_rag.agent.tree_reasoning import CHARS_PER_TOKEN, OUTLINE_TOKENS, TREE_BUDGET, choose_nodes, outline_text
+from legal_rag.agent.outlines import CHARS_PER_TOKEN, OUTLINE_TOKENS, outline_text
+from legal_rag.agent.tree_reasoning import TREE_BUDGET, choose_nodes
 from legal_rag.corpus.structure import build_tree, walk
 from legal_rag.corpus.structure.tree import TreeNode
 from legal_rag.retriever import ChosenNode, DocumentOutline

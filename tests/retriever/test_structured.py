@@ -9,7 +9,8 @@ from support.scripted_server import Reply, ScriptedServer, fields
 
 from legal_rag.agent import build_language_model, tree_reasoner
 from legal_rag.extraction import ExtractionSettings
-from legal_rag.indexer import IndexConfig, build_index, extract_library, open_index
+from legal_rag.indexer import IndexConfig, build_index, extract_library, open_index, remove_documents
+from legal_rag.indexer.rebuild import plan_rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.outlines import OUTLINES
 from legal_rag.retriever import ChosenNode, StructuredProvider, build_retriever
@@ -281,15 +282,14 @@ def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the
         connection.execute("DROP TABLE words")
         connection.execute("DROP TABLE worded")
     assert open_index(config).entities_like(QUESTION) == []
-    assert store.count_lacking_words() == len(ROWS)
+    (plan,) = plan_rebuild(open_index(config), ["entities"], settings)
+    assert plan.documents == store.count_lacking_words() == len(ROWS)
     extract_library(open_index(config), settings)
     assert open_index(config).entities_like(QUESTION)[0].doc_id == "L3141-3"
     assert store.count_lacking_words() == 0
 
 
 def test_entities_of_a_removed_document_are_not_found(tiny_encoder, tmp_path):
-    from legal_rag.indexer import remove_documents
-
     config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
     build_index(config, tiny_encoder)
     extract_library(open_index(config), ExtractionSettings(schema_name="regulation"))

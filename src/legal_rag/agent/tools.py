@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
+from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
     filters_of,
@@ -17,7 +18,6 @@ from legal_rag.agent.tool_arguments import (
     whole_number,
 )
 from legal_rag.agent.tool_outputs import as_data, block, entities_text, hit_text, passages_text, window_text
-from legal_rag.agent.tree_reasoning import outline_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.structure.tree import TreeNode
