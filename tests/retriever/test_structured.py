@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import shutil
 
 import pytest
 from support.scripted_server import Reply, ScriptedServer, fields
@@ -257,6 +258,13 @@ def test_without_entities_and_outlines_the_chunks_are_found(tiny_encoder, tmp_pa
     found = provider.retrieve(QUESTION, 5)
     assert_sound(found, library, 5)
     assert {one.source for one in found} == {"chunk"}
+
+
+def test_entities_filtered_by_who_speaks_need_outlines(library, tmp_path):
+    copied = Library(shutil.copytree(library.path, tmp_path / "copy"))
+    (copied.path / OUTLINES).unlink()
+    with pytest.raises(ValueError, match="no outlines in"):
+        copied.entities_like(QUESTION, 5, Filters(speaker="court"))
 
 
 def test_damaged_entities_are_passed_over_with_a_warning(tiny_encoder, tmp_path, caplog):

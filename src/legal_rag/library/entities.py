@@ -63,9 +63,15 @@ class LibraryEntities:
         return [_held(found, self.store)]
 
     def like(self, question: str | ParsedQuery, passing: Passing, most: int) -> list[FoundEntity]:
-        """Return the entities most like a question; none if there are none, or the file is damaged, which is logged."""
+        """Return the entities most like a question; none if there are none, or the file is damaged, which is logged.
+
+        Raises:
+            UnsupportedFilterError: If the Library is not indexed for what `passing` asks.
+        """
         try:
             return entities_like(question, self.store, passing, most) if self.store else []
+        except UnsupportedFilterError:
+            raise
         except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
             self._warn(error)
             return []
