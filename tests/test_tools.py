@@ -175,12 +175,14 @@ def test_a_chunk_out_of_range_is_told_the_range(library, number):
 
 
 def test_the_tools_are_what_an_agent_needs(library, retriever):
-    search, document, chunk, entities = map(dspy.Tool, build_tools(library, retriever))
+    search, document, chunk, entities, outline, section = map(dspy.Tool, build_tools(library, retriever))
     filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites"]
     assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k", *filters])
     assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id", "start"])
     assert (chunk.name, list(chunk.args)) == ("lookup_chunk", ["chunk_id", "context_chunks"])
     assert (entities.name, list(entities.args)) == ("lookup_entities", ["doc_id_or_chunk_id", "classes"])
+    assert (outline.name, list(outline.args)) == ("get_outline", ["doc_id", "section"])
+    assert (section.name, list(section.args)) == ("read_section", ["doc_id", "section"])
     assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
     assert document(chunk_id="2001-0") == (
         "Caractères 0 à 37 sur 37 ; fin de la décision.\n<extrait>\nDécision : 2001\nTitre : Titre 2001\n"
@@ -215,7 +217,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:12])
 def test_no_argument_makes_a_tool_raise(library, retriever, odd):
-    search, document, chunk, entities = build_tools(library, retriever)
+    search, document, chunk, entities, outline, section = build_tools(library, retriever)
     answers = [
         search(odd),
         search("bail", odd),
@@ -227,6 +229,10 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
         entities("2001-0", odd),
         entities("2001-0", [odd]),
         search("bail", entites=odd),
+        outline(odd),
+        outline("2001-0", odd),
+        section(odd, odd),
+        section("2001-0", odd),
     ]
     assert all(answer and answer.encode() for answer in answers)
 
@@ -252,7 +258,7 @@ def test_a_long_passage_is_an_excerpt_in_a_list_of_results(library, retriever):
 
 def test_every_call_is_written_down_in_order_with_ids_and_seconds(library, retriever):
     log = EventLog()
-    search, document, chunk, _ = build_tools(library, retriever, log)
+    search, document, chunk, *_ = build_tools(library, retriever, log)
     search("vote", k=2)
     document("2001-25-0")
     chunk("LONG-1", 1)
@@ -319,7 +325,7 @@ def decided(tiny_encoder, tmp_path):
 
 def test_what_was_not_extracted_the_rules_find_on_the_spot(decided, tiny_encoder):
     log = EventLog()
-    *_, entities = build_tools(decided, build_retriever(decided, tiny_encoder), log)
+    _, _, _, entities, *_ = build_tools(decided, build_retriever(decided, tiny_encoder), log)
     text = entities("D-1-0", "Date, montant")
     assert text.startswith("Décision D-1, éléments repérés : 3\n<extrait>\n- date : « 12 mai 1993 »")
     assert "[Source: D-1, chars 3-14]" in text
@@ -349,7 +355,7 @@ def test_what_was_extracted_is_shown_instead(decided, tiny_encoder):
         store.hold_many(
             [("D-1", document.content_hash, document.content, recipe, result, [("partie-mot:preneur", "partie")])]
         )
-    search, _, _, entities = build_tools(decided, build_retriever(decided, tiny_encoder))
+    search, _, _, entities, *_ = build_tools(decided, build_retriever(decided, tiny_encoder))
     marker = f"[Source: D-1, chars {found[0]['char_start']}-{found[0]['char_end']}]"
     assert entities("D-1") == (
         "Décision D-1, éléments repérés : 1\n<extrait>\n"
@@ -371,7 +377,7 @@ def test_a_long_list_of_entities_is_cut_and_says_so(tiny_encoder, tmp_path):
     content = " ".join(f"Le {day} mai {year} il a plu." for year in range(1990, 2000) for day in range(2, 30))
     config = IndexConfig(source=[{"id": "D", "content": content}], index_folder=str(tmp_path))
     build_index(config, tiny_encoder)
-    *_, entities = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
+    _, _, _, entities, *_ = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
     text = entities("D", "date")
     assert text.count("[Source: D, chars ") == 100
     assert text.endswith("[180 autres éléments : précisez classes, par exemple « partie, montant ».]")

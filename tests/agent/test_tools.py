@@ -169,7 +169,7 @@ def test_what_is_sent_in_place_of_an_id_is_read_where_it_is_certain(library, sen
     ids=lambda value: repr(value)[:25],
 )
 def test_what_is_not_certain_is_answered_with_one_french_sentence_and_a_form_that_works(tools, log, sent):
-    _, document, chunk, entities = tools
+    _, document, chunk, entities, *_ = tools
     for tool in (document, chunk, entities):
         answer = tool(sent)
         assert answer.startswith("Aucune décision pour « ")
@@ -196,7 +196,7 @@ def test_a_title_counts_among_the_documents_that_the_run_has_seen(library, tools
 
 
 def test_a_marker_in_place_of_an_id_opens_the_passage_it_points_to(library, tools):
-    _, _, chunk, _ = tools
+    _, _, chunk, *_ = tools
     last = library.chunks_of(LONG)[-1]
     shown = chunk(f"[Source: {LONG}, chars {last.char_start + 5}-{last.char_end}]", 0)
     head = f"<extrait>\nDécision : {LONG}\nTitre : Une longue décision\n</extrait>\n<extrait>\n{LONG}-"
@@ -247,7 +247,7 @@ def test_a_place_where_nothing_stands_is_explained(tools, log, start, answer):
 
 
 def test_numbers_as_text_are_understood_and_large_ones_cut(library, tools):
-    search, _, chunk, _ = tools
+    search, _, chunk, *_ = tools
     assert search("moyen fondé", "2").count("[Source: ") == 2
     assert search("moyen fondé", "deux passages").count("[Source: ") == 2
     assert search("moyen fondé", 10**30).count("[Source: ") == min(50, library.manifest["counts"]["chunks"])
@@ -265,8 +265,9 @@ def test_questions_and_filters_in_lists_are_understood(tools):
 
 
 def test_no_decision_can_end_its_block_or_divide_the_prompt(tools):
-    search, document, chunk, entities = tools
+    search, document, chunk, entities, outline, section = tools
     answers = [search("requête rejetée", 5), document("HOSTILE-1"), chunk("HOSTILE-1-0"), entities("HOSTILE-1")]
+    answers += [outline("HOSTILE-1"), section("HOSTILE-1", "0000")]
     for answer in answers:
         marks = re.findall(r"<\W*extrait\W*?>", answer, re.IGNORECASE)
         assert marks == ["<extrait>", "</extrait>"] * (len(marks) // 2)
@@ -276,8 +277,9 @@ def test_no_decision_can_end_its_block_or_divide_the_prompt(tools):
 
 
 def test_all_that_comes_from_the_corpus_stands_within_blocks(tools):
-    search, document, chunk, entities = tools
-    for answer in (search("requête", 5), document("HOSTILE-1"), chunk("HOSTILE-1-0")):
+    search, document, chunk, entities, outline, section = tools
+    found = search("requête", 5), document("HOSTILE-1"), chunk("HOSTILE-1-0")
+    for answer in (*found, outline("HOSTILE-1"), section("HOSTILE-1", "0000")):
         outside = re.sub(r"<extrait>\n.*?\n</extrait>", "", answer, flags=re.DOTALL)
         assert not re.search(r"hostile|requête|consignes|OUI|Décision :", outside)
     assert entities(ID, "montant").startswith(f"Décision {ID} : aucun élément de ce genre.")
@@ -292,7 +294,7 @@ def test_a_text_made_harmless_keeps_its_offsets(tools):
 
 
 def test_every_call_can_be_written_as_json(tools, log):
-    search, document, chunk, entities = tools
+    search, document, chunk, entities, *_ = tools
     search(["loyer"], "2", juridiction=None)
     document([ID], "5")
     chunk({"chunk_id": ID}, [1])
@@ -300,11 +302,83 @@ def test_every_call_can_be_written_as_json(tools, log):
     assert json.loads(json.dumps([event.input for event in log.events])) == [event.input for event in log.events]
 
 
+# --- outlines and sections ------------------------------------------------------------------------------------------
+
+CONTRACT = """CONTRAT DE BAIL
+
+Entre les soussignés : la société Alpha, bailleur, et M. Bêta, preneur.
+
+Article 1 - Durée
+Le bail est consenti pour neuf ans.
+
+Article 2 - Loyer
+2.1. Le loyer est de mille euros.
+2.2. Il est payable d'avance, le premier de chaque mois, entre les mains du bailleur ou de son mandataire.
+
+Article 3 - Durée du préavis
+Le préavis est de six mois.
+"""
+
+
+@pytest.fixture(scope="module")
+def contract(tiny_encoder, tmp_path_factory):
+    config = IndexConfig(
+        source=[{"id": "bail", "content": CONTRACT}], index_folder=str(tmp_path_factory.mktemp("bail"))
+    )
+    build_index(config, tiny_encoder)
+    *_, outline, section = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
+    return outline, section
+
+
+def test_an_outline_names_the_sections_that_can_be_read(contract):
+    outline, section = contract
+    named = re.findall(r"^ *(\d{4}) (.*)$", outline("bail"), re.MULTILINE)
+    assert [title for _, title in named if title.startswith("Article")] == [
+        "Article 1 - Durée",
+        "Article 2 - Loyer",
+        "Article 3 - Durée du préavis",
+    ]
+    for node_id, title in named:
+        assert title.removesuffix("…")[:20] in section("bail", node_id)
+
+
+@pytest.mark.parametrize("named", ["Article 2 - Loyer", "article 2 – LOYER", "article 2", "« Article 2 - Loyer »"])
+def test_a_section_is_read_by_its_title_however_it_is_written(contract, named):
+    _, section = contract
+    start = CONTRACT.index("Article 2")
+    answer = section("bail", named)
+    assert f"[chars {start}-" in answer
+    assert "mille euros" in answer
+    assert "six mois" not in answer
+
+
+def test_a_section_that_is_not_there_or_not_the_only_one_is_explained(contract):
+    outline, section = contract
+    assert "Plusieurs sections répondent à « durée »." in section("bail", "durée")
+    assert section("bail", "9999").startswith("Aucune section ne répond à « 9999 ». Il y a : 0001 «")
+    assert outline("bail", "Clause pénale").startswith("Aucune section ne répond à « Clause pénale ».")
+    assert "Aucune décision pour « inconnu »" in outline("inconnu")
+
+
+def test_the_outline_of_one_section_shows_what_is_below_it(contract):
+    outline, _ = contract
+    whole, below = outline("bail"), outline("bail", "Article 2 - Loyer")
+    assert "2.1" in below
+    assert "Article 3" not in below
+    assert "Article 3" in whole
+
+
+def test_outline_and_section_of_a_long_decision_are_bounded(tools):
+    *_, outline, section = tools
+    assert len(outline(LONG)) < 13_000
+    assert len(section(LONG, "0000")) < READ_CHARS * 1.1
+
+
 # --- time -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_tool_takes_a_few_milliseconds_beyond_the_search_itself(library, tools):
-    _, document, chunk, entities = tools
+    _, document, chunk, entities, *_ = tools
     calls = [
         lambda: document(LONG),
         lambda: chunk(f"{LONG}-8", 5),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from support.scripted_server import ScriptedServer, fields
 
 from legal_rag.cli import COMMANDS, EXAMPLES, main
 
@@ -174,6 +175,31 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
     assert err == f"next: legal-rag lookup A-0 {told}"
 
 
+def test_structured_search_says_which_part_found_what_and_why(place, said, capfd):
+    hits = json.loads(said("search", QUESTION, "--structured", "--k", "3", "--json", *place))
+    keys = ["rank", "doc_id", "char_start", "char_end", "text", "score", "source", "title", "sections", "reason"]
+    assert [list(hit) for hit in hits] == [keys] * 3
+    assert [hit["rank"] for hit in hits] == [1, 2, 3]
+    assert {hit["source"] for hit in hits} <= {"entity", "chunk"}
+    assert main(["search", QUESTION, "--structured", "--mode", "bm25", *place]) == 0
+    out, err = capfd.readouterr()
+    assert "passage proche, rang 1" in out
+    assert "without entities, model" in err
+
+
+def test_structured_search_asks_the_model_that_is_named(place, said):
+    def first(prompt, attempt):
+        return fields(sections='[{"document": 1, "node_id": "0001", "reason": "en tête"}]')
+
+    with ScriptedServer(first) as server:
+        asked = ["--structured", "--model", "scripted", "--api-base", server.api_base, "--json"]
+        hits = json.loads(said("search", QUESTION, *asked, *place))
+        again = json.loads(said("search", QUESTION, *asked, *place))
+    assert hits == again
+    assert len(server.prompts) == 1
+    assert ("tree", True) in [(hit["source"], "en tête" in hit["reason"]) for hit in hits]
+
+
 def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
     keys = [
@@ -252,6 +278,8 @@ def test_a_key_is_written_nowhere(copied, capfd):
         (["info", "--colour"], "No such option"),
         (["search"], "Missing argument 'QUERY'"),
         (["search", "a", "b"], "Got unexpected extra argument (b) (put a text with blanks in quotation marks)"),
+        (["search", "bail", "--model", "m"], "--model goes only with --structured"),
+        (["search", "bail", "--structured", "--by-document"], "--by-document does not go with --structured"),
         (["search", "bail", "--k", "many"], "'many' is not a valid integer"),
         (["index", "--header-on", "some"], "'some' is not one of"),
         (["index", "--source", "sample", "--limit", "0"], "limit must be at least 1, got 0"),

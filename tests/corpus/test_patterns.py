@@ -2,10 +2,18 @@
 
 import time
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
-from legal_rag.corpus.patterns import article_value, decision_identifiers, find_amounts, find_dates, find_identifiers
+from legal_rag.corpus.patterns import (
+    article_value,
+    decision_identifiers,
+    find_amounts,
+    find_dates,
+    find_durations,
+    find_identifiers,
+)
 
 
 def found(text):
@@ -220,3 +228,27 @@ def test_figures_beside_letters_are_no_sum_where_they_go_on(text):
 )
 def test_english_dates_are_those_of_the_french(text):
     assert [one.value for one in find_dates(f"signed on {text}.")] == [date(2024, 4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit", "each", "written"),
+    [
+        ("deux jours et demi ouvrables par mois de travail", "2.5", "jour", "mois", "deux jours et demi ouvrables"),
+        ("trente-cinq heures par semaine", "35", "heure", "semaine", "trente-cinq heures"),
+        ("un délai de deux mois.", "2", "mois", "", "deux mois"),
+        ("2,5 jours par mois", "2.5", "jour", "mois", "2,5 jours"),
+        ("15 (quinze) jours calendaires", "15", "jour", "", "15 (quinze) jours calendaires"),
+        ("une année et demie", "1.5", "an", "", "une année et demie"),
+        ("une quinzaine de jours", "15", "jour", "", "quinzaine de jours"),
+        ("DOUZE\u00a0SEMAINES", "12", "semaine", "", "DOUZE\u00a0SEMAINES"),
+    ],
+)
+def test_a_duration_is_read_in_words_and_figures_with_what_it_is_counted_by(text, value, unit, each, written):
+    (one,) = find_durations(text)
+    assert (one.value, one.unit, one.each) == (Decimal(value), unit, each)
+    assert text[one.start : one.end] == written
+
+
+@pytest.mark.parametrize("text", ["des jours", "mois", "vingt trente mois", "12.3.4 jours", "deux moissons"])
+def test_what_is_no_duration_is_none(text):
+    assert find_durations(text) == []

@@ -11,6 +11,7 @@ from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, document_of, holds, nearest_id, rows_by_id
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
+from legal_rag.corpus.structure.tree import TreeNode, walk
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
@@ -106,6 +107,31 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
         or text.strip(AROUND)
         or text
     )
+
+
+def find_section(named: str, tree: TreeNode) -> TreeNode:
+    """Return the section of an outline that a text names by id or by title; the whole document if it is empty.
+
+    Raises:
+        LookupError: If there is none, or several; the French message gives ids and titles.
+    """
+    if not named:
+        return tree
+    sent = named[:MAX_SENT]
+    number = re.match(r"\W*(\d{1,6})(?!\d)", sent)
+    ids = {sent.strip(AROUND), number.group(1).zfill(4) if number else ""}
+    wanted = fold_text(" ".join(sent.split())).strip(AROUND)
+    nodes = [node for node in walk(tree) if node.node_id in ids]
+    nodes = nodes or [node for node in walk(tree) if fold_text(node.title).strip(AROUND) == wanted]
+    nodes = nodes or [node for node in walk(tree) if len(wanted) > 2 and wanted in fold_text(node.title)]
+    if len(nodes) == 1:
+        return nodes[0]
+    known = nodes or list(walk(tree))[1:]
+    listed = ", ".join(f"{node.node_id} « {shown(node.title[:SHOWN_CHARS])} »" for node in known[:MAX_SHOWN])
+    more = ", etc." if len(known) > MAX_SHOWN else ""
+    problem = "Plusieurs sections répondent" if nodes else "Aucune section ne répond"
+    there = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
+    raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{there}")
 
 
 def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:

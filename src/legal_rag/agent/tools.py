@@ -1,14 +1,16 @@
-"""The agent's tools over an index: search, read, look up entities."""
+"""The agent's tools over an index: search, read, look up entities, outlines and sections."""
 
 from collections.abc import Callable, Iterable
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
+from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
     filters_of,
     find_chunks,
     find_document,
+    find_section,
     parts_of,
     question_of,
     resolve_id,
@@ -18,10 +20,13 @@ from legal_rag.agent.tool_arguments import (
 from legal_rag.agent.tool_outputs import as_data, block, entities_text, hit_text, passages_text, window_text
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.structure.tree import TreeNode
 from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
 from legal_rag.library.corpus import Corpus
+from legal_rag.library.outlines import outline_of
 from legal_rag.retriever.retriever import Retriever, SearchHit
+from legal_rag.retriever.structured import DocumentOutline
 
 MAX_HITS, MAX_NEIGHBOURS = 50, 5  # of one call
 SEARCH_K = 5  # passages of a search
@@ -36,7 +41,14 @@ def build_tools(
     A search that does not say how many passages it wants gets `search_k`.
     """
     tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k)
-    return [tools.search_legal_docs, tools.lookup_legal_doc, tools.lookup_chunk, tools.lookup_entities]
+    return [
+        tools.search_legal_docs,
+        tools.lookup_legal_doc,
+        tools.lookup_chunk,
+        tools.lookup_entities,
+        tools.get_outline,
+        tools.read_section,
+    ]
 
 
 class _Tools:
@@ -148,6 +160,43 @@ class _Tools:
             ids.append(document.id)
         self._log.read(document)
         return entities_text(document, entities_of(document, self._corpus), parts_of(text_of(classes, ","), ","))
+
+    def get_outline(self, doc_id: str, section: str = "") -> str:
+        """Donne le plan d'une décision ou d'un texte : ses sections, chacune avec son identifiant et son titre.
+
+        doc_id est l'identifiant d'une décision ou d'un passage ; section, facultatif, n'ouvre que cette section. Le
+        signe (+12) dit que douze sections ne sont pas montrées : redemandez le plan de la section qui le porte.
+        """
+        asked = {"section": section} if section else {}
+        with self._log.record("read", "get_outline", doc_id=doc_id, **asked) as ids:
+            try:
+                document, node = self._section(doc_id, section)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            ids.append(document.id)
+        return block(outline_text(DocumentOutline(document.id, document.title, node)))
+
+    def read_section(self, doc_id: str, section: str) -> str:
+        """Lit une section d'une décision ou d'un texte, ou, si elle est longue, son début.
+
+        doc_id est l'identifiant d'une décision ou d'un passage ; section, l'identifiant (« 0003 ») ou le titre d'une
+        section que get_outline a donnée. Chaque morceau suit sa position : « [chars 800-1420] » se cite [Source:
+        JURITEXT000007022836, chars 800-1420]. lookup_legal_doc lit la suite à partir du start indiqué.
+        """
+        with self._log.record("read", "read_section", doc_id=doc_id, section=section) as ids:
+            try:
+                document, node = self._section(doc_id, section)
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            ids.append(document.id)
+        self._log.read(document)
+        return window_text(document, window_at(document.content[: node.char_end], node.char_start))
+
+    def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
+        """Resolve a document and one of its sections, the whole if none is named; LookupError in French."""
+        document = find_document(resolve_id(doc_id, self._corpus, self._log.titles), self._corpus)
+        tree = outline_of(self._corpus, document.id)
+        return document, find_section(text_of(section), tree)
 
     def _search(self, query: object, k: object, asked: dict[str, str]) -> list[SearchHit]:
         """Search with a model's arguments; ValueError with a French sentence if they are invalid or the index fails."""

@@ -10,9 +10,11 @@ import click
 from legal_rag.cli.options import (
     filter_options,
     mode_option,
+    model_options,
     open_library,
     place_options,
     print_json,
+    sampling_settings,
     suggest,
     trust_option,
 )
@@ -22,10 +24,13 @@ if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
-    from legal_rag.retriever.retriever import SearchHit
+    from legal_rag.retriever.ranking import Mode
+    from legal_rag.retriever.retriever import Retriever, SearchHit
+    from legal_rag.retriever.structured import Reasoner
 
 VALUES_LISTED = 12  # of a filter
 EXCERPT_CHARS = 300  # of a passage found
+MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_tokens")
 
 
 @click.command("search")
@@ -35,17 +40,35 @@ EXCERPT_CHARS = 300  # of a passage found
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
 @click.option("--diverse", is_flag=True, help="Leave out passages that nearly repeat one above them.")
 @mode_option
+@click.option(
+    "--structured",
+    is_flag=True,
+    help="Rank entities and sections too; with a model, also those that it names in the documents' outlines.",
+)
+@model_options
 @filter_options
 @trust_option
 def search_command(
-    query: str, k: int, index_folder: str, index_name: str, as_json: bool, filters: "Filters", **settings: Any
+    query: str,
+    k: int,
+    index_folder: str,
+    index_name: str,
+    as_json: bool,
+    structured: bool,
+    filters: "Filters",
+    **settings: Any,
 ) -> None:
     """Rank the passages closest to QUERY."""
     from legal_rag.retriever.retriever import Retriever
 
+    model = {option: settings.pop(option) for option in MODEL_OPTIONS}
+    _check_options(settings, model, structured=structured)
     library = open_library(index_folder, index_name)
     _refuse_unknown_values(library, filters)
     retriever = Retriever(library, trust_remote_code=settings.pop("trust_remote_code"))  # loads what the mode needs
+    if structured:
+        _print_structured(library, retriever, query, k, filters, settings["mode"], model, as_json=as_json)
+        return
     hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
         print_json(
@@ -60,6 +83,58 @@ def search_command(
         _print_excerpt(hit, _passages(library, hit, filters), query)
     if hits:
         suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
+
+
+def _check_options(settings: dict[str, Any], model: dict[str, Any], *, structured: bool) -> None:
+    """Refuse options that would have no effect."""
+    unused = [one for one in ("by_document", "diverse") if settings[one]] if structured else []
+    unused += [] if structured else [one for one, value in model.items() if value is not None]
+    if unused:
+        option = unused[0].replace("_", "-")
+        raise click.UsageError(f"--{option} {'does not go' if structured else 'goes only'} with --structured")
+
+
+def _print_structured(
+    library: "Library",
+    retriever: "Retriever",
+    query: str,
+    k: int,
+    filters: "Filters",
+    mode: "Mode | None",
+    model: dict[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Print what `StructuredProvider` finds, with the part that found it and why."""
+    from legal_rag.retriever.structured import StructuredProvider
+
+    provider = StructuredProvider(retriever, _reasoner(model), mode)
+    found = provider.retrieve(query, k, filters)
+    if as_json:
+        print_json([{"rank": rank, **one.to_json()} for rank, one in enumerate(found, start=1)])
+        return
+    if missing := provider.health_check().missing:
+        click.echo(click.style(f"without {', '.join(missing)}", dim=True), err=True)
+    if not found:
+        click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
+    for rank, one in enumerate(found, start=1):
+        click.echo(f"{rank}. {one.doc_id} {one.char_start}-{one.char_end}  {one.score:.3f}  {one.source}  {one.title}")
+        click.echo(click.style("   " + " ".join(f"{' › '.join(one.sections)} - {one.reason}".split()), dim=True))
+        excerpt = " ".join(one.text[:EXCERPT_CHARS].split())
+        click.echo(f"   {excerpt}{'…' * (len(one.text) > EXCERPT_CHARS)}\n")
+
+
+def _reasoner(model: dict[str, Any]) -> "Reasoner | None":
+    """Return what asks the model, if there is one to ask."""
+    from legal_rag.agent.llm import build_language_model, is_asked, use_reply_cache
+
+    endpoint = model["api_key"], model["api_base"]
+    if not is_asked(*endpoint, model["model"]):
+        return None
+    from legal_rag.agent.tree_reasoning import tree_reasoner
+
+    use_reply_cache()
+    return tree_reasoner(build_language_model(model["model"], *endpoint, **sampling_settings(model)))
 
 
 def _print_excerpt(hit: "SearchHit", passages: Sequence["LocatedPassage"], query: str) -> None:

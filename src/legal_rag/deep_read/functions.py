@@ -20,6 +20,7 @@ from legal_rag.agent.tool_arguments import (
     document_id,
     document_ids,
     filters_of,
+    find_section,
     items_of,
     question_of,
     shown,
@@ -41,6 +42,7 @@ from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
+from legal_rag.library.outlines import outline_of as stored_outline_of
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 if TYPE_CHECKING:
@@ -378,9 +380,12 @@ class MultiDocREPL:
         }
 
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
-        """Texte d'une section d'un document."""
+        """Texte d'une section d'un document, par son nom ou par son identifiant dans le plan (« 0003 »)."""
         document = self._document(doc_id)
         sections = self._outline_of(document.id).section_map
+        if (named := text_of(section_name)).isdecimal() and named not in sections:
+            node = find_section(named, stored_outline_of(self.library, document.id))
+            return document.content[node.char_start : node.char_end]
         start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
 

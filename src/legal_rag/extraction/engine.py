@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
-from legal_rag.extraction.rules.rules import find_entities, finds_any_of, in_classes_of
+from legal_rag.extraction.rules.rules import entities_of_schema, finds_any_of
 from legal_rag.extraction.schemas import (
     AUTO,
     RULES,
@@ -167,7 +167,7 @@ class Extractor:
         if settings.schema_name != AUTO:
             schema = get_schema(settings.schema_name)
             if settings.model_id == RULES and not finds_any_of(schema):
-                known = "expected 'jurisprudence' or 'general', or a model"
+                known = "expected 'jurisprudence', 'regulation' or 'general', or a model"
                 raise ValueError(f"the rules find nothing of schema {settings.schema_name!r} ({known})")
         self.settings, self._store = settings, store
         self._models: dict[str, Any] = {}
@@ -190,7 +190,7 @@ class Extractor:
         if self._store is not None and (saved := self._store.get(text, recipe)) is not None:
             return replace(saved, doc_name=doc_name)
         if self.settings.model_id == RULES:
-            found = in_classes_of(find_entities(text), schema)
+            found = entities_of_schema(text, schema)
             result = ExtractionResult(
                 doc_name=doc_name, extractions=found, schema_name=schema.name, model_id=RULES, chunks=1
             )

@@ -86,7 +86,7 @@ JURISPRUDENCE = CLASSES["jurisprudence"]
 LABELS = {name: label for labels in CLASS_LABELS.values() for name, label in labels.items()}
 KNOWN_CLASSES = tuple(LABELS)
 
-# Classes that the rules find; the last five belong to other schemas.
+# Classes that the rules find; the last eight belong to other schemas.
 JURIDICTION = "juridiction"
 FORMATION = "formation"
 DATE = "date"
@@ -107,3 +107,6 @@ LEGAL_REFERENCE = "legal_reference"
 MONETARY_AMOUNT = "monetary_amount"
 ORGANISATION = "organisation"
 PERSON = "person"
+LEAVE_RULE = "LeaveRule"
+WORKING_TIME_RULE = "WorkingTimeRule"
+BENEFIT_RULE = "BenefitRule"

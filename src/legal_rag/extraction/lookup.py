@@ -1,13 +1,15 @@
-"""Find documents by their entities: those a question singles out, and those that meet conditions."""
+"""Find documents by their entities: those a question singles out, that meet conditions, or that are like it."""
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.references import ParsedQuery, candidate_keys
 from legal_rag.corpus.words import read_words
+from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import (
     FORMS,
     PARTY,
@@ -17,6 +19,8 @@ from legal_rag.extraction.terms import (
     WantedEntity,
     amount_terms,
     name_term,
+    search_words,
+    search_words_of,
     words_of,
 )
 
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 MAX_SHARING = 1000  # documents that may share a fact; one that more share is ignored
 FEW, FEW_OF = 3, 100  # documents that share a rare fact: three, or one in a hundred
 MAX_NAME_WORDS = 6  # words of a party's name
+MAX_LOOKED_UP = 1500  # documents that the words of a question lead to, its rarest words first
+DOCUMENTS_CHECKED, DOCUMENTS_READ = 100, 6  # of those: filtered at a time; whose entities are read
+LEAST_SCORE, LEAST_WORDS = 0.3, 2  # of an entity found
+NAMED_ATTRIBUTE = 1.5  # factor where the question has all words of an attribute, such as a rule's type
 ARTICLE = "article"  # kind of the facts that say what a question is about, not which case
 _LISTS = read_words("legal_rag.extraction")
 COURTS, PLAIN_TITLES, CASE_WORDS = (frozenset(_LISTS[name]) for name in ("courts", "plain_titles", "case_words"))
@@ -47,6 +55,18 @@ class WantedFact(NamedTuple):
     def is_discriminative(self) -> bool:
         """Whether it may single out a case: articles of law do not."""
         return not self.term.startswith(f"{ARTICLE}:")
+
+
+class FoundEntity(NamedTuple):
+    """An entity that shares words with a question."""
+
+    doc_id: str
+    entity: Entity
+    score: float  # in [LEAST_SCORE, 1]: share of the question's words that it has, weighed by their rarity
+
+
+# Of some document ids, those to be searched, with their content hashes.
+Passing = Callable[[Sequence[str]], Mapping[str, str]]
 
 
 class _Word(NamedTuple):
@@ -83,6 +103,79 @@ def documents_with_entities(wanted: Sequence[WantedEntity], store: "ExtractionSt
     """Return the sorted ids of the documents whose entities meet all conditions."""
     held = (store.doc_ids_having(term, None, one.extraction_class) for one in wanted for term in one.terms)
     return sorted(set.intersection(*map(set, held)))
+
+
+def entities_like(
+    question: str | ParsedQuery, store: "ExtractionStore", passing: Passing, most: int = 10
+) -> list[FoundEntity]:
+    """Return the entities whose class, attributes and text share the most words with a question, best first.
+
+    Looked up by the question's words; at most `DOCUMENTS_READ` documents are read, however many there are.
+    """
+    words = search_words(ParsedQuery.of(question).text)
+    if not words or not store.has_words:
+        return []
+    counts = {word: store.count_having_word(word, MAX_LOOKED_UP + 1) for word in words}
+    n_documents = store.count_worded()
+    weights = {word: math.log((n_documents + 1) / max(count, 0.5)) + 0.1 for word, count in counts.items()}
+    places_like, missed = _places(counts, weights, store)
+    least = LEAST_SCORE / NAMED_ATTRIBUTE * sum(weights.values()) - missed
+    found = []
+    for doc_id, content_hash, places in _documents_like(places_like, least, store, passing):
+        entities = store.entities_of(doc_id, content_hash) or []
+        for entity in (entities[place] for place in places if place < len(entities)):
+            score = _likeness(entity, weights)
+            found += [FoundEntity(doc_id, entity, score)] if score >= LEAST_SCORE else []
+    return sorted(found, key=lambda one: (-one.score, len(one.entity["extraction_text"]), one.doc_id))[:most]
+
+
+def _places(
+    counts: Mapping[str, int], weights: Mapping[str, float], store: "ExtractionStore"
+) -> tuple[dict[int, dict[int, float]], float]:
+    """Return, by document key, the weight of the words that its entities have, by place.
+
+    Where the words lead to many documents, only the rarest are looked up; the weight of the others comes second.
+    """
+    found: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    left, missed = MAX_LOOKED_UP, 0.0
+    for word in sorted(counts, key=lambda word: counts[word]):
+        left -= counts[word]
+        if left < 0:
+            missed += weights[word]
+            continue
+        for key, places in store.entities_having_word(word):
+            for place in places.split():
+                found[key][int(place)] += weights[word]
+    return found, missed
+
+
+def _documents_like(
+    found: Mapping[int, Mapping[int, float]], least: float, store: "ExtractionStore", passing: Passing
+) -> Iterator[tuple[str, str, list[int]]]:
+    """Yield the documents to read, with an entity of at least some weight: id, content hash, places of the best."""
+    weights = {key: max(places.values()) for key, places in found.items()}
+    best = sorted((key for key in weights if weights[key] >= least), key=lambda key: (-weights[key], key))
+    n_read = 0
+    for start in range(0, len(best), DOCUMENTS_CHECKED):
+        ids = store.worded_ids(best[start : start + DOCUMENTS_CHECKED])
+        hashes = passing(list(ids.values()))
+        for key in best[start : start + DOCUMENTS_CHECKED]:
+            if ids.get(key) in hashes and n_read < DOCUMENTS_READ:
+                n_read += 1
+                places = sorted(found[key], key=lambda place: (-found[key][place], place))
+                yield ids[key], hashes[ids[key]], places[:DOCUMENTS_READ]
+        if n_read == DOCUMENTS_READ:
+            return
+
+
+def _likeness(entity: Entity, weights: Mapping[str, float]) -> float:
+    """Score an entity against a question's words, in [0, 1]; 0 if it shares fewer than `LEAST_WORDS` of several."""
+    shared = weights.keys() & set(search_words_of(entity))
+    if len(shared) < min(LEAST_WORDS, len(weights)):
+        return 0.0
+    values = (set(search_words(value)) for value in entity["attributes"].values())
+    named = NAMED_ATTRIBUTE if any(value and value <= weights.keys() for value in values) else 1.0
+    return min(1.0, named * sum(weights[word] for word in shared) / sum(weights.values()))
 
 
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:

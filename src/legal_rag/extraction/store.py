@@ -4,8 +4,9 @@ import hashlib
 import json
 import sqlite3
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -14,11 +15,21 @@ from typing import Any, NamedTuple
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.extraction.terms import search_words_of
 from legal_rag.files import cache_folder
 from legal_rag.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
+MAX_PER_WORD = 50  # entities of a document that one word leads to, the first ones
+INDEX_BATCH = 500  # documents whose words are indexed in one transaction
+# The words of entities, an optional part: of files written by an earlier version, `index_words` fills it.
+_WORDS_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS worded"
+    " (document_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, words TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, document_key INTEGER NOT NULL,"
+    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # places in the document's entities
+)
 
 
 class Recipe(NamedTuple):
@@ -110,7 +121,7 @@ class ExtractionStore:
         Raises:
             ValueError: If a result is incomplete.
         """
-        with self._writing() as connection:
+        with self._writing_words() as connection:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
                 _drop(connection, [doc_id])
@@ -118,6 +129,50 @@ class ExtractionStore:
                 connection.execute("INSERT INTO held VALUES (?, ?, ?, ?)", (doc_id, content_hash, hashed, recipe.key))
                 rows_of_terms = [(term, doc_id, of_class) for term, of_class in terms]
                 connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", rows_of_terms)
+                _put_words(connection, doc_id, result.extractions)
+
+    def index_words(self) -> int:
+        """Index the words of the entities of documents that lack them; return of how many documents."""
+        lacking = self._lacking_words()
+        for start in range(0, len(lacking), INDEX_BATCH):
+            with self._writing_words() as connection:
+                for doc_id in lacking[start : start + INDEX_BATCH]:
+                    sql = "SELECT result FROM held JOIN results USING (text_hash, recipe_key) WHERE doc_id = ?"
+                    for (result,) in connection.execute(sql, (doc_id,)).fetchall():
+                        _put_words(connection, doc_id, _result_of(result).extractions)
+        return len(lacking)
+
+    def count_lacking_words(self) -> int:
+        """Count the extracted documents whose entities are not indexed by their words."""
+        return len(self._lacking_words())
+
+    @property
+    def has_words(self) -> bool:
+        """Whether entities can be searched by their words."""
+        return self._row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
+
+    def count_worded(self) -> int:
+        """Return about how many documents are indexed by the words of their entities."""
+        return self._row("SELECT COALESCE(MAX(document_key), 0) FROM worded")[0]
+
+    def count_having_word(self, word: str, most: int) -> int:
+        """Return how many documents have a word in an entity; `most` stands for more."""
+        return self._row("SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE word = ? LIMIT ?)", word, most)[0]
+
+    def entities_having_word(self, word: str) -> list[tuple[int, str]]:
+        """Return the documents, by key, with the places of the entities that have a word, as '3 17 22'."""
+        return self._rows("SELECT document_key, numbers FROM words WHERE word = ?", word)
+
+    def worded_ids(self, document_keys: Iterable[int]) -> dict[int, str]:
+        """Return the ids of documents, by the keys that `entities_having_word` gives."""
+        sql = "SELECT document_key, doc_id FROM worded WHERE document_key IN (SELECT value FROM json_each(?))"
+        return dict(self._rows(sql, json.dumps(list(document_keys))))
+
+    def _lacking_words(self) -> list[str]:
+        if not self.has_words:
+            return list(self.held_ids())
+        sql = "SELECT doc_id FROM held WHERE doc_id NOT IN (SELECT doc_id FROM worded) ORDER BY doc_id"
+        return [doc_id for (doc_id,) in self._rows(sql)]
 
     def entities_of(self, doc_id: str, content_hash: str) -> list[Entity] | None:
         """Return a document's entities; None if it was not extracted, or has changed since."""
@@ -151,7 +206,7 @@ class ExtractionStore:
 
     def drop(self, doc_ids: Iterable[str]) -> None:
         """Delete documents and their results; unknown ids are ignored."""
-        with self._writing() as connection:
+        with self._writing_words() as connection:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
@@ -172,6 +227,13 @@ class ExtractionStore:
 
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         return transaction(self._connections.get())
+
+    @contextmanager
+    def _writing_words(self) -> Iterator[sqlite3.Connection]:
+        with self._writing() as connection:
+            for statement in _WORDS_SCHEMA:
+                connection.execute(statement)
+            yield connection
 
     def _row(self, sql: str, *values: Any) -> Any:
         return self._connections.get().execute(sql, values).fetchone()
@@ -212,9 +274,29 @@ def _put(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: Ex
     connection.execute("DELETE FROM replies WHERE text_hash = ? AND recipe_key = ?", (hashed, key))
 
 
+def _put_words(connection: sqlite3.Connection, doc_id: str, entities: Iterable[Entity]) -> None:
+    places: dict[str, list[int]] = defaultdict(list)
+    for number, entity in enumerate(entities):
+        for word in search_words_of(entity):
+            places[word].append(number)
+    insert = "INSERT INTO worded (doc_id, words) VALUES (?, ?) RETURNING document_key"
+    (key,) = connection.execute(insert, (doc_id, " ".join(sorted(places)))).fetchone()
+    rows = [(word, key, " ".join(map(str, numbers[:MAX_PER_WORD]))) for word, numbers in places.items()]
+    connection.executemany("INSERT INTO words VALUES (?, ?, ?)", rows)
+
+
+def _drop_words(connection: sqlite3.Connection, doc_id: str) -> None:
+    deleted = connection.execute("DELETE FROM worded WHERE doc_id = ? RETURNING document_key, words", (doc_id,))
+    for key, words in deleted.fetchall():
+        connection.executemany(
+            "DELETE FROM words WHERE word = ? AND document_key = ?", [(w, key) for w in words.split()]
+        )
+
+
 def _drop(connection: sqlite3.Connection, doc_ids: Iterable[str]) -> None:
     """Delete documents, and results that no other document shares."""
     for doc_id in doc_ids:
+        _drop_words(connection, doc_id)
         row = connection.execute("SELECT text_hash, recipe_key FROM held WHERE doc_id = ?", (doc_id,)).fetchone()
         if row is None:
             continue

@@ -30,6 +30,8 @@ CACHED = 20_000  # entities with cached terms: many decisions share articles and
 _LISTS = read_words("legal_rag.extraction")
 TITLES, FORMS, SMALL_WORDS = (frozenset(_LISTS[name]) for name in ("titles", "forms", "small_words"))
 LEFT_ASIDE = TITLES | FORMS | SMALL_WORDS
+FUNCTION_WORDS = frozenset(_LISTS["function_words"])
+MAX_SEARCH_WORDS = 80  # of one entity, or of a question
 # Legal forms in full, folded.
 _FORMS = re.compile(
     r"\bsocietes? (?:anonyme|a responsabilite limitee|par actions simplifiee|en nom collectif|en commandite simple"
@@ -86,6 +88,23 @@ def words_of(text: str) -> list[str]:
     """Return the words of a text, folded to lower case without accents, ligatures and signs."""
     plain = unicodedata.normalize("NFKD", fold_text(text))
     return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
+
+
+def search_words(text: str) -> list[str]:
+    """Return the distinct words that a text is searched by: folded, in the singular, without function words."""
+    words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
+    return list(dict.fromkeys(map(_singular, words)))[:MAX_SEARCH_WORDS]
+
+
+def search_words_of(entity: Entity) -> list[str]:
+    """Return the words that an entity is searched by: those of its class, its attributes and its text."""
+    name = entity["extraction_class"]
+    label = classes.LABELS.get(name, name)
+    return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word[-1] in "sx" else word
 
 
 def name_words(text: str) -> list[str]:

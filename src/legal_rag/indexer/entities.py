@@ -197,6 +197,7 @@ def extract_library(
     started = time.perf_counter()
     report = ExtractReport(settings.model_id, settings.schema)
     with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
+        writer.store.index_words()
         while True:
             documents, n = writer.library.documents(), writer.library.n_documents
             report.documents, report.unchanged = n, 0

@@ -70,7 +70,8 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         ids, requests = missing_entities(library, None, settings)
         by_model = settings.model_id != RULES
         characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
-        return PartPlan(part, len(ids), requests, characters * settings.passes)
+        without_words = library.entities.count_lacking_words() if library.entities else 0
+        return PartPlan(part, max(len(ids), without_words), requests, characters * settings.passes)
     if part == "trees":
         lacking = library.n_documents if force else count_lacking(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)

@@ -10,6 +10,7 @@ import numpy as np
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import Entity
+from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.filters import Filters
@@ -90,6 +91,12 @@ class Corpus(ABC):
     def entities_of(self, doc_id: str) -> list[Entity] | None:
         """Return the entities of a document; None if none were extracted from its present text."""
         return None
+
+    def entities_like(
+        self, question: str | ParsedQuery, most: int = 10, filters: Filters | None = None
+    ) -> list[FoundEntity]:
+        """Return the entities that share the most words with a question, best first; none where there are none."""
+        return []
 
     def stored_outline(self, document: Document) -> "Outline | None":
         """Return a document's outline; None if it is not stored: see `legal_rag.library.outlines.outline_of`."""

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import JURISPRUDENCE, KNOWN_CLASSES
-from legal_rag.extraction.lookup import discriminative_documents, documents_with_entities
+from legal_rag.extraction.lookup import (
+    FoundEntity,
+    Passing,
+    discriminative_documents,
+    documents_with_entities,
+    entities_like,
+)
 from legal_rag.extraction.terms import wanted_entity
 from legal_rag.library.filters import Condition, UnsupportedFilterError
 
@@ -56,6 +62,20 @@ class LibraryEntities:
         found = documents_with_entities(entities, self.store)
         return [_held(found, self.store)]
 
+    def like(self, question: str | ParsedQuery, passing: Passing, most: int) -> list[FoundEntity]:
+        """Return the entities most like a question; none if there are none, or the file is damaged, which is logged.
+
+        Raises:
+            UnsupportedFilterError: If the Library is not indexed for what `passing` asks.
+        """
+        try:
+            return entities_like(question, self.store, passing, most) if self.store else []
+        except UnsupportedFilterError:
+            raise
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
+            self._warn(error)
+            return []
+
     def discriminative(self, question: str | ParsedQuery) -> Condition | None:
         """Return the condition that a document has a discriminative (low document frequency) entity of the question.
 
@@ -65,8 +85,11 @@ class LibraryEntities:
             found = discriminative_documents(question, self.store) if self.store else []
             return _held(found, self.store) if found and self.store else None
         except sqlite3.DatabaseError as error:
-            logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)
+            self._warn(error)
             return None
+
+    def _warn(self, error: Exception) -> None:
+        logger.warning("%s cannot be read (%s): delete it, 'legal-rag extract' makes it anew", self._file, error)
 
 
 def _held(doc_ids: Iterable[str], store: "ExtractionStore") -> Condition:

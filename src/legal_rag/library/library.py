@@ -12,6 +12,7 @@ import numpy as np
 from legal_rag.corpus.documents import NEAR_IDS, Document
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import ENTITIES, Entity
+from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.files import beside
 from legal_rag.library.bm25 import LEXICAL_FOLDER, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
@@ -203,6 +204,25 @@ class Library(Corpus):
         """
         store = self.entities
         return store.entities_of(doc_id, self.document(doc_id).content_hash) if store else None
+
+    def entities_like(
+        self, question: str | ParsedQuery, most: int = 10, filters: Filters | None = None
+    ) -> list[FoundEntity]:
+        """Return the entities that share the most words with a question, of the documents that pass filters.
+
+        Raises:
+            ValueError: As `ids` does.
+        """
+        conditions, spoken = (
+            self._compiled(filters or Filters()),
+            passage_condition(filters or Filters(), of_chunks=False),
+        )
+
+        def passing(doc_ids: Sequence[str]) -> dict[str, str]:
+            named = Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(list(doc_ids)),))
+            return dict(self._meeting("SELECT id, content_hash FROM documents", [named, *conditions], spoken))
+
+        return self._extracted.like(question, passing, most)
 
     def stored_outline(self, document: Document) -> Outline | None:
         """Return a document's outline; None if it is not stored."""

@@ -11,5 +11,13 @@ if TYPE_CHECKING:
     from legal_rag.retriever.ranking import MODES
     from legal_rag.retriever.ray import RayRetriever
     from legal_rag.retriever.retriever import Retriever, SearchHit, build_retriever, open_corpus
+    from legal_rag.retriever.structured import (
+        ChosenNode,
+        DocumentOutline,
+        Health,
+        Reasoner,
+        StructuredProvider,
+        StructuredResult,
+    )
 else:
     __all__, __getattr__ = lazy_exports(__name__, __file__)

@@ -3,7 +3,14 @@
 from legal_rag.corpus.patterns.amounts import LegalAmount, find_amounts
 from legal_rag.corpus.patterns.articles import ArticleCitation, article_value, find_article_citations
 from legal_rag.corpus.patterns.courts import find_courts, find_formations
-from legal_rag.corpus.patterns.dates import MONTHS, LegalDate, find_dates, find_time_limits
+from legal_rag.corpus.patterns.dates import (
+    MONTHS,
+    LegalDate,
+    LegalDuration,
+    find_dates,
+    find_durations,
+    find_time_limits,
+)
 from legal_rag.corpus.patterns.decisions import (
     SERIES,
     Identifier,
@@ -22,6 +29,7 @@ __all__ = [
     "Identifier",
     "LegalAmount",
     "LegalDate",
+    "LegalDuration",
     "LegalText",
     "Letterhead",
     "article_value",
@@ -32,6 +40,7 @@ __all__ = [
     "find_cited_decisions",
     "find_courts",
     "find_dates",
+    "find_durations",
     "find_formations",
     "find_identifiers",
     "find_texts",

@@ -1,12 +1,13 @@
-"""Dates and time limits in French legal text, with their values."""
+"""Dates, durations and time limits in French legal text, with their values."""
 
 import re
 from collections.abc import Iterable
 from datetime import date
+from decimal import Decimal
 from typing import NamedTuple
 
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS
+from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, NOT_INSIDE, SPACE, Around, FiguresLed, Led, Scan
 
 
@@ -150,6 +151,15 @@ _NUMBER = (
     rf"(?:\d{{1,3}}(?:{BLANK}?\([^()]{{1,20}}\))?|(?:{NUMBER_IN_WORDS})(?:{BLANK}?\(\d{{1,3}}\))?|quinzaine{BLANK}de)"
 )
 _DURATION = f"{_NUMBER} {_UNITS_OF_TIME}"
+_EACH = r"(?:jour|semaine|mois|année|an|trimestre|semestre|heure)(?:[ ](?:travaillée?|civile?|calendaire))?(?!\w)"
+_MEASURED = Around(
+    rf"(?<![\w,.])(?P<number>\d{{1,3}}(?:,\d{{1,2}})?|{NUMBER_IN_WORDS}|quinzaine{BLANK}de)"
+    rf"(?:{BLANK}?\([^()]{{1,20}}\))? (?P<unit>jour|semaine|mois|année|an|heure)s?(?!\w)(?P<half> et demie?(?!\w))?"
+    rf"(?: (?:francs?|ouvrables?|ouvrés?|calendaires?)(?!\w))?(?P<rate> (?:par|chaque) (?P<each>{_EACH}))?",
+    [f"{blank}{unit}" for unit in ("jour", "semaine", "mois", "an", "heure") for blank in " \u00a0\u202f"],
+    60,
+    90,
+)
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 # Words before a duration that make it a time limit; those of `_NAMED` belong to its name.
 _NAMED = "délais? (?:d['’]|de )"
@@ -171,6 +181,35 @@ _LED = Led(
 _TAILED = Around(
     rf"(?<=\bles[ ]){_DURATION}(?={_TAIL})", [" jour", " semaine", " mois", " an", " heure", "quinzaine"], 60, 90
 )
+
+
+class LegalDuration(NamedTuple):
+    """A duration in a text: "deux jours et demi ouvrables par mois"."""
+
+    value: Decimal  # 2.5
+    unit: str  # singular: "jour", "semaine", "mois", "an", "heure"
+    each: str  # of a rate, what it is counted by: "mois"; else ""
+    start: int  # characters, without the rate
+    end: int
+
+
+def find_durations(text: str) -> list[LegalDuration]:
+    """Find all durations, in figures and in words, in text order, whether or not they are time limits."""
+    found = []
+    for match in _MEASURED.finditer(text):
+        value = _count(match["number"])
+        if value is not None:
+            unit = {"année": "an"}.get(match["unit"].lower(), match["unit"].lower())
+            half = Decimal("0.5") if match["half"] else 0
+            end = match.start("rate") if match["rate"] else match.end()
+            found.append(LegalDuration(value + half, unit, (match["each"] or "").lower(), match.start(), end))
+    return found
+
+
+def _count(number: str) -> Decimal | None:
+    if number[0].isdecimal():
+        return Decimal(number.replace(",", "."))
+    return Decimal(15) if number.lower().startswith("quinzaine") else words_value(number)
 
 
 def find_time_limits(text: str) -> list[Span]:

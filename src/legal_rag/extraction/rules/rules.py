@@ -23,6 +23,7 @@ from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import Entity, in_order, rule_entity
 from legal_rag.extraction.rules.counsel import find_counsel
 from legal_rag.extraction.rules.parties import find_parties
+from legal_rag.extraction.rules.regulations import SUBJECTS, find_rules
 from legal_rag.extraction.schemas import Schema
 
 # Names of the rules' classes in other schemas.
@@ -82,7 +83,19 @@ def find_entities(text: str) -> list[Entity]:
 
 def finds_any_of(schema: Schema) -> bool:
     """Tell whether the rules find any class of a schema."""
-    return bool({*classes.JURISPRUDENCE, *_RENAMED_CLASSES.get(schema.name, {}).values()} & set(schema.classes))
+    return bool({*SUBJECTS, *_decisions_classes(schema)} & set(schema.classes))
+
+
+def entities_of_schema(text: str, schema: Schema) -> list[Entity]:
+    """Find the entities of a text in a schema's classes."""
+    found = in_classes_of(find_entities(text), schema) if _decisions_classes(schema) & set(schema.classes) else []
+    rules = find_rules(text) if set(SUBJECTS) & set(schema.classes) else []
+    return in_order([*found, *(one for one in rules if one["extraction_class"] in schema.classes)])
+
+
+def _decisions_classes(schema: Schema) -> set[str]:
+    """Return the classes of a decision's entities, as a schema names them."""
+    return {*classes.JURISPRUDENCE, *_RENAMED_CLASSES.get(schema.name, {}).values()}
 
 
 def in_classes_of(entities: list[Entity], schema: Schema) -> list[Entity]:

@@ -1,0 +1,285 @@
+"""Structured retrieval: entities, sections that a model names in outlines, and chunks, merged on one scale."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.corpus.structure.tree import TreeNode, section_titles, walk
+from legal_rag.library.corpus import Corpus
+from legal_rag.library.filters import Filters
+from legal_rag.library.library import Library
+from legal_rag.library.outlines import LEAST_CHARS, count_outlines, outline_of, passages_in
+from legal_rag.retriever.ranking import Mode
+from legal_rag.retriever.retriever import Retriever, SearchHit
+
+Source = Literal["entity", "tree", "chunk"]
+
+ENTITIES, CHUNKS = 10, 20  # looked at for one question, at least
+OUTLINED = 8  # documents whose outlines the model is shown: those of the best chunks, then of the best entities
+MAX_NAMED = 50  # chunks of documents that the question names, looked at
+RESULT_CHARS = 3000  # of a section; of a longer one its best chunk, else its beginning
+OPENING_CHARS = 300  # of a document without an official summary, shown with its outline
+SENTENCE_CHARS = 500  # on either side of an entity, of the sentence it is shown in
+# Scores of what each part finds first; below them an entity's follows its likeness, the others their rank.
+BEST: dict[Source, float] = {"tree": 0.95, "entity": 0.9, "chunk": 0.8}
+NAMED = 1.0  # score of a document that the question names by its number
+NEXT_NODE, NEXT_CHUNK = 0.95, 0.85  # a node's or chunk's score, as a share of the one before it
+SAME = 0.5  # share of the shorter span from which two overlapping spans are one result
+
+
+class DocumentOutline(NamedTuple):
+    """A document's outline, as a model is shown it."""
+
+    doc_id: str
+    title: str
+    tree: TreeNode
+    opening: str = ""  # its official summary, or how its text begins
+
+
+class ChosenNode(NamedTuple):
+    """A section that a model names."""
+
+    doc_id: str
+    node_id: str
+    reason: str = ""
+
+
+# Names the sections that answer a question, best first; ids that are in no outline are ignored.
+Reasoner = Callable[[str, Sequence[DocumentOutline]], Sequence[ChosenNode]]
+
+
+class StructuredResult(NamedTuple):
+    """A span of a document that answers a question."""
+
+    doc_id: str
+    char_start: int
+    char_end: int
+    text: str  # content[char_start:char_end]
+    score: float  # in [0, 1], comparable across sources within one question
+    source: Source  # the part that found this span; others that found it too are named in the reason
+    title: str
+    sections: tuple[str, ...]  # titles that it lies under, the main part's first
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {**self._asdict(), "sections": list(self.sections)}
+
+
+class Health(NamedTuple):
+    """Which parts a provider has; without one of them it goes on with the others."""
+
+    entities: bool  # indexed by their words: 'legal-rag rebuild --only entities'
+    outlines: bool  # stored; without them they are made from the text when asked for
+    chunks: bool
+    model: bool  # there is one to ask, whether or not it answers
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the parts that are missing."""
+        return tuple(name for name, is_there in self._asdict().items() if not is_there)
+
+
+@dataclass
+class _Found:
+    """A span found, with the parts that found it."""
+
+    doc_id: str
+    span: Span
+    source: Source
+    score: float
+    reasons: list[str]
+    also: dict[Source, float] = field(default_factory=dict)  # best score of each other part for this span
+
+    @property
+    def merged_score(self) -> float:
+        """Score that rises with each part that agrees, and stays in [0, 1]."""
+        doubt = 1 - self.score
+        for score in self.also.values():
+            doubt *= 1 - score
+        return 1 - doubt
+
+
+class StructuredProvider:
+    """Retrieval by entities, by reasoning over outlines and by chunks; threads may share it."""
+
+    def __init__(self, retriever: Retriever, reasoner: Reasoner | None = None, mode: Mode | None = None) -> None:
+        """Combine the parts of a retriever's corpus.
+
+        Args:
+            retriever: Searches the chunks.
+            reasoner: Asks a model, see `legal_rag.agent.tree_reasoning`; None goes on without.
+            mode: How chunks are ranked; see `Retriever.search`.
+        """
+        self.retriever, self.reasoner, self._mode = retriever, reasoner, mode
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus searched."""
+        return self.retriever.corpus
+
+    def health_check(self) -> Health:
+        """Tell which parts are there; nothing is loaded, and no model is asked."""
+        corpus = self.corpus
+        library = corpus if isinstance(corpus, Library) else None
+        return Health(
+            entities=library is not None and _has_words(library),
+            outlines=library is not None and count_outlines(library.path) > 0,
+            chunks=bool(corpus.manifest["shards"]),
+            model=self.reasoner is not None,
+        )
+
+    def retrieve(self, question: str, top_k: int = 5, filters: Filters | None = None) -> list[StructuredResult]:
+        """Return the spans that answer a question best, by all parts that are there.
+
+        Args:
+            question: The question.
+            top_k: How many at most.
+            filters: That all results pass.
+
+        Raises:
+            ValueError: As `Retriever.search` does.
+        """
+        if top_k < 1:
+            raise ValueError(f"top_k must be at least 1, got {top_k}")
+        hits = self.retriever.search(question, max(CHUNKS, top_k), mode=self._mode, filters=filters)
+        by_entities = self._by_entities(question, max(ENTITIES, top_k), filters)
+        documents = list(dict.fromkeys([hit.doc_id for hit in hits] + [one.doc_id for one in by_entities]))[:OUTLINED]
+        found = [*self._by_outlines(question, documents, hits, filters), *by_entities, *self._by_chunks(question, hits)]
+        best = sorted(_merged(found), key=lambda one: -one.merged_score)[:top_k]
+        return [self._result(one) for one in best]
+
+    def _by_chunks(self, question: str, hits: Sequence[SearchHit]) -> list[_Found]:
+        named = self._documents_named(question)
+        return [
+            _Found(
+                hit.doc_id,
+                (hit.char_start, hit.char_end),
+                "chunk",
+                NAMED if hit.doc_id in named else BEST["chunk"] * NEXT_CHUNK**place,
+                ["texte nommé par la question" if hit.doc_id in named else f"passage proche, rang {hit.rank}"],
+            )
+            for place, hit in enumerate(hits)
+        ]
+
+    def _documents_named(self, question: str) -> set[str]:
+        exact = self.corpus.positions_named(question).exact or []
+        places = [(shard, int(one)) for shard, some in enumerate(exact) for one in some[:MAX_NAMED]]
+        return {chunk.doc_id for chunk in self.corpus.chunks_at(places[:MAX_NAMED])}
+
+    def _by_entities(self, question: str, most: int, filters: Filters | None) -> list[_Found]:
+        found = []
+        for one in self.corpus.entities_like(question, most, filters):
+            content, entity = self.corpus.document(one.doc_id).content, one.entity
+            span = _sentence_around(content, entity["char_start"], entity["char_end"])
+            if self._passes(one.doc_id, span, filters):
+                said = ", ".join(f"{name} : {value}" for name, value in entity["attributes"].items())
+                reason = f"{entity['extraction_class']}{f' ({said})' if said else ''}"
+                found.append(_Found(one.doc_id, span, "entity", BEST["entity"] * one.score, [reason]))
+        return found
+
+    def _by_outlines(
+        self, question: str, doc_ids: Sequence[str], hits: Sequence[SearchHit], filters: Filters | None
+    ) -> list[_Found]:
+        if self.reasoner is None or not doc_ids:
+            return []
+        documents = {doc_id: self.corpus.document(doc_id) for doc_id in doc_ids}
+        trees = {doc_id: outline_of(self.corpus, doc_id) for doc_id in doc_ids}
+        outlines = [_outline(documents[doc_id], tree) for doc_id, tree in trees.items()]
+        found: list[_Found] = []
+        for chosen in self.reasoner(question, outlines):
+            nodes = walk(trees[chosen.doc_id]) if chosen.doc_id in trees else iter(())
+            node = next((one for one in nodes if one.node_id == chosen.node_id), None)
+            span = _span_of(node, documents[chosen.doc_id], hits) if node is not None else (0, 0)
+            if span[0] < span[1] and self._passes(chosen.doc_id, span, filters):
+                score = BEST["tree"] * NEXT_NODE ** len(found)
+                found.append(_Found(chosen.doc_id, span, "tree", score, [chosen.reason or "section choisie"]))
+        return found
+
+    def _passes(self, doc_id: str, span: Span, filters: Filters | None) -> bool:
+        """Check the filters on passages; those on documents were checked when the document was found."""
+        if filters is None or (filters.speaker is None and filters.section is None):
+            return True
+        return any(
+            filters.speaker in (None, one.said.speaker)
+            and filters.section in (None, one.said.part)
+            and one.char_end - one.char_start >= min(LEAST_CHARS, one.said.end - one.said.start)
+            for one in passages_in(self.corpus, doc_id, *span)
+        )
+
+    def _result(self, one: _Found) -> StructuredResult:
+        document, (start, end) = self.corpus.document(one.doc_id), one.span
+        return StructuredResult(
+            doc_id=one.doc_id,
+            char_start=start,
+            char_end=end,
+            text=document.content[start:end],
+            score=round(one.merged_score, 4),
+            source=one.source,
+            title=document.title,
+            sections=section_titles(outline_of(self.corpus, one.doc_id), start),
+            reason=" ; ".join(dict.fromkeys(one.reasons)),
+        )
+
+
+def _outline(document: Document, tree: TreeNode) -> DocumentOutline:
+    opening = document.summary or document.content[:OPENING_CHARS]
+    return DocumentOutline(document.id, document.title, tree, opening)
+
+
+def _has_words(library: Library) -> bool:
+    try:
+        return library.entities is not None and library.entities.has_words
+    except (sqlite3.DatabaseError, ValueError):  # damaged, or a later version's
+        return False
+
+
+def _merged(found: Iterable[_Found]) -> list[_Found]:
+    """Join spans that are mostly the same; the best one stands for them."""
+    kept: dict[str, list[_Found]] = {}
+    for one in sorted(found, key=lambda one: -one.score):
+        others = kept.setdefault(one.doc_id, [])
+        same = next((other for other in others if _is_same(other.span, one.span)), None)
+        if same is None:
+            others.append(one)
+        elif one.source != same.source:
+            same.also[one.source] = max(one.score, same.also.get(one.source, 0.0))
+            same.reasons += one.reasons
+    return [one for some in kept.values() for one in some]
+
+
+def _is_same(one: Span, other: Span) -> bool:
+    shared = min(one[1], other[1]) - max(one[0], other[0])
+    return shared > 0 and shared >= SAME * min(one[1] - one[0], other[1] - other[0])
+
+
+def _sentence_around(content: str, start: int, end: int) -> Span:
+    """Return the sentence that holds a span, without blanks at its ends; the span itself if it is in several."""
+    first = max(0, start - SENTENCE_CHARS)
+    window = content[first : end + SENTENCE_CHARS]
+    for begun, ended in split_sentences(window):
+        if first + begun <= start and end <= first + ended:
+            return _trimmed(content, first + begun, first + ended)
+    return start, end
+
+
+def _span_of(node: TreeNode, document: Document, hits: Sequence[SearchHit]) -> Span:
+    """Return a section's span; of a long section its best chunk, else its beginning."""
+    start, end = _trimmed(document.content, node.char_start, node.char_end)
+    if end - start <= RESULT_CHARS:
+        return start, end
+    inside = (hit for hit in hits if hit.doc_id == document.id and start <= hit.char_start and hit.char_end <= end)
+    best = next(inside, None)
+    if best is not None:
+        return best.char_start, best.char_end
+    blank = document.content.rfind(" ", start, start + RESULT_CHARS)
+    return start, blank if blank > start else start + RESULT_CHARS
+
+
+def _trimmed(content: str, start: int, end: int) -> Span:
+    text = content[start:end]
+    return end - len(text.lstrip()), start + len(text.rstrip())
