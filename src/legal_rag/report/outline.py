@@ -45,7 +45,9 @@ OPEN_SECTIONS = 80  # of an outline that is shown unfolded
 
 Voice = Speaker | Literal["censured"]
 VOICES: tuple[Voice, ...] = (*SPEAKERS[:3], "censured", *SPEAKERS[3:])
-VOICES_IN_FRENCH: Mapping[Voice, str] = {**SPEAKERS_IN_FRENCH, "censured": CENSURED_IN_FRENCH}
+VOICES_IN_FRENCH: Mapping[Voice, str] = {
+    voice: CENSURED_IN_FRENCH if voice == "censured" else SPEAKERS_IN_FRENCH[voice] for voice in VOICES
+}
 
 
 @dataclass(slots=True)

@@ -163,8 +163,8 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
     evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
     notes = notes_of(citations, {one.doc_id: one.title for one in known})
     cited = {one.doc_id for one in citations}
-    shown = (*citations, *prediction.documents[: MAX_SHOWN["documents"]], *evidence)
-    doc_ids = dict.fromkeys(one.doc_id for one in shown) if corpus else {}
+    named = (citations, prediction.documents[: MAX_SHOWN["documents"]], evidence)
+    doc_ids = dict.fromkeys(one.doc_id for some in named for one in some) if corpus else {}
     source_of = cache(lambda doc_id: _source(doc_id, corpus))
     texts = _texts(doc_ids, source_of, notes)
     return {
