@@ -247,7 +247,7 @@ def test_lookup_cannot_write_its_page_into_no_folder(library, refused, tmp_path)
 
 
 @pytest.mark.slow
-def test_in_a_notebooks_frame_an_entry_of_the_outline_leads_to_its_place(library, tmp_path, monkeypatch):
+def test_on_a_phone_and_in_a_notebooks_frame_links_lead_to_their_places(library, tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.report.outline.in_notebook", lambda: True)
     page, host = tmp_path / "page.html", tmp_path / "host.html"
     page.write_text(render_answer(answered(cite(QUASHED)), library), "utf-8")
@@ -260,5 +260,8 @@ def test_in_a_notebooks_frame_an_entry_of_the_outline_leads_to_its_place(library
         assert browser.run("document.documentElement.scrollWidth <= 390")
         assert QUASHED in browser.text(".reached")
         browser.open(host.as_uri())
-        assert ANSWER in browser.frame_text()
+        entry = "[...document.querySelectorAll('.outline a.place')].at(-1)"
+        reached = browser.run_in_frame(f"{entry}.click(); document.activeElement.id === {entry}.hash.slice(1)")
+        assert reached
+        assert "PAR CES MOTIFS" in browser.run_in_frame("document.querySelector('.reached').innerText")
         assert (browser.messages, browser.alerts) == ([], [])
