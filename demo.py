@@ -160,12 +160,13 @@ for question in QUESTIONS:
     print("", *filter(None, (predictions[-1].notice, predictions[-1].answer)), sep="\n")
 
 # %% [markdown]
-# La première réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié.
+# La première réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié. Plus
+# bas, chaque décision à côté de son plan.
 
 # %%
 from legal_rag.report import render_answer, show_answer
 
-show_answer(predictions[0])
+show_answer(predictions[0], corpus=corpus)
 
 # %% [markdown]
 # Les outils que chaque réponse a demandés, avec leurs paramètres et ce qu'ils ont rendu, dans la forme de DSPy.
@@ -196,6 +197,16 @@ from legal_rag.tools import lookup_legal_doc
 
 doc_ids = [citation.doc_id for prediction in predictions for citation in prediction.citations]
 print(lookup_legal_doc(doc_ids[0], corpus)[:1200] if doc_ids else "Aucune décision n'est citée.")
+
+# %% [markdown]
+# La même décision à côté de son plan : une décision rapporte ce que d'autres ont soutenu ou jugé avant de dire ce
+# qu'elle juge. Des règles disent, en toutes lettres et en couleur, qui parle : la juridiction, une partie, la décision
+# attaquée (censurée ou non), un texte cité.
+
+# %%
+from legal_rag.report import show_outline
+
+show_outline(corpus, doc_ids[0]) if doc_ids else print("Aucune décision n'est citée.")
 
 # %% [markdown]
 # Ce que des règles y relèvent, à des positions tout aussi exactes : dates, montants, articles, parties… Le carnet
@@ -237,5 +248,5 @@ for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
 answers = Path(OUTPUT_FOLDER, "reponses.md")
 answers.write_text("\n\n".join(f"## {p.question}\n\n{p.answer}" for p in predictions) + "\n", encoding="utf-8")
 page = Path(OUTPUT_FOLDER, "reponse.html")
-page.write_text(render_answer(predictions[0]), encoding="utf-8")
+page.write_text(render_answer(predictions[0], corpus), encoding="utf-8")
 print("Réponses enregistrées dans", answers, "et", page)

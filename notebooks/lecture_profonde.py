@@ -203,7 +203,7 @@ print(prediction.answer if prediction else "Sans modèle, voyez les fonctions de
 # %%
 from legal_rag.report import show_answer
 
-show_answer(prediction) if prediction else print("Pas de rapport : aucun modèle n'a été demandé.")
+show_answer(prediction, corpus=library) if prediction else print("Pas de rapport : aucun modèle n'a été demandé.")
 
 # %%
 from legal_rag.deep_read import read_trace, show_trace

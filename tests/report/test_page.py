@@ -5,11 +5,11 @@ import hashlib
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
 from support.headless_browser import HeadlessBrowser
+from support.html_pages import ATTACKS, Page
 
 from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
@@ -17,19 +17,6 @@ from legal_rag.citations import Citation, format_marker
 from legal_rag.report import render_answer, show_answer
 from legal_rag.report.page import french_date
 
-ATTACKS = [
-    "</script><script>alert('script')</script>",
-    "<img src=x onerror=alert('img')>",
-    "<!--<script>alert('comment')</script>-->",
-    "\"><svg onload=alert('svg')>",
-    "' autofocus onfocus=alert('focus') x='",
-    "{{ alert('jinja') }}{% raw %}",
-    "[lien](javascript:alert('address)') ![image](x onerror=alert('md'))",
-    "</title><iframe srcdoc=\"<script>parent.alert('frame')</script>\">",
-    "]]></style></textarea><script>alert('style')</script>",
-    "__proto__ <br/> &lt;b&gt; **gras** `code`",
-    "\u202egnihsrever\ufdd0 1\ufdd1 \ud800 \x00",
-]
 LIGHT = ("strong", "em", "br", "span")  # what Markdown may make of an attack
 QUESTION = "Quel est le délai de dépôt du compte ?"
 CONTENT = (
@@ -89,31 +76,6 @@ FULL = prediction(
     usage=Usage(2, 1, 1000, 150, None),
     seconds=3.76,
 )  # fmt: skip
-
-
-class Page(HTMLParser):
-    """What a browser makes of a page: its tags, its text, and what stands in scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.pieces, self.scripts, self._opened = [], [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._opened.append(tag)
-        self.pieces.append("\n" if tag in ("p", "li", "br", "h1", "h2", "h3", "h4", "td", "blockquote") else "")
-
-    def handle_endtag(self, tag):
-        while self._opened and self._opened.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        inside = self._opened[-1] if self._opened else ""
-        (self.scripts if inside == "script" else self.pieces).append("" if inside == "style" else data)
-
-    def text(self):
-        return "".join(self.pieces)
 
 
 def page_of(one):
@@ -474,7 +436,7 @@ def contrast(one, other):
 @pytest.mark.parametrize("mode", [0, 1], ids=["light", "dark"])
 def test_text_is_readable_on_every_colour(mode):
     named = colours()[mode]
-    for status in STATUSES:
+    for status in (*STATUSES, "party"):
         assert contrast(named[status], named[f"{status}-fill"]) >= 4.5
         assert contrast(named[status], named["paper"]) >= 4.5
     for fill in ("cited", "analysis", *(f"heat-{heat}" for heat in range(1, 5))):

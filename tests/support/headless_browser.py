@@ -143,10 +143,13 @@ class HeadlessBrowser:
 
     def frame_text(self) -> str:
         """Return the text in the page's only frame, whatever its origin."""
+        return self.run_in_frame("document.body.innerText")
+
+    def run_in_frame(self, expression: str) -> Any:
+        """Return the value of an expression in the page's only frame, whatever its origin."""
         (frame,) = self._ask("Page.getFrameTree")["frameTree"]["childFrames"]
         world = self._ask("Page.createIsolatedWorld", frameId=frame["frame"]["id"])["executionContextId"]
-        text = self._ask("Runtime.evaluate", expression="document.body.innerText", contextId=world)
-        return text["result"]["value"]
+        return self._ask("Runtime.evaluate", expression=expression, contextId=world)["result"].get("value")
 
     def _ask(self, method: str, **params: Any) -> dict:
         number = next(self._numbers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
@@ -39,21 +40,37 @@ def warning_of_censured(citations: Sequence[Citation], corpus: Corpus) -> str | 
 def _warning(citation: Citation, corpus: Corpus) -> str:
     marker = format_marker(*citation[:3])
     quashed = f"Attention : {marker} cite la décision attaquée, que la juridiction censure sur ce point."
-    answer = _answer_to(citation, whole_outline_of(corpus, citation.doc_id).passages)
+    passages = whole_outline_of(corpus, citation.doc_id).passages
+    answer = answer_to_quashed(citation.char_start, corpus.document(citation.doc_id).content, passages)
     if answer is None:
         return quashed
-    content, end = corpus.document(citation.doc_id).content, answer.end
-    if answer.end - answer.start > ANSWER_CHARS:
+    return f"{quashed} Elle répond : {answer.in_french} {format_marker(citation.doc_id, *answer[:2])}"
+
+
+def answer_to_quashed(start: int, content: str, passages: Iterable[Paragraph]) -> "CourtAnswer | None":
+    """Return the court's first words after the quashed reasoning at `start` in a document; None if there are none."""
+    after = (one for one in passages if one.start >= start and not one.censured)
+    answer = next((one for one in after if one.speaker == "court"), None)
+    if answer is None:
+        return None
+    end = answer.end
+    if end - answer.start > ANSWER_CHARS:
         end = content.rfind(" ", answer.start, answer.start + ANSWER_CHARS)
-    quote = " ".join(content[answer.start : end].split())
-    cut = " […]" * (end < answer.end)
-    return f"{quashed} Elle répond : « {quote} »{cut} {format_marker(citation.doc_id, answer.start, end)}"
+    return CourtAnswer(answer.start, end, " ".join(content[answer.start : end].split()), end < answer.end)
 
 
-def _answer_to(citation: Citation, passages: Sequence[Paragraph]) -> Paragraph | None:
-    """Return the court's first words after what it quashes."""
-    after = (one for one in passages if one.start >= citation.char_start and not one.censured)
-    return next((one for one in after if one.speaker == "court"), None)
+class CourtAnswer(NamedTuple):
+    """What the court answers to reasoning that it quashes."""
+
+    char_start: int
+    char_end: int
+    quote: str  # on one line
+    cut: bool
+
+    @property
+    def in_french(self) -> str:
+        """The quotation between guillemets, with its cut."""
+        return f"« {self.quote} »{' […]' * self.cut}"
 
 
 def spoken_in(hit: SearchHit, corpus: Corpus) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from legal_rag.agent.contradictions import Comparison
     from legal_rag.agent.evidence import EvidenceAgent
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.library.library import Library
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
 
@@ -109,7 +110,7 @@ def ask_command(
 
         comparison = contradictions(prediction, library, getattr(agent, "lm", None))
     print_answer(prediction, comparison, as_json=as_json)
-    keep_answer(prediction, page, store)
+    keep_answer(prediction, page, store, library)
     if extract or (extract is None and extraction.api_key):
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
@@ -175,13 +176,14 @@ def open_store(library: Any, answers_folder: str | None, *, to_write: bool = Fal
     return store
 
 
-def keep_answer(prediction: "Prediction", page: Path | None, store: "SavedAnswers | None") -> None:
-    """Write an answer's page, and save the answer, where these are asked for."""
+def keep_answer(
+    prediction: "Prediction", page: Path | None, store: "SavedAnswers | None", library: "Library | None"
+) -> None:
+    """Write an answer's page, with the texts of the Library if there is one, and save the answer, where asked for."""
     if page:
-        from legal_rag.corpus.cleaning import storable
         from legal_rag.report.page import render_answer
 
-        write_page(page, storable(render_answer(prediction)))
+        write_page(page, render_answer(prediction, library))
     if store:
         click.echo(f"saved as answer {store.save(prediction)}", err=True)
 
@@ -262,7 +264,8 @@ def answers_command(
         raise click.UsageError("--remove goes alone: it names the answer itself")
     if html and not answer_id:
         raise click.UsageError("--html goes with ANSWER_ID")
-    store = open_store(None if answers_folder else open_library(index_folder, index_name), answers_folder)
+    library = None if answers_folder else open_library(index_folder, index_name)
+    store = open_store(library, answers_folder)
     if remove:
         store.remove(remove)
         print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
@@ -272,7 +275,7 @@ def answers_command(
         if not as_json:
             click.echo(f"Question : {printable(prediction.question)}\n")
         print_answer(prediction, as_json=as_json)
-        keep_answer(prediction, page, None)
+        keep_answer(prediction, page, None, library)
     elif as_json:
         print_json([answer._asdict() for answer in store.list()])
     else:

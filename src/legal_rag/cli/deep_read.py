@@ -124,7 +124,7 @@ def deep_read_command(
             on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
         )
     print_answer(prediction, as_json=as_json)
-    keep_answer(prediction, page, store)
+    keep_answer(prediction, page, store, library)
 
 
 @click.command("trace")

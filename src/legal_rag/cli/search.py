@@ -21,6 +21,8 @@ from legal_rag.cli.options import (
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
@@ -201,12 +203,18 @@ def _filter_at_fault(library: "Library", filters: "Filters") -> str:
 @click.command("lookup")
 @place_options
 @click.argument("identifier", metavar="ID")
-def lookup_command(identifier: str, index_folder: str, index_name: str, as_json: bool) -> None:
+@click.option("--outline", is_flag=True, help="Print its outline instead, and who speaks in each section.")
+@click.option("--html", metavar="FILE", help="Write the text beside its outline, coloured by speaker, as one page.")
+def lookup_command(
+    identifier: str, index_folder: str, index_name: str, as_json: bool, outline: bool, html: str | None
+) -> None:
     """Print the whole document that ID names: a chunk's id, a document's, or a case number."""
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
+    from legal_rag.cli.ask import page_to_write
     from legal_rag.tools import lookup_legal_doc
 
+    page = page_to_write(html)
     library = open_library(index_folder, index_name)
     identifier = resolve_id(identifier, library, dict)
     document = find_document(identifier, library)
@@ -214,7 +222,24 @@ def lookup_command(identifier: str, index_folder: str, index_name: str, as_json:
         find_chunks(identifier, 0, library)
     except LookupError as error:  # the document is there, not the passage
         click.echo(error, err=True)
-    if as_json:
+    if outline or page:
+        _show_outline(library, document.id, page, as_text=outline and not as_json, as_json=as_json)
+    elif as_json:
         print_json({**CitedDocument.of(document)._asdict(), "content": document.content})
     else:
         click.echo(lookup_legal_doc(identifier, library))
+
+
+def _show_outline(library: "Library", doc_id: str, page: "Path | None", *, as_text: bool, as_json: bool) -> None:
+    """Print a document's outline, and write its page, where these are asked for."""
+    from legal_rag.cli.ask import write_page
+    from legal_rag.library.outlines import whole_outline_of
+    from legal_rag.report.outline import format_outline, list_sections, render_outline
+
+    if as_json:
+        sections = [one.to_json() for one in list_sections(whole_outline_of(library, doc_id))]
+        print_json({"doc_id": doc_id, "sections": sections})
+    if as_text:
+        click.echo(format_outline(library, doc_id))
+    if page:
+        write_page(page, render_outline(library, doc_id))

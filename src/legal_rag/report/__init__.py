@@ -1,4 +1,4 @@
-"""An answer as a self-contained page, as lines of text, or kept on disk."""
+"""An answer, or a document beside its outline, as a self-contained page or lines of text; answers kept on disk."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,7 @@ from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from legal_rag.report.lines import event_line
+    from legal_rag.report.outline import render_outline, show_outline
     from legal_rag.report.page import render_answer, show_answer
     from legal_rag.report.saved_answers import SavedAnswers
 else:

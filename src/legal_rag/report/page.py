@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup, escape
 
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
+from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.corpus.sentences import split_sentences
@@ -24,11 +26,21 @@ from legal_rag.html import (
     french_decimal,
     french_number,
     own_script,
-    own_style,
     page_template,
     plain_json,
 )
+from legal_rag.library.corpus import Corpus
+from legal_rag.library.outlines import Outline, whole_outline_of
 from legal_rag.report.lines import STATUS_WORDS
+from legal_rag.report.outline import (
+    VOICES_IN_FRENCH,
+    CitedPlace,
+    DocumentView,
+    Voice,
+    outline_style,
+    view_document,
+    voice_of,
+)
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -43,6 +55,8 @@ MAX_SHOWN: Mapping[str, int] = {
     "documents": 500,
     "ungrounded_claims": 500,
 }
+MAX_TEXTS = 20  # documents shown whole, beside their outlines
+MAX_TEXTS_CHARS = 1_500_000  # of them together
 MAX_VALUE = 400  # characters of one value in the table of steps
 
 SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
@@ -109,37 +123,61 @@ class EvidenceRow(NamedTuple):
     question: list[TextPiece]
     text: list[TextPiece]
     cut: bool  # the text is longer than what is shown
+    voices: list[Voice]  # who speaks in it, in order
+    answer: CourtAnswer | None  # to what is quashed in it
 
 
-def render_answer(prediction: Prediction) -> str:
+class Source(NamedTuple):
+    """A document of the corpus."""
+
+    document: Document
+    outline: Outline
+
+
+def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
     """Render an answer as a French HTML page that loads nothing from elsewhere.
+
+    Args:
+        prediction: The answer.
+        corpus: The index that it was answered from; with it the page shows the documents beside their outlines, and who
+            speaks in each passage found.
 
     Raises:
         ValueError: If a field of the prediction has a wrong type, as a saved answer's may.
     """
     require_valid(prediction)
-    script, style = own_script(PACKAGE, "report.js"), own_style(PACKAGE, "report.css")
+    script, style = own_script(PACKAGE, "report.js", "outline.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
-    return storable(page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction)))
+    return storable(page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction, corpus)))
 
 
-def show_answer(prediction: Prediction, height: int = 720) -> Any:
-    """Render an answer for a notebook, in a sandboxed frame `height` pixels high; raises as `render_answer` does."""
-    return NotebookFrame(render_answer(prediction), TITLE, height)
+def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | None = None) -> Any:
+    """Render an answer for a notebook, in a sandboxed frame `height` pixels high; see `render_answer`."""
+    return NotebookFrame(render_answer(prediction, corpus), TITLE, height)
 
 
-def _values(prediction: Prediction) -> dict[str, Any]:
+def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
     known: list[Passage | CitedDocument] = [*prediction.evidence, *prediction.documents]
     citations = prediction.citations[: MAX_SHOWN["citations"]]
     evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
     notes = notes_of(citations, {one.doc_id: one.title for one in known})
     cited = {one.doc_id for one in citations}
+    named = (citations, prediction.documents[: MAX_SHOWN["documents"]], evidence)
+    doc_ids = dict.fromkeys(one.doc_id for some in named for one in some) if corpus else {}
+    source_of = cache(lambda doc_id: _source(doc_id, corpus))
+    texts = _texts(doc_ids, source_of, notes)
     return {
         "prediction": prediction,
         "answer": answer_html(prediction.answer, citations, notes, markdown=prediction.mode == "agent"),
         "cited": cited_passages(notes, evidence, {one.doc_id: french_date(one.decision_date) for one in known}),
-        "rows": evidence_rows(prediction.question, evidence, notes),
+        "rows": evidence_rows(prediction.question, evidence, notes, source_of),
+        "answers": {note.number: _answer_to(note.citation, source_of(note.citation.doc_id)) for note in notes},
+        "texts": texts,
+        "text_of_document": {view.document.id: view.prefix for view in texts},
+        "places": {anchor for view in texts for anchor in view.anchors},
+        "texts_left_out": len(doc_ids) - len(texts),
+        "speakers": VOICES_IN_FRENCH,
         "others": [one for one in prediction.documents[: MAX_SHOWN["documents"]] if one.doc_id not in cited],
         "most": MAX_SHOWN,
         "signs": SIGNS,
@@ -320,15 +358,79 @@ def cited_passages(notes: Iterable[Note], evidence: Iterable[Passage], dates: Ma
     return shown
 
 
-def evidence_rows(question: str, evidence: Sequence[Passage], notes: Sequence[Note]) -> list[EvidenceRow]:
-    """Cut the question and each passage at the words that match."""
+def evidence_rows(
+    question: str, evidence: Sequence[Passage], notes: Sequence[Note], source_of: Callable[[str], Source | None]
+) -> list[EvidenceRow]:
+    """Cut the question and each passage at the words that match; `source_of` knows who speaks in a document."""
     similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
     low, high = min(similarities, default=0.0), max(similarities, default=0.0)
 
     def heat(similarity: float) -> int:  # from the page's lowest to its highest: encoders differ in both
         return 1 + min(HEATS - 1, int(HEATS * (similarity - low) / (high - low))) if high > low else HEATS
 
-    return [_row(rank, question, passage, notes, heat) for rank, passage in enumerate(evidence, start=1)]
+    return [
+        _row(rank, question, passage, notes, heat, source_of(passage.doc_id))
+        for rank, passage in enumerate(evidence, start=1)
+    ]
+
+
+def _source(doc_id: str, corpus: Corpus | None) -> Source | None:
+    """Return a document and its outline; None if there is none, as of an answer saved before it was removed."""
+    if corpus is None:
+        return None
+    try:
+        return Source(corpus.document(doc_id), whole_outline_of(corpus, doc_id))
+    except LookupError:
+        return None
+
+
+def _texts(
+    doc_ids: Iterable[str], source_of: Callable[[str], Source | None], notes: Sequence[Note]
+) -> list[DocumentView]:
+    """Return the documents to show whole, the passages cited marked in them: as many as a page can bear."""
+    views: list[DocumentView] = []
+    chars = MAX_TEXTS_CHARS
+    for doc_id in doc_ids:
+        if len(views) == MAX_TEXTS:
+            break
+        if (source := source_of(doc_id)) is None:
+            continue
+        document, outline = source
+        if views and len(document.content) > chars:
+            break
+        cited = [
+            CitedPlace(f"place-{note.number}", note.citation.char_start, note.citation.char_end)
+            for note in notes
+            if note.citation.doc_id == doc_id and _still_stands(note.citation, document)
+        ]
+        views.append(view_document(document, outline, f"d{len(views) + 1}", cited))
+        chars -= len(document.content)
+    return views
+
+
+def _still_stands(citation: Citation, document: Document) -> bool:
+    """Whether a document's present text is what was quoted."""
+    quote = document.content[citation.char_start : citation.char_end]
+    return bool(quote) and citation.char_start >= 0 and quote == citation.quote
+
+
+def _answer_to(citation: Citation, source: Source | None) -> CourtAnswer | None:
+    """Return what the court answers to the quashed reasoning that a citation quotes."""
+    if source is None or not citation.censured or not _still_stands(citation, source.document):
+        return None
+    return answer_to_quashed(citation.char_start, source.document.content, source.outline.passages)
+
+
+def _voices(passage: Passage, source: Source | None) -> tuple[list[Voice], CourtAnswer | None]:
+    """Return who speaks in a passage found, in order, and the court's answer to what it quashes there."""
+    start, end = passage.char_start, passage.char_end
+    if source is None or source.document.content[max(0, start) : end] != passage.text:
+        return [], None
+    said = [one for one in source.outline.passages if one.start < end and start < one.end]
+    voices = dict.fromkeys(voice for one in said if (voice := voice_of(one)))
+    quashed = next((one for one in said if one.censured), None)
+    answer = quashed and answer_to_quashed(quashed.start, source.document.content, source.outline.passages)
+    return list(voices), answer
 
 
 def _around(one: Citation, passage: Passage) -> tuple[str, str] | None:
@@ -341,7 +443,12 @@ def _around(one: Citation, passage: Passage) -> tuple[str, str] | None:
 
 
 def _row(
-    rank: int, question: str, passage: Passage, notes: Sequence[Note], heat: Callable[[float], int]
+    rank: int,
+    question: str,
+    passage: Passage,
+    notes: Sequence[Note],
+    heat: Callable[[float], int],
+    source: Source | None,
 ) -> EvidenceRow:
     text, start = passage.text[:MAX_TEXT], passage.char_start
     marks: list[tuple[Span, Span, int, str]] = []  # in the question, in the text, heat, title
@@ -357,6 +464,7 @@ def _row(
         _pieces(question, [(asked, degree, title) for asked, _, degree, title in marks]),
         _pieces(text, [(found, degree, title) for _, found, degree, title in marks]),
         len(text) < len(passage.text),
+        *_voices(passage, source),
     )
 
 

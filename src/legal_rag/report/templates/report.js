@@ -30,17 +30,3 @@ for (const panel of document.querySelectorAll(".panel")) {
     if (top > 0.6 * panel.clientHeight) panel.scrollTop += top - 0.4 * panel.clientHeight;
   });
 }
-
-// On paper everything is open; browsers that cannot say so in their style are told here.
-addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details:not([open])")) {
-    one.open = true;
-    one.dataset.closed = "";
-  }
-});
-addEventListener("afterprint", () => {
-  for (const one of document.querySelectorAll("details[data-closed]")) {
-    one.open = false;
-    delete one.dataset.closed;
-  }
-});

@@ -1,0 +1,339 @@
+"""A document's outline beside its text, and who speaks in each: as a page, in a notebook, as lines of text."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, islice, pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.structure.tree import (
+    CENSURED_IN_FRENCH,
+    PART_TITLES,
+    SPEAKERS,
+    SPEAKERS_IN_FRENCH,
+    Paragraph,
+    Speaker,
+    TreeNode,
+    walk,
+)
+from legal_rag.html import (
+    NotebookFrame,
+    frame_of_page,
+    french_number,
+    in_notebook,
+    own_resource,
+    own_script,
+    own_style,
+    page_template,
+)
+from legal_rag.library.corpus import Corpus
+from legal_rag.library.outlines import Outline, whole_outline_of
+from legal_rag.report.lines import in_one_line
+
+PACKAGE = "legal_rag.report"
+TITLE = "Plan et texte"
+# What is shown of one document; a page that omits some says so.
+MAX_SECTIONS = 3000
+MAX_CHARS = 1_000_000
+MAX_LEVELS = 8  # nested; deeper sections are listed in the eighth
+OPEN_SECTIONS = 80  # of an outline that is shown unfolded
+
+Voice = Speaker | Literal["censured"]
+VOICES: tuple[Voice, ...] = (*SPEAKERS[:3], "censured", *SPEAKERS[3:])
+VOICES_IN_FRENCH: Mapping[Voice, str] = {
+    voice: CENSURED_IN_FRENCH if voice == "censured" else SPEAKERS_IN_FRENCH[voice] for voice in VOICES
+}
+
+
+@dataclass(slots=True)
+class Section:
+    """A line of an outline, with those below it."""
+
+    number: int  # from 1, in reading order
+    node: TreeNode
+    spoken: dict[Voice, int]  # characters, most first
+    sections: list["Section"] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """The title of a main part, 'Motifs', or else the section's own."""
+        return PART_TITLES.get(self.node.kind, self.node.title) or "…"
+
+    @property
+    def voice(self) -> Voice | None:
+        """Who speaks in most of it; None: nobody."""
+        return next(iter(self.spoken), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold, without the sections below."""
+        node = self.node
+        named = {"node_id": node.node_id, "level": node.level, "kind": node.kind, "title": node.title}
+        return {**named, "char_start": node.char_start, "char_end": node.char_end, "spoken": self.spoken}
+
+
+class Run(NamedTuple):
+    """A piece of a text with one look."""
+
+    text: str
+    anchors: tuple[str, ...]  # ids of the places that begin with it
+    heading: bool
+    cited: bool
+
+
+class Stretch(NamedTuple):
+    """A piece of a text that one speaks."""
+
+    char_start: int
+    voice: Voice | None
+    runs: list[Run]
+    answered: int | None  # where the court's answer to what it quashes begins
+
+
+class CitedPlace(NamedTuple):
+    """A span of a document to be marked and linked to."""
+
+    anchor: str  # an id of its own in the page
+    char_start: int
+    char_end: int
+
+
+class DocumentView(NamedTuple):
+    """A document's outline and text, cut where a page shows no more of them."""
+
+    document: Document
+    prefix: str  # of the ids of its places in the page
+    outline: Outline
+    sections: list[Section]  # the uppermost
+    stretches: list[Stretch]
+    voices: list[Voice]  # that speak in it
+    unfolded: bool
+    sections_left_out: int
+    chars_left_out: int
+
+    @property
+    def anchors(self) -> set[str]:
+        """Ids of the places of its text that can be linked to."""
+        return {anchor for stretch in self.stretches for run in stretch.runs for anchor in run.anchors}
+
+
+def render_outline(corpus: Corpus, doc_id: str) -> str:
+    """Render a document beside its outline as a French HTML page that loads nothing from elsewhere.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    document = corpus.document(doc_id)
+    view = view_document(document, whole_outline_of(corpus, doc_id), "d1")
+    heading = f"{(document.title or doc_id)[:100]} — {TITLE}"
+    frame = frame_of_page(heading, own_script(PACKAGE, "outline.js", "print.js"), outline_style())
+    values = {"view": view, "words": VOICES_IN_FRENCH, "number": french_number}
+    return storable(page_template(PACKAGE, "outline.html.j2").render(**frame, **values))
+
+
+def show_outline(library: Corpus | str | Path, doc_id: str, height: int = 720) -> Any:
+    """Show a document beside its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
+
+    Args:
+        library: An open one, or its folder.
+        doc_id: The document's.
+        height: Of the frame in a notebook.
+
+    Raises:
+        LookupError: If there is no such document.
+        FileNotFoundError: If there is no Library in that folder.
+    """
+    from legal_rag.retriever.retriever import open_corpus
+
+    corpus = library if isinstance(library, Corpus) else open_corpus(library)
+    if in_notebook():
+        return NotebookFrame(render_outline(corpus, doc_id), TITLE, height)
+    print(format_outline(corpus, doc_id))
+    return None
+
+
+def format_outline(corpus: Corpus, doc_id: str) -> str:
+    """Write an outline as indented lines: id, title, characters, who speaks in what share of each section.
+
+    Raises:
+        LookupError: If there is no such document.
+    """
+    document = corpus.document(doc_id)
+    lines = [in_one_line(f"{doc_id} : {document.title}")] if document.title else [in_one_line(doc_id)]
+    for one in list_sections(whole_outline_of(corpus, doc_id)):
+        node = one.node
+        place = f"{french_number(node.char_start)}-{french_number(node.char_end)}"
+        spoken = f"  [{shares_in_french(one.spoken)}]" if one.spoken else ""
+        indent = "  " * min(node.level - 1, MAX_LEVELS)
+        lines.append(f"{node.node_id}  {indent}{in_one_line(one.title)}  {place}{spoken}")
+    return "\n".join(lines)
+
+
+def shares_in_french(spoken: Mapping[Voice, int]) -> str:
+    """Say who speaks in what share of the characters that somebody speaks: « la juridiction 80 % · … »."""
+    total = sum(spoken.values())
+    return " · ".join(f"{VOICES_IN_FRENCH[voice]} {max(1, round(100 * n / total))} %" for voice, n in spoken.items())
+
+
+def list_sections(outline: Outline) -> Iterator[Section]:
+    """Yield the sections of an outline in reading order, the document itself left out, each with who speaks in it."""
+    spoken = _Spoken(outline.passages)
+    for number, node in enumerate(islice(walk(outline.tree), 1, None), start=1):
+        yield Section(number, node, spoken.within(node.char_start, node.char_end))
+
+
+def view_document(
+    document: Document, outline: Outline, prefix: str, cited: Sequence[CitedPlace] = (), most_chars: int = MAX_CHARS
+) -> DocumentView:
+    """Cut a document where its sections, speakers and passages cited begin and end; linear in its length.
+
+    Args:
+        document: The document.
+        outline: Of its present text.
+        prefix: Of the ids of its places, another for each document of a page.
+        cited: Passages to mark.
+        most_chars: Of its text.
+    """
+    text = document.content[:most_chars]
+    listed = [one for one in list_sections(outline) if one.node.char_start < max(1, len(text))]
+    shown = listed[:MAX_SECTIONS]
+    stretches = list(_stretches(text, outline.passages, prefix, shown, cited))
+    return DocumentView(
+        document,
+        prefix,
+        outline,
+        _nested(shown),
+        stretches,
+        [voice for voice in VOICES if any(one.voice == voice for one in stretches)],
+        len(shown) <= OPEN_SECTIONS,
+        len(listed) - len(shown),
+        len(document.content) - len(text),
+    )
+
+
+def outline_style() -> Any:
+    """Return the style of pages that show an outline."""
+    return own_style(PACKAGE, "report.css") + own_resource(PACKAGE, "outline.css")
+
+
+def voice_of(passage: Paragraph) -> Voice | None:
+    """Return who speaks, quashed reasoning apart."""
+    return "censured" if passage.censured else passage.speaker
+
+
+class _Spoken:
+    """Counts the characters of each speaker in any span, by running sums."""
+
+    def __init__(self, passages: Sequence[Paragraph]) -> None:
+        self._borders = [0, *(border for one in passages for border in (one.start, one.end))]
+        voices = [voice_of(one) for one in passages]
+        said = [(voice, one.end - one.start) for voice, one in zip(voices, passages, strict=True)]
+        self._sums = {
+            voice: [0, *accumulate(n for of, length in said for n in (0, length * (of == voice)))]
+            for voice in VOICES
+            if voice in voices
+        }
+
+    def within(self, start: int, end: int) -> dict[Voice, int]:
+        """Return the characters that each speaks in a span, most first, without zeros."""
+        counts = Counter({voice: self._until(voice, end) - self._until(voice, start) for voice in self._sums})
+        return {voice: n for voice, n in counts.most_common() if n > 0}
+
+    def _until(self, voice: Voice, place: int) -> int:
+        at = bisect_right(self._borders, place) - 1
+        sums = self._sums[voice]
+        inside = at + 1 < len(sums) and sums[at + 1] > sums[at]
+        return sums[at] + (place - self._borders[at] if inside else 0)
+
+
+def _nested(sections: Iterable[Section]) -> list[Section]:
+    """Nest sections that come in reading order, at most `MAX_LEVELS` deep; return the uppermost."""
+    upper: list[Section] = []
+    inside: list[tuple[int, list[Section]]] = [(0, upper)]
+    for one in sections:
+        level = min(max(1, one.node.level), MAX_LEVELS)
+        while inside[-1][0] >= level:
+            inside.pop()
+        inside[-1][1].append(one)
+        inside.append((level, one.sections))
+    return upper
+
+
+def _stretches(
+    text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], cited: Sequence[CitedPlace]
+) -> Iterator[Stretch]:
+    """Cut a text where speakers change, and each stretch at headings and passages cited."""
+    spoken = list(_spoken_spans(text, passages))
+    answers = _answers(spoken)
+    anchors = [(one.node.char_start, f"{prefix}-{one.number}") for one in sections]
+    anchors = sorted([*anchors, *((one.char_start, one.anchor) for one in cited)], key=lambda one: one[0])
+    looks = _Looks([one.node.heading for one in sections], [(one.char_start, one.char_end) for one in cited])
+    waiting = iter([*anchors, (len(text) + 1, "")])
+    place, anchor = next(waiting)
+    for number, ((start, end), voice) in enumerate(spoken):
+        until = end if number + 1 < len(spoken) else len(text) + 1
+        here: dict[int, tuple[str, ...]] = {}
+        while place < until:
+            begun = min(max(place, start), end - 1)
+            here[begun] = (*here.get(begun, ()), anchor)
+            place, anchor = next(waiting)
+        yield Stretch(start, voice, list(_runs(text, (start, end), here, looks)), answers[number])
+
+
+def _spoken_spans(text: str, passages: Iterable[Paragraph]) -> Iterator[tuple[Span, Voice | None]]:
+    """Yield a text's spans with who speaks; blank lines between them are left out, other gaps are nobody's."""
+    done = 0
+    for one in passages:
+        start, end = max(one.start, done), min(one.end, len(text))
+        if start >= end:
+            continue
+        if text[done:start].strip():
+            yield (done, start), None
+        yield (start, end), voice_of(one)
+        done = end
+    if text[done:].strip() or (text and not done):
+        yield (done, len(text)), None
+
+
+def _answers(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | None]:
+    """Return, for each quashed stretch, where the court speaks next; None for others."""
+    answers: list[int | None] = []
+    following: int | None = None
+    for (start, _), voice in reversed(spoken):
+        answers.append(following if voice == "censured" else None)
+        following = start if voice == "court" else following
+    return answers[::-1]
+
+
+class _Looks:
+    """Tells of any character whether it belongs to a heading, and whether to a passage cited."""
+
+    def __init__(self, headings: Iterable[Span], cited: Iterable[Span]) -> None:
+        changes: dict[int, list[int]] = {0: [0, 0]}
+        for kind, spans in enumerate((headings, cited)):
+            for start, end in spans:
+                if start < end:
+                    changes.setdefault(start, [0, 0])[kind] += 1
+                    changes.setdefault(end, [0, 0])[kind] -= 1
+        self.places = sorted(changes)
+        of_each = zip(*(changes[place] for place in self.places), strict=True)
+        self._open = list(zip(*map(accumulate, of_each), strict=True))
+
+    def between(self, start: int, end: int) -> list[int]:
+        """Return the places within a span where the look changes."""
+        return self.places[bisect_right(self.places, start) : bisect_right(self.places, end - 1)]
+
+    def at(self, place: int) -> tuple[bool, bool]:
+        """Return whether a character stands in a heading, and whether it is cited."""
+        heading, cited = self._open[bisect_right(self.places, place) - 1]
+        return heading > 0, cited > 0
+
+
+def _runs(text: str, span: Span, anchors: Mapping[int, tuple[str, ...]], looks: _Looks) -> Iterator[Run]:
+    cuts = sorted({*span, *anchors, *looks.between(*span)})
+    for begin, end in pairwise(cuts):
+        yield Run(text[begin:end], anchors.get(begin, ()), *looks.at(begin))
