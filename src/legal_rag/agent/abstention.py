@@ -26,7 +26,7 @@ PASSAGES_READ = 3  # for coverage
 WORDS = read_words("legal_rag.agent", "abstention.toml")
 QUESTION_WORDS = frozenset(WORDS["question_words"])
 # Fitted by benchmarks/abstention.py to questions of several Libraries and encoders.
-COVERAGE_WEIGHT, THRESHOLD = 1.0, 1.5
+COVERAGE_WEIGHT, THRESHOLD = 1.38, 1.86
 
 
 class AbstentionFeatures(NamedTuple):
