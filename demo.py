@@ -143,7 +143,7 @@ print("Agent :", type(agent).__name__, "- modèle interrogé :", lm.model if lm 
 QUESTIONS = [
     "Un candidat qui dépose son compte de campagne en retard peut-il être déclaré inéligible ?",
     "Un chirurgien doit-il avertir une chanteuse d'un danger peu fréquent de l'opération pour sa voix ?",
-    "Combien de temps faut-il laisser lever une pâte à brioche ?",
+    "Quelle est la recette de la pâte à brioche ?",
 ]
 predictions = []
 print(len(QUESTIONS), "questions")

@@ -4,9 +4,9 @@ Run: python benchmarks/abstention.py --set NAME QUERIES [--set NAME QUERIES …]
 
 Each set is a built Library's name and a file of questions that it holds the answers to; the off-topic questions, that
 no Library here answers, are asked of each. They are not those of abstention.toml, by which a corpus's background is
-measured. For each set, a linear rule is fitted to all others by logistic regression, its threshold put where both
-kinds of error are as low as they can be together: so a set says how the rule does on a corpus and an encoder that it
-was not fitted to. A false abstention is a question with an answer that got none; a false answer, one without that did.
+measured. For each set, a threshold is also put where both kinds of error on all other sets are as low as they can be
+together: so a set says how it does on a corpus and an encoder that it was not fitted to. A false abstention is a
+question with an answer that got none; a false answer, one without that did.
 """
 
 import argparse
@@ -15,10 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from legal_rag.agent import EvidenceAgent
-from legal_rag.agent.abstention import COVERAGE_WEIGHT, THRESHOLD, background_of
+from legal_rag.agent.abstention import THRESHOLD, background_of
 from legal_rag.library import DEFAULT_FOLDER, Library
 from legal_rag.retriever import Retriever, build_retriever
 
@@ -38,16 +37,16 @@ def main() -> None:
         retriever = build_retriever(Library.open(arguments.index_folder, name))
         near[name] = _signs(retriever, _questions(Path(queries))[:MOST])
         far[name] = _signs(retriever, _questions(arguments.off_topic))
-    rules = {"in force": (COVERAGE_WEIGHT, THRESHOLD), "fitted to all": _fit(near.values(), far.values())}
-    print({name: f"nearness + {weight} * coverage >= {cut}" for name, (weight, cut) in rules.items()})
-    print(f"{'set':24}{'rule':24}{'false abstentions':>22}{'false answers':>18}")
+    rules = {"in force": THRESHOLD, "fitted to all": _fit(near.values(), far.values())}
+    print(rules)
+    print(f"{'set':24}{'threshold':28}{'false abstentions':>22}{'false answers':>18}")
     for name in near:
         others = [other for other in near if other != name]
         rules["fitted to the others"] = _fit([near[other] for other in others], [far[other] for other in others])
-        for rule, (weight, cut) in rules.items():
-            missed = int((near[name] @ (1.0, weight) < cut).sum())
-            wrong = int((far[name] @ (1.0, weight) >= cut).sum())
-            print(f"{name:24}{rule:24}{f'{missed} of {len(near[name])}':>22}{f'{wrong} of {len(far[name])}':>18}")
+        for rule, cut in rules.items():
+            missed, wrong = int((near[name] < cut).sum()), int((far[name] >= cut).sum())
+            counts = f"{f'{missed} of {len(near[name])}':>22}{f'{wrong} of {len(far[name])}':>18}"
+            print(f"{name:24}{f'{rule}, {cut:.2f}':28}{counts}")
 
 
 def _questions(path: Path) -> list[str]:
@@ -55,26 +54,17 @@ def _questions(path: Path) -> list[str]:
 
 
 def _signs(retriever: Retriever, questions: list[str]) -> np.ndarray:
-    """Return each question's nearness, in deviations of the background, and coverage: (n_questions, 2)."""
-    agent, (mean, deviation) = EvidenceAgent(retriever), background_of(retriever)
-    found = [agent.find(question).features for question in questions]
-    return np.array([((one.mean_maxsim - mean) / deviation, one.coverage) for one in found])
+    """Return each question's nearness, shape (n_questions,)."""
+    agent, background = EvidenceAgent(retriever), background_of(retriever)
+    return np.array([background.nearness(agent.find(question).mean_maxsim) for question in questions])
 
 
-def _fit(near: Iterable[np.ndarray], far: Iterable[np.ndarray]) -> tuple[float, float]:
-    answered, refused = np.concatenate(list(near)), np.concatenate(list(far))
-    features = np.concatenate([answered, refused])
-    scale = features.std(axis=0)
-    labels = [1] * len(answered) + [0] * len(refused)
-    model = LogisticRegression(C=1.0, class_weight="balanced").fit(features / scale, labels)
-    weights = model.coef_[0] / scale
-    weight = round(float(weights[1] / weights[0]), 2)
-    kept, lost = answered @ (1.0, weight), refused @ (1.0, weight)
-    cuts = np.sort(np.concatenate([kept, lost]))
+def _fit(near: Iterable[np.ndarray], far: Iterable[np.ndarray]) -> float:
+    kept, refused = np.concatenate(list(near)), np.concatenate(list(far))
+    cuts = np.sort(np.concatenate([kept, refused]))
     middles = (cuts[1:] + cuts[:-1]) / 2
-    errors = [(kept < cut).mean() + (lost >= cut).mean() for cut in middles]
-    best = middles[np.flatnonzero(np.isclose(errors, np.min(errors)))]
-    return weight, round(float(best.mean()), 2)
+    errors = [(kept < cut).mean() + (refused >= cut).mean() for cut in middles]
+    return float(middles[np.flatnonzero(np.isclose(errors, np.min(errors)))].mean())
 
 
 if __name__ == "__main__":

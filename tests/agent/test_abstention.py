@@ -6,15 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from legal_rag.agent import abstention
-from legal_rag.agent.abstention import (
-    AbstentionFeatures,
-    Background,
-    abstention_features,
-    background_of,
-    coverage,
-    is_relevant,
-)
+from legal_rag.agent.abstention import OFF_TOPIC, Background, background_of, is_relevant, mean_maxsim
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever import build_retriever
 
@@ -41,28 +33,23 @@ def hit(text, start=0):
 
 
 @pytest.mark.parametrize(
-    ("features", "relevant"),
-    [
-        (AbstentionFeatures(0.9, 0.0), True),
-        (AbstentionFeatures(0.5, 1.0), False),
-        (AbstentionFeatures(0.6, 1.0), True),
-        (AbstentionFeatures(-1.0, 0.0), False),
-    ],
+    ("nearest", "relevant"), [(0.9, True), (0.63, True), (0.6, False), (0.5, False), (-1.0, False)]
 )
-def test_passages_are_relevant_if_nearer_to_the_question_than_those_of_off_topic_questions(features, relevant):
-    assert is_relevant(features, BACKGROUND) is relevant
+def test_passages_are_relevant_if_nearer_to_the_question_than_those_of_off_topic_questions(nearest, relevant):
+    assert is_relevant(nearest, BACKGROUND) is relevant
 
 
-def test_the_rule_is_the_same_for_encoders_whose_cosines_are_shifted_and_stretched():
-    for shift, stretch in ((0.0, 1.0), (0.3, 0.2), (-0.5, 2.0)):
-        moved = Background(BACKGROUND.mean * stretch + shift, BACKGROUND.deviation * stretch)
-        answers = [is_relevant(AbstentionFeatures(x * stretch + shift, 0.5), moved) for x in (0.4, 0.55, 0.65, 0.9)]
-        assert answers == [is_relevant(AbstentionFeatures(x, 0.5), BACKGROUND) for x in (0.4, 0.55, 0.65, 0.9)]
+@pytest.mark.parametrize(("shift", "stretch"), [(0.3, 0.2), (-0.5, 2.0)])
+def test_the_rule_is_the_same_for_encoders_whose_cosines_are_shifted_and_stretched(shift, stretch):
+    moved = Background(BACKGROUND.mean * stretch + shift, BACKGROUND.deviation * stretch)
+    cosines = (0.4, 0.55, 0.65, 0.9)
+    answers = [is_relevant(cosine * stretch + shift, moved) for cosine in cosines]
+    assert answers == [is_relevant(cosine, BACKGROUND) for cosine in cosines]
 
 
 def test_a_background_is_measured_once_for_a_build_and_read_afterwards(retriever, measured):
     first = background_of(retriever)
-    assert len(measured) >= len(abstention.WORDS["off_topic"])
+    assert len(measured) >= len(OFF_TOPIC)
     searches = len(measured)
     assert background_of(retriever) == first
     assert len(measured) == searches
@@ -85,26 +72,16 @@ def test_a_cache_folder_that_cannot_be_written_costs_a_warning_alone(retriever, 
     assert "cannot be written" in caplog.text
 
 
-def test_features_are_of_the_tokens_of_the_passage_and_the_words_of_the_question():
-    query = SimpleNamespace(
-        text="licenciement", tokens=TokenVectors(np.eye(3, dtype=np.float32), np.array([[0, 0], [0, 6], [6, 12]]))
-    )
+def test_nearness_is_of_the_tokens_of_the_passage_and_the_words_of_the_question():
+    query = SimpleNamespace(tokens=TokenVectors(np.eye(3, dtype=np.float32), np.array([[0, 0], [0, 6], [6, 12]])))
     read = TokenVectors(np.eye(3, dtype=np.float32)[1:], np.array([[0, 4], [10, 14]]))
-    assert abstention_features(query, [hit("licencié")], [read]) == AbstentionFeatures(0.5, 1.0)
-    assert abstention_features(query, [hit("autre", 10)], [read]) == AbstentionFeatures(0.5, 0.0)
-    assert abstention_features(query, [hit("rien", 50)], [read]) == AbstentionFeatures(-1.0, 0.0)
-    assert abstention_features(query, [], []) == AbstentionFeatures(-1.0, 0.0)
+    assert mean_maxsim(query, [hit("licencié")], [read]) == 0.5
+    assert mean_maxsim(query, [hit("autre", 10)], [read]) == 0.5
+    assert mean_maxsim(query, [hit("rien", 50)], [read]) == -1.0
+    assert mean_maxsim(query, [], []) == -1.0
 
 
-@pytest.mark.parametrize(
-    ("question", "passages", "share"),
-    [
-        ("Quel licenciement à l'Œuvre ?", ["LICENCIÉ", "l'oeuvre"], 1.0),
-        ("Licenciement du préfet", ["licencié"], 0.5),
-        ("licenciement", ["a", "b", "c", "licencié"], 0.0),
-        ("?", ["licencié"], 0.0),
-        ("licenciement", [], 0.0),
-    ],
-)
-def test_coverage_compares_words_by_their_beginnings_without_accents_or_question_words(question, passages, share):
-    assert coverage(question, passages) == share
+def test_a_question_of_one_word_is_measured_by_that_word(retriever):
+    query = retriever.query("bail")
+    hits = retriever.search(query, 1)
+    assert mean_maxsim(query, hits, [retriever.document_tokens(hits[0].doc_id, near=hits[0].char_start)]) > -1.0

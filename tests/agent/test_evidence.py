@@ -8,6 +8,7 @@ import pytest
 from support import ROOT
 
 from legal_rag.agent import EvidenceAgent, Usage
+from legal_rag.agent.abstention import Background
 from legal_rag.agent.event_log import AnswerStream, EventLog
 from legal_rag.agent.evidence import (
     INSTEAD,
@@ -27,8 +28,10 @@ OFF_TOPIC = ROOT / "benchmarks" / "data" / "off_topic_questions.jsonl"
 
 @pytest.fixture(scope="module")
 def agent(tiny_library, tiny_encoder):
-    """Answer with the small encoder, which was never calibrated."""
-    return EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
+    """Answer with the small encoder, whose random weights tell no question from another: none is off topic."""
+    agent = EvidenceAgent(build_retriever(tiny_library, tiny_encoder))
+    agent._background = Background(-1.0, 1.0)
+    return agent
 
 
 @pytest.fixture(scope="module")

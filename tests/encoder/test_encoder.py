@@ -538,3 +538,9 @@ def test_a_model_folder_with_code_of_its_own_is_refused(tmp_path, tiny_model_fol
 def test_a_question_that_holds_half_a_character_is_refused(tiny_encoder):
     with pytest.raises(ValueError, match="half a character"):
         tiny_encoder.check_query("abc\ud800")
+
+
+@pytest.mark.parametrize("text", ["bail", "Le bail", "  bail rural"])
+def test_the_first_word_has_its_characters_although_a_prompt_stands_before_it(text, tiny_encoder):
+    spans = [(start, end) for start, end in tiny_encoder.query_offsets(text) if start < end]
+    assert "".join(text[start:end] for start, end in spans).split() == text.replace(" ", "").split()

@@ -5,13 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from legal_rag.agent.abstention import (
-    AbstentionFeatures,
-    Background,
-    abstention_features,
-    background_of,
-    is_relevant,
-)
+from legal_rag.agent.abstention import Background, background_of, is_relevant, mean_maxsim
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
@@ -35,11 +29,11 @@ DOCUMENTS_WEIGHED = 3
 
 
 class Findings(NamedTuple):
-    """The passages found for a question, and the features that decide on abstention."""
+    """The passages found for a question, and what decides on abstention."""
 
     hits: list[SearchHit]  # each of another document
     read: list[TokenVectors]  # of each hit's document: see `Retriever.document_tokens`
-    features: AbstentionFeatures
+    mean_maxsim: float  # see `legal_rag.agent.abstention`
 
 
 class EvidenceAgent(Agent):
@@ -88,7 +82,7 @@ class EvidenceAgent(Agent):
         found = "\n".join(hit_text(hit) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, found)
         yield
-        relevant = bool(findings.hits) and is_relevant(findings.features, self._background)
+        relevant = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
         started = time.perf_counter()
         answer, quoted = self._quote(query, findings) if relevant else (abstention(), [])
         log.checked(answer, 0.0)  # verbatim by construction
@@ -119,7 +113,7 @@ class EvidenceAgent(Agent):
         query = self._retriever.query(question)
         hits = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=self._filters)
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        return Findings(hits, read, abstention_features(query, hits, read))
+        return Findings(hits, read, mean_maxsim(query, hits, read))
 
     @cached_property
     def _background(self) -> Background:

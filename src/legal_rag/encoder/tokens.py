@@ -100,8 +100,9 @@ class Tokens:
         encoding = self.vocabulary.tokenizer([read]).encode(read)
         prompt, full = self.settings.prompt(kind), self.settings.prompt(kind) + text
         shift = len(full) - len(full.lstrip()) - len(prompt)
+        # The first word's piece may begin with the blank that ends the prompt.
         offsets = [
-            (start + shift, end + shift) if start + shift >= 0 and end > start else (0, 0)
+            (max(0, start + shift), end + shift) if end + shift > 0 and end > start else (0, 0)
             for start, end in encoding.offsets
         ]
         if self.settings.prefix_id(kind) is not None:
