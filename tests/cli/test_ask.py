@@ -119,8 +119,9 @@ def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(
     assert err == ""
 
 
-def test_an_abstention_is_printed_alone(place, said):
-    assert said("ask", "Xylophone zygomatique wagnérien ?", *place) == NO_PASSAGE + "\n"
+def test_an_abstention_is_printed_alone(place, said, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.evidence.is_relevant", lambda *_: False)
+    assert said("ask", "Quelle est la recette de la pâte à brioche ?", *place) == NO_PASSAGE + "\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])

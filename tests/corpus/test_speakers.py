@@ -210,3 +210,34 @@ def test_reading_takes_time_in_proportion_to_the_text(unit):
     seconds(100)
     once, eight_times = min(seconds(2_000) for _ in range(3)), seconds(16_000)
     assert eight_times < 30 * max(once, 0.005)
+
+
+NO_DECISIONS = {
+    "a letter": "Monsieur,\n\n1. Le délai est passé.\n\n2. Nous avons décidé de résilier le contrat.\n\nCordialement",
+    "a contract": "Entre les soussignés\n\nArticle 1 - Objet\n\nIl loue.\n\nArticle 2 - Motifs\n\nIl paie.",
+    "a statute": "L'employeur prend les mesures nécessaires.\n\n1° Il évalue ;\n\n2° Il forme les salariés.",
+    "a handbook": "# Congés\n\n1. Tout salarié a droit à des congés.\n\n## Décision\n\nLe directeur décide.",
+    "pleadings": (
+        "CONCLUSIONS\n\nPLAISE AU TRIBUNAL\n\nAttendu que le défendeur n'a pas payé ;\n\n"
+        "PAR CES MOTIFS\n\nCondamner le défendeur aux dépens."
+    ),
+    "an article": "La Cour de cassation a jugé que « le bail est nul ». C'est un revirement.",
+}
+
+
+@pytest.mark.parametrize("kind", NO_DECISIONS)
+def test_nobody_speaks_as_a_court_in_a_text_that_is_no_decision(kind):
+    assert {(one.part, one.speaker) for one in read_paragraphs(NO_DECISIONS[kind])} == {(None, None)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sur le moyen unique :\n\nAttendu que le bail est nul ;",
+        "SUR CE\n\nLe bail est nul.",
+        "Le tribunal rejette.\n\nPAR CES MOTIFS\n\nRejette la demande.",
+        "LA COUR DE CASSATION a rendu l'avis suivant :\n\nExamen de la demande d'avis\n\nLe bail est nul.",
+    ],
+)
+def test_a_few_lines_in_the_forms_of_a_court_are_a_decision(text):
+    assert "court" in {one.speaker for one in read_paragraphs(text)}

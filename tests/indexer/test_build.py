@@ -108,6 +108,7 @@ def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
             "overlap_tokens": 0,
             "header_columns": [["Titre", "title"], ["Date", "decision_date"]],
             "header_on": "first",
+            "split_at": "sentences",
         },
         "plaid": {"n_bits": 2, "seed": 7, "shard_chunks": 2560, "keep_embeddings": False},
         "source": {

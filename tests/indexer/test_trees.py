@@ -1,6 +1,7 @@
 """Outlines exported as files and read back; their summaries by a model, paid once."""
 
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -350,7 +351,7 @@ def test_a_server_that_dies_amid_the_summaries_is_one_line(library, place, capfd
         arguments = ("--only", "trees", "--summaries", "author", "--api-base", server.api_base)
         assert main(["rebuild", *arguments, *map(str, place)]) == 1
     line = capfd.readouterr().err.splitlines()[-1]
-    assert line.startswith("legal-rag: the model failed 5 times in a row: ")
+    assert re.match(r"legal-rag: the model failed \d+ times in a row: ", line)
     assert written(library) == []
 
 

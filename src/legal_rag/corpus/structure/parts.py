@@ -35,6 +35,10 @@ _MOTIFS = re.compile(
 _OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
 _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
 REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
+_PLEADS = re.compile(
+    r"^\s*plaise\s(?:au|à\sla|aux)\s(?:président|tribunal|cour|conseil|juge)", re.IGNORECASE | re.MULTILINE
+)
+_RENDERS = re.compile(r"\ba\srendu\s(?:l['’]|la\s|le\s)(?:arrêt|avis|décision|jugement|ordonnance)\b")
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
 _CONCLUDES = re.compile(cues("concludes"))
@@ -81,6 +85,28 @@ def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItsel
     for number in range(len(lines)):
         parts.append(opened.get(number) or parts[-1])
     return parts
+
+
+def is_decision(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> bool:
+    """Tell by a court's own forms whether a text is a decision: a contract has numbers, a letter says that it decides.
+
+    Those are the formula of a ruling, a reason that begins with "Attendu que" or "Considérant que", a heading of
+    reasons, the sentence that an arrêt opens with. Pleadings have them too; they ask a court to decide.
+
+    Args:
+        text: Any text.
+        lines: As `split_lines` yields them.
+        parts: As `part_of_each` returns them.
+    """
+    if _PLEADS.search(text) or not {"reasons", "ruling"} & set(parts):
+        return False
+    return any(
+        (part == "ruling" and RULES_ON.match(text, *line) is not None and _is_formula(text, line))
+        or (part in ("statement", "reasons") and REASON.match(text, *line) is not None)
+        or (part == "reasons" and _REASONS.match(text[slice(*line)]) is not None)
+        or (part == "header" and _RENDERS.search(text, *line) is not None)
+        for part, line in zip(parts, lines, strict=True)
+    )
 
 
 def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tuple[int, int]:

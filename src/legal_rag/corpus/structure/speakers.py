@@ -13,7 +13,7 @@ from typing import Literal
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues
-from legal_rag.corpus.structure.parts import REASON, RULES_ON, part_of_each, split_lines
+from legal_rag.corpus.structure.parts import REASON, RULES_ON, is_decision, part_of_each, split_lines
 from legal_rag.corpus.structure.tree import Paragraph, Part, PartKind, Speaker
 
 
@@ -21,7 +21,7 @@ def read_paragraphs(text: str) -> list[Paragraph]:
     """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length."""
     lines = list(split_lines(text))
     parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
-    if _DECIDING.isdisjoint(parts):
+    if not is_decision(text, lines, parts):
         return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
@@ -36,7 +36,6 @@ def main_parts(paragraphs: Sequence[Paragraph], length: int) -> list[Part]:
     return [Part(kind, borders[n], borders[n + 1]) for n, (kind, _) in enumerate(firsts)]
 
 
-_DECIDING = frozenset(("reasons", "ruling"))  # a text without these parts is no decision
 _CLAUSE = re.compile(r"[^;.]*(?:(?:\.(?!\s+[A-ZÀ-ÖØ-Þ«])|(?<=\b[A-Z])\.|(?<=\bMM)\.|(?<=\bart)\.)[^;.]*)*[;.]?\s*")
 _ARGUES, _ANSWERED = re.compile(rf"\b{cues('argues')}"), re.compile(cues("answered"))
 _EXPERT, _CHARGES = re.compile(cues("experts"), re.IGNORECASE), re.compile(cues("charges"), re.IGNORECASE)
