@@ -9,7 +9,7 @@ from legal_rag.agent.abstention import Background, background_of, is_relevant, m
 from legal_rag.agent.budget import Usage
 from legal_rag.agent.event_log import Agent, EventLog, Steps
 from legal_rag.agent.highlighting import EncodingCache, complete_evidence
-from legal_rag.agent.passages import WeighedPassage, choose_passages, weigh_documents
+from legal_rag.agent.passages import WeighedPassage, choose_passages, is_cut, weigh_documents
 from legal_rag.agent.prediction import Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.citations.checks import Citation
@@ -125,9 +125,9 @@ class EvidenceAgent(Agent):
         hits = findings.hits
         contents = [self._retriever.corpus.document(hit.doc_id).content for hit in hits]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)))
-        most = self._n_passages
+        most, scores = self._n_passages, [hit.score for hit in hits]
         lines, citations, quoted = [INTRODUCTION], [], []
-        for rank, (of, one) in enumerate(choose_passages(weighed, most, most * CHARS_EACH), start=1):
+        for rank, (of, one) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
             hit, content = hits[of], contents[of]
             lines += [SEE_ALSO] if rank == 2 else []
             lines.append(_quotation(rank, hit, content, one))
@@ -150,7 +150,7 @@ def _quotation(rank: int, hit: SearchHit, content: str, passage: WeighedPassage)
     start, end, paragraph, _ = passage
     date = f" ({hit.decision_date})" if hit.decision_date else ""
     said = f", {paragraph.in_french}" if paragraph.in_french else ""
-    before, after = CUT * (start > paragraph.start), CUT * (end < paragraph.end)
+    before, after = (CUT * cut for cut in is_cut(content, passage))
     marker = format_marker(hit.doc_id, start, end)
     quote = " ".join(filter(None, [before, f"« {content[start:end]} »", marker, after]))
     return f"{rank}. {hit.title or hit.doc_id}{date}{said}\n{quote}"

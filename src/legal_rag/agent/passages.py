@@ -16,9 +16,9 @@ from legal_rag.encoder.encoder import TokenVectors
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph
 LEAST_CHARS = 60  # of a passage after the first: shorter ones are headings
-# Beside the first passage another is quoted if its weight is at most this much lower; that of a document's passages
-# counts less with each rank of the document. Chosen by benchmarks/answers.py.
-MARGIN, RANK_WEIGHT = 1.0, 1.5
+# Beside the first passage another is quoted if its weight is at most this much lower. Chosen by benchmarks/answers.py.
+MARGIN = 1.0
+_ENDS = ".;:!?»)…"  # of a sentence or an item of a list
 _RULE = re.compile(cues("states_rule"), re.IGNORECASE)
 
 # What a passage is worth besides its nearness to the question, in standard deviations of that: a logistic regression of
@@ -29,7 +29,11 @@ OF_PART: dict[PartKind | None, float] = {
     "header": 0.0, "statement": -0.3, "claims": 0.0, "reasons": 0.6, "ruling": -0.15, "annex": -0.15, None: 0.0,
 }  # fmt: skip
 STATES_RULE, LATE_IN_REASONS = 0.65, 0.35
-CENSURED = -1.0  # not fitted, examples are too few: what the court quashes is no answer
+CENSURED, FORMULA = -1.0, -1.0  # not fitted: what the court quashes is no answer, nor is that it does
+_FORMULA = re.compile(  # "En statuant ainsi, la cour d'appel a violé le texte susvisé", without a reason
+    r"\W*(?:\d+\s?\.\s)?(?:(?:Qu['’])?en (?:statuant|se déterminant) ainsi(?!.{0,40}(?:alors|sans))|casse et annule)",
+    re.IGNORECASE,
+)
 
 
 class WeighedPassage(NamedTuple):
@@ -77,32 +81,42 @@ def weigh_documents(
 
 
 def choose_passages(
-    weighed: Sequence[Sequence[WeighedPassage]], most: int, chars: int
+    weighed: Sequence[Sequence[WeighedPassage]], scores: Sequence[float], most: int, chars: int
 ) -> list[tuple[int, WeighedPassage]]:
-    """Choose what is quoted: the best passage of the first document, then what is worth nearly as much.
+    """Choose what is quoted: the passage that is worth most, then what is worth nearly as much.
 
-    Reasoning that the court quashes is not chosen, unless the first document has nothing else.
+    A passage counts for less by as much as its document's score is lower than the best one's. Reasoning that the court
+    quashes is not chosen, unless there is nothing else.
 
     Args:
-        weighed: The passages of each document, documents and passages best first.
+        weighed: The passages of each document, best first.
+        scores: Of the documents for the question, in standard deviations, as hybrid search gives them.
         most: Passages.
         chars: Of all passages together; the first is chosen in any case.
 
     Returns:
         Passages with the numbers of their documents, from 0; those of one document do not overlap.
     """
-    standing = [[one for one in some if not one.paragraph.censured] for some in weighed]
-    first = next(iter([*standing[0], *weighed[0]]), None) if weighed else None
-    if first is None:
-        return []
-    chosen = [(0, first)]
-    others = [(n, one) for n, some in enumerate(standing) for one in some]
-    for n, one in sorted(others, key=lambda other: RANK_WEIGHT * other[0] - other[1].weight):
-        is_worth = one.weight - RANK_WEIGHT * n >= first.weight - MARGIN and one.end - one.start >= LEAST_CHARS
+    best = max(scores, default=0.0)
+    all_passages = [(one.weight - best + scores[n], n, one) for n, some in enumerate(weighed) for one in some]
+    all_passages.sort(key=lambda other: (-other[0], other[1], other[2].start))
+    standing = [one for one in all_passages if not one[2].paragraph.censured] or all_passages
+    chosen: list[tuple[int, WeighedPassage]] = []
+    for worth, n, one in standing:
+        is_worth = worth >= standing[0][0] - MARGIN and one.end - one.start >= LEAST_CHARS
         has_room = len(chosen) < most and sum(c.end - c.start for _, c in chosen) + one.end - one.start <= chars
-        if is_worth and has_room and all(n != m or one.end <= c.start or c.end <= one.start for m, c in chosen):
+        is_apart = all(n != m or one.end <= c.start or c.end <= one.start for m, c in chosen)
+        if not chosen or (is_worth and has_room and is_apart):
             chosen.append((n, one))
     return chosen
+
+
+def is_cut(content: str, passage: WeighedPassage) -> tuple[bool, bool]:
+    """Tell whether a passage begins, and ends, amid a paragraph or a sentence that lines break."""
+    start, end, paragraph, _ = passage
+    before, text = content[:start].rstrip()[-1:], content[start:end]
+    begins = start == paragraph.start and not (text[:1].islower() and before not in _ENDS)
+    return not begins, end != paragraph.end or text[-1:] not in _ENDS
 
 
 def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list[WeighedPassage]:
@@ -161,4 +175,5 @@ def _standardised(values: np.ndarray) -> np.ndarray:
 def _worth(text: str, paragraph: Paragraph, place: float) -> float:
     worth = OF_SPEAKER[paragraph.speaker] + OF_PART[paragraph.part]
     worth += CENSURED * paragraph.censured + STATES_RULE * bool(_RULE.search(text))
+    worth += FORMULA * bool(_FORMULA.match(text))
     return worth + (LATE_IN_REASONS * place if paragraph.part == "reasons" else 0.0)
