@@ -16,7 +16,7 @@ from legal_rag.agent.evidence import (
     NO_PASSAGE,
     SEE_ALSO,
 )
-from legal_rag.agent.passages import PASSAGE_CHARS
+from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
 from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -46,7 +46,9 @@ def rebuilt(prediction, library):
         marker = format_marker(one.doc_id, one.char_start, one.char_end)
         (around,) = [p for p in read_paragraphs(document.content) if p.start <= one.char_start < p.end]
         said = ", ".join(filter(None, [f"{number}. {document.title} ({document.decision_date})", around.in_french]))
-        before, after = "[…] " * (one.char_start > around.start), " […]" * (one.char_end < around.end)
+        passage = WeighedPassage(one.char_start, one.char_end, around, 0.0)
+        begun, ended = is_cut(document.content, passage)
+        before, after = "[…] " * begun, " […]" * ended
         parts.append(f"{said}\n{before}« {quote} » {marker}{after}")
     return "\n\n".join(parts)
 

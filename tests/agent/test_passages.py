@@ -6,7 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from legal_rag.agent.passages import PASSAGE_CHARS, best_apart, choose_passages, weigh_documents, weigh_passages
+from legal_rag.agent.passages import (
+    PASSAGE_CHARS,
+    WeighedPassage,
+    best_apart,
+    choose_passages,
+    is_cut,
+    weigh_documents,
+    weigh_passages,
+)
+from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.retriever import build_retriever
 
@@ -30,7 +39,7 @@ QUESTION = TokenVectors(np.array([[1.0, 0.0]], dtype=np.float32), np.array([[0, 
 
 def best_passage(question, content, read):
     """Return the passage chosen first of one document."""
-    return next((one for _, one in choose_passages([weigh_passages(question, content, read)], 1, 600)), None)
+    return next((one for _, one in choose_passages([weigh_passages(question, content, read)], [0.0], 1, 600)), None)
 
 
 def test_where_all_is_equally_near_the_court_speaks_in_its_reasons():
@@ -71,13 +80,56 @@ def test_others_are_quoted_only_if_they_are_worth_nearly_as_much_and_do_not_over
     other = "Le bailleur reste tenu de réparer la chaudière, sauf faute du preneur, retient la cour."
     texts = [f"MOTIFS\n\n{near}\n\n{other}\n\nPAR CES MOTIFS\n\nConfirme.", f"MOTIFS\n\n{near}", "Un bail."]
     read = [token_vectors(texts[0], near), token_vectors(texts[1], near), token_vectors(texts[2])]
-    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), 3, 1500)
+    scores = [1.0, -1.0, -2.0]
+    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
     assert [(n, texts[n][one.start : one.end]) for n, one in chosen] == [(0, near)]
     read[0] = token_vectors(texts[0], f"{near}\n\n{other}")
-    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), 3, 1500)
+    chosen = choose_passages(weigh_documents(QUESTION, list(zip(texts, read, strict=True))), scores, 3, 1500)
     assert {texts[n][one.start : one.end] for n, one in chosen} == {near, other}
-    assert len(choose_passages(weigh_documents(QUESTION, [(texts[0], read[0])]), 3, 100)) == 1
-    assert choose_passages(weigh_documents(QUESTION, []), 3, 1500) == []
+    assert len(choose_passages(weigh_documents(QUESTION, [(texts[0], read[0])]), [0.0], 3, 100)) == 1
+    assert choose_passages(weigh_documents(QUESTION, []), [], 3, 1500) == []
+
+
+def passage(weight, start=0, *, censured=False):
+    return WeighedPassage(start, start + 80, Paragraph(start, start + 80, "reasons", "court", censured), weight)
+
+
+@pytest.mark.parametrize(
+    ("scores", "first"), [([0.0, 0.0], 1), ([2.0, 0.5], 0), ([1.0, 0.5], 1)], ids=["equal", "far behind", "near"]
+)
+def test_a_lower_document_comes_first_where_its_passage_outweighs_its_score(scores, first):
+    chosen = choose_passages([[passage(1.0)], [passage(2.0)]], scores, 1, 600)
+    assert [n for n, _ in chosen] == [first]
+
+
+def test_quashed_reasoning_is_chosen_only_where_there_is_nothing_else():
+    quashed = passage(9.0, censured=True)
+    assert choose_passages([[quashed, passage(1.0, 100)]], [0.0], 3, 600) == [(0, passage(1.0, 100))]
+    assert choose_passages([[quashed]], [0.0], 3, 600) == [(0, quashed)]
+
+
+def test_the_formula_of_a_quashing_is_worth_less_than_one_with_its_reason():
+    bare = "En statuant ainsi, la cour d'appel a violé le texte susvisé."
+    reasoned = "En statuant ainsi, alors que le bailleur devait réparer la chaudière, la cour d'appel a violé ce texte."
+    text = f"MOTIFS\n\n{bare}\n\n{reasoned}\n\nPAR CES MOTIFS\n\nLA COUR :\n\nCASSE ET ANNULE l'arrêt."
+    weights = {text[one.start : one.end]: one.weight for one in weigh_passages(QUESTION, text, token_vectors(text))}
+    assert weights[reasoned] > weights[bare] + 0.5
+
+
+@pytest.mark.parametrize(
+    ("content", "start", "end", "cut"),
+    [
+        ("Le bail est nul.", 0, 16, (False, False)),
+        ("La cour juge ;\nque le bail est nul ;", 15, 36, (False, False)),
+        ("La cour juge le\nbail nul.", 16, 25, (True, False)),
+        ("Le bail est\nnul.", 0, 11, (False, True)),
+        ("Le bail est nul. Il cesse.", 0, 16, (False, True)),
+    ],
+)
+def test_a_passage_is_cut_where_its_sentence_goes_on(content, start, end, cut):
+    line_end = content.find("\n", start)
+    line = Paragraph(start, len(content) if line_end < 0 else line_end, "reasons", "court", censured=False)
+    assert is_cut(content, WeighedPassage(start, end, line, 0.0)) == cut
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "A"])
