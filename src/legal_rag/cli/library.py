@@ -267,11 +267,12 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Print what a Library holds and how it was made."""
+    from legal_rag.library.library import STORE
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
-    outlined = count_outlines(library.path)
+    outlined = count_outlines(library.path, library.path / STORE)
     if as_json:
         further = {"entities": extracted, "outlines": outlined, "corpus_index": indexed}
         print_json({**manifest, **{name: value for name, value in further.items() if value}})
@@ -285,7 +286,7 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
         of = f"{one['documents']} of {counts['documents']} documents"
         click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
     if outlined:
-        click.echo(f"outlines: of {outlined} texts")
+        click.echo(f"outlines: of {outlined} of {counts['documents']} documents")
     if indexed:
         click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
 
