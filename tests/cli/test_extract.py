@@ -396,7 +396,7 @@ def test_view_opens_the_page(place, library, said, monkeypatch):
 def test_remove_says_which_files_it_dropped_and_what_renews_them(place, library, capfd):
     assert main(["remove", "a", *map(str, place)]) == 0
     out, err = capfd.readouterr()
-    assert (out, err.count("\n")) == ("1 documents removed\n", 1)
+    assert (out, err.count("\n")) == ("1 document removed\n", 1)
     main(["extract", *map(str, place)])
     capfd.readouterr()
     assert main(["remove", "b", *map(str, place), "--json"]) == 0

@@ -72,7 +72,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
 
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
-    require("datasets")
+    require("datasets", f"a file or a folder needs none: --source FILE_OR_FOLDER, or --source {SAMPLE}")
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
