@@ -120,9 +120,9 @@ def test_questions_come_from_jsonl_and_from_a_saved_dataset(tmp_path):
         ("", "holds no question"),
         ("{", "line 1: not JSON"),
         ("[1]", "expected a JSON object"),
-        ('{"question": "Qui ?"}', "row 1: no qid"),
+        ('{"question": "Qui ?"}', "row 1: .*expected a qid"),
         ('{"qid": "a b", "question": "Qui ?"}', "row 1: .*expected a qid without blanks, and a question"),
-        ('{"qid": "a"}', "no question"),
+        ('{"qid": "a"}', "and a question"),
         ('{"qid": "a", "question": "Q"}\n{"qid": "a", "question": "R"}', "'a' comes twice"),
     ],
 )

@@ -92,6 +92,8 @@ PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of
 )
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
+    if settings["workers"] and settings["engine"] != "ray":
+        raise click.UsageError("--workers goes with --engine ray: without it one process uses all cores")
     cfg = IndexConfig(
         source=settings["source"],
         **read_options(settings),
@@ -112,8 +114,6 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         name = cfg.encoder.name
         why = "comes with the package; --encoder names another" if name == BUNDLED else "found in the local cache"
         click.echo(f"encoder: {name} ({why})", err=True)
-    if settings["workers"] and settings["engine"] != "ray":
-        raise click.UsageError("--workers goes with --engine ray: without it one process uses all cores")
     _tell_of_replacement(cfg)
     if settings["engine"] == "ray":
         from legal_rag.indexer.ray import build_index_on_ray

@@ -118,10 +118,9 @@ def _check_name(name: str) -> None:
         return
     near = get_close_matches(name, BUNDLED_NAMES, n=1, cutoff=0.8)
     if near or name.startswith((".", "/", "~")) or ("/" not in name and find_spec("torch") is None):
-        hint = f": did you mean {near[0]!r}?" if near else ""
-        raise FileNotFoundError(
-            f"no encoder {name!r}{hint or ': not a model folder'} (a model of the hub is named owner/name)"
-        )
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        expected = "not a model folder, nor on the hub, whose models are named owner/name"
+        raise FileNotFoundError(f"no encoder {name!r}{hint}: {expected}")
 
 
 class TorchModel:
