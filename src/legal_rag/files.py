@@ -1,5 +1,6 @@
 """Atomic writes, folder swaps, locks and progress bars."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 
+# How a system refuses to make a file or folder.
+REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.EEXIST, errno.ENOTDIR)
 LINE_SECONDS = 30.0  # between two lines of progress
 LINE = "{desc}: {n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
 
@@ -42,15 +45,35 @@ def locked(target: Path) -> Iterator[None]:
 
     Raises:
         ValueError: If another process is making it.
+        OSError: If the folder cannot be made or written in.
     """
     from filelock import FileLock, Timeout
 
-    target.parent.mkdir(parents=True, exist_ok=True)
+    lock = beside(target, "lock")
+    with written_in(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(lock, os.O_RDWR | os.O_CREAT, 0o644))  # a lock that cannot be made looks held to filelock
     try:
-        with FileLock(beside(target, "lock"), timeout=0):
+        with FileLock(lock, timeout=0):
             yield
     except Timeout as error:
         raise ValueError(f"another process is making {target}: wait for it to end") from error
+
+
+@contextmanager
+def written_in(folder: Path) -> Iterator[None]:
+    """Name a folder in the error where it cannot be made, or nothing can be written in it.
+
+    Raises:
+        OSError: Of the system's own class.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSED:
+            raise
+        reason = "it is a file" if folder.is_file() else error.strerror
+        raise type(error)(f"cannot write in {folder}: {reason}") from error
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -78,8 +101,9 @@ def made_once(target: Path) -> Iterator[Path]:
 
     After an error or a kill there is nothing at `target` that could be mistaken for the whole.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
+    with written_in(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=".converting-", dir=target.parent))
     try:
         yield scratch
         os.replace(scratch, target)
@@ -101,7 +125,8 @@ def restore(target: Path) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that whoever reads it meets the old text or the new one, also after a power cut."""
     new = beside(path, "new")
-    new.write_text(text, encoding="utf-8")
+    with written_in(path.parent):
+        new.write_text(text, encoding="utf-8")
     sync(new)
     os.replace(new, path)
     sync(path.parent)
@@ -138,8 +163,13 @@ def sync(path: Path) -> None:
 class _Lines:
     """A stream for tqdm without a terminal: each state of a bar becomes a line on stderr."""
 
+    def __init__(self) -> None:
+        self._count = ""  # of the last line: closing a bar writes its last state again
+
     def write(self, text: str) -> None:
-        if line := text.strip():
+        line = text.strip()
+        if line and (count := line.partition(",")[0]) != self._count:
+            self._count = count
             sys.stderr.write(f"{line}\n")
 
     def flush(self) -> None:

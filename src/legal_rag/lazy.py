@@ -24,22 +24,28 @@ EXTRAS = {
 }
 
 
+def install_command(extra: str) -> str:
+    """Return how to install an extra."""
+    return f"pip install 'legal-rag[{extra}]', or in a clone pip install '.[{extra}]'"
+
+
 class MissingExtraError(ModuleNotFoundError):
     """A package of an extra is not installed; the message says how to install it."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, module: str, advice: str = "") -> None:
         top = module.partition(".")[0]
-        super().__init__(f"{top} is not installed: pip install 'legal-rag[{EXTRAS[top]}]'", name=module)
+        more = f" ({advice})" if advice else ""
+        super().__init__(f"{top} is not installed: {install_command(EXTRAS[top])}{more}", name=module)
 
 
-def require(module: str) -> None:
-    """Check that an optional package is there, before work that needs it.
+def require(module: str, advice: str = "") -> None:
+    """Check that an optional package is there, before work that needs it; `advice` says what goes without it.
 
     Raises:
         MissingExtraError: If it is not installed.
     """
     if find_spec(module) is None:
-        raise MissingExtraError(module)
+        raise MissingExtraError(module, advice)
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtraError | None:

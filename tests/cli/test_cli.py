@@ -297,8 +297,20 @@ def test_a_key_is_written_nowhere(copied, capfd):
             "no such ids file: nowhere.txt",
         ),
         (["index", "--source", "sample", "--encoder", "nowhere/model"], "no encoder 'nowhere/model'"),
+        (
+            ["index", "--source", "sample", "--encoder", "bundle"],
+            "'bundle' (did you mean 'bundled'?): not a model",
+        ),
+        (["index", "--source", "sample", "--encoder", "./rien"], "no encoder './rien': not a model folder"),
+        (["index", "--source", "sample", "--workers", "2"], "--workers goes with --engine ray"),
+        (["index", "--source", "sample", "--header", "Titre"], "'Titre' has no '=COLUMN'"),
+        (["search", "bail", "--date-from", "hier"], "--date-from is no day: 'hier'"),
+        (["evaluate", "--queries", "rien.jsonl"], "no such file: rien.jsonl"),
         (["info"], "no index at "),
-        (["lookup", "FICTIF0101-0"], "(build one with 'legal-rag index')"),
+        (
+            ["lookup", "FICTIF0101-0"],
+            "(build one with 'legal-rag index --source FILE_OR_FOLDER', or try it with '--source sample')",
+        ),
         (["ask", QUESTION], "no index at "),
         (["search", "bail", "--index-name", "autre"], "autre (build one with"),
     ],
@@ -319,6 +331,8 @@ def test_what_cannot_be_done_is_told_in_one_line(tmp_path, monkeypatch, refused,
         (["search", " "], "the question is empty"),
         (["ask", ""], "the question is empty"),
         (["ask", "délai " * 100], "the question is too long"),
+        (["search", "bail", "--juridiction", "cour de casation"], "did you mean 'Cour de cassation'? (there are: "),
+        (["evaluate", "--queries", "sample", "--compare", "absent.txt"], "no such file: absent.txt"),
         (["lookup", "FICTIF9999-0"], "Aucune décision pour « FICTIF9999-0 ». Identifiant le plus proche : « FICTIF"),
         (["lookup", "20-99.123"], "Exemple d'identifiant : « FICTIF"),
         (["lookup", ""], "Aucune décision pour « » (forme attendue : "),
@@ -344,6 +358,57 @@ def test_the_default_encoder_is_named_on_stderr_before_the_work_begins(tmp_path,
     assert talk.startswith("encoder: ")
     assert error.startswith("legal-rag: no such file or folder: ")
     assert out == ""
+
+
+@pytest.fixture
+def indexed(tmp_path, tiny_model_folder, capfd):
+    """Build an index of two documents with further options; return the place and what was said on stderr."""
+
+    def build(*options):
+        place = ["--index-folder", str(tmp_path), "--index-name", "small"]
+        argv = ["index", "--source", "sample", "--limit", "2", "--encoder", str(tiny_model_folder), "--n-bits", "0"]
+        assert main([*argv, "--no-corpus-index", "--no-extract", *place, *options]) == 0
+        return place, capfd.readouterr().err
+
+    return build
+
+
+def test_what_a_build_replaces_and_lacks_is_said(indexed):
+    _, err = indexed("--header", "Titre=title,Sujet=zzz")
+    assert "no document has the column zzz of --header (there are: applied_laws, content, " in err
+    _, err = indexed()
+    assert "holds documents from sample already: built again, all of it" in err
+    assert "of --header" not in err
+
+
+def test_rebuild_says_what_it_made(indexed, capfd):
+    place, _ = indexed()
+
+    def last(*options):
+        assert main(["rebuild", "--index-only", *place, *options]) == 0
+        return capfd.readouterr().out.strip()
+
+    assert last("--dry-run") == "dry run: nothing was done"
+    assert last() == "made: corpus-index of 2 documents"
+    assert last() == "nothing to do: all is there and up to date"
+
+
+def test_an_interrupted_build_says_that_it_resumes(capfd, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("legal_rag.cli.library._encoder_config", interrupt)
+    assert main(["index", "--source", "sample"]) == 1
+    assert capfd.readouterr().err == "\nlegal-rag: interrupted: the same command resumes\n"
+    monkeypatch.setattr("legal_rag.cli.library.open_library", interrupt)
+    assert main(["info"]) == 1
+    assert capfd.readouterr().err == "\nlegal-rag: interrupted\n"
+
+
+def test_damage_is_followed_by_what_mends_it(copied, capfd):
+    (copied / "fast_plaid_index" / "ivf.npy").write_bytes(b"rien")
+    assert main(["doctor", "--index-folder", str(copied.parent)]) == 1
+    assert "texts and vectors are mended by building the index again" in capfd.readouterr().err
 
 
 def test_a_half_built_index_is_told_in_one_line(copied, refused):

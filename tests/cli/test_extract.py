@@ -386,6 +386,13 @@ def test_extract_of_a_source_writes_where_it_is_told(tmp_path, monkeypatch, said
     assert names_in("là bas") == FILES
 
 
+def test_ids_that_a_source_does_not_have_are_listed(tmp_path, capfd):
+    (tmp_path / "ids.txt").write_text("FICTIF0101\nINCONNU\n")
+    argv = ["extract", "--source", "sample", "--limit", "1", "--ids-file", tmp_path / "ids.txt", "--output", tmp_path]
+    assert main(list(map(str, argv))) == 0
+    assert "1 ids of the ids file were not found, or not readable: INCONNU" in capfd.readouterr().err
+
+
 def test_view_opens_the_page(place, library, said, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
@@ -396,7 +403,7 @@ def test_view_opens_the_page(place, library, said, monkeypatch):
 def test_remove_says_which_files_it_dropped_and_what_renews_them(place, library, capfd):
     assert main(["remove", "a", *map(str, place)]) == 0
     out, err = capfd.readouterr()
-    assert (out, err.count("\n")) == ("1 documents removed\n", 1)
+    assert (out, err.count("\n")) == ("1 document removed\n", 1)
     main(["extract", *map(str, place)])
     capfd.readouterr()
     assert main(["remove", "b", *map(str, place), "--json"]) == 0

@@ -212,7 +212,7 @@ def test_a_folder_gives_one_document_a_file_named_by_its_path(tmp_path):
         "A1": ("Arrêt", "La cour rejette."),
         "A2": ("Décision", "Le Conseil décide."),
     }
-    assert bad == []
+    assert bad == [f"{tmp_path.name}/: files of kinds that are not read: 1 .png"]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +226,45 @@ def test_a_folder_gives_one_document_a_file_named_by_its_path(tmp_path):
 def test_a_text_file_is_read_in_the_encoding_it_has(tmp_path, data, expected):
     (tmp_path / "a.txt").write_bytes(data)
     assert [item.content for item in read(tmp_path / "a.txt")[0]] == [expected]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.jsonl.gz", "a.json"])
+def test_a_table_is_read_in_the_encoding_it_has(tmp_path, name, encoding):
+    text = "L’arrêt dit « qualité\u00a0» à l’été"  # in cp1252, é, the blank and » look like one character of UTF-8
+    row = json.dumps({"id": "A1", "content": text}, ensure_ascii=False)
+    mark = "\ufeff" * (encoding == "utf-16-be")
+    data = (mark + ("id,content\n" + f"A1,{text}\n" if name == "a.csv" else row + "\n")).encode(encoding)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert [(item.id, item.content) for item in read(tmp_path / name)[0]] == [("A1", text)]
+
+
+def test_a_stray_byte_does_not_change_how_the_other_lines_are_read(tmp_path):
+    good = "".join(f'{{"id": "A{n}", "content": "décidé"}}\n' for n in range(3)).encode()
+    (tmp_path / "a.jsonl").write_bytes(good + b'{"id": "B", "content": "d\xe9cid\xe9 \x81"}\n')
+    documents, _ = read(tmp_path / "a.jsonl")
+    assert [item.content for item in documents] == ["décidé"] * 3 + ["décidé \x81"]
+
+
+def test_files_of_unknown_kinds_are_counted_in_one_line(tmp_path):
+    (tmp_path / "a.txt").write_text("un", "utf-8")
+    for name in ("b.jpg", "c.jpg", "d.xyz", ".cache"):
+        (tmp_path / name).write_bytes(b"\xff")
+    documents, bad = read(tmp_path)
+    assert [item.id for item in documents] == ["a.txt"]
+    assert bad == [f"{tmp_path.name}/: files of kinds that are not read: 2 .jpg, 1 .xyz"]
+
+
+def test_the_parser_of_pdfs_prints_nothing_of_its_own(tmp_path, caplog):
+    (tmp_path / "faux.pdf").write_bytes(b"rien\n%%EO")
+    with pytest.raises(ValueError, match=r"no document in .*faux.pdf: 1 records read \(faux.pdf: unreadable pdf file"):
+        read(tmp_path / "faux.pdf")
+    assert [one for one in caplog.records if one.name.startswith("pypdf")] == []
+
+
+def test_broken_json_is_placed_in_its_line_once(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": "A1", "content": "un"}\n{"id": "A2", "content":\n', "utf-8")
+    assert read(tmp_path / "a.jsonl")[1] == ["a.jsonl, line 2: broken JSON (Expecting value, character 25)"]
 
 
 def test_files_that_cannot_be_read_are_left_out_by_name(tmp_path):

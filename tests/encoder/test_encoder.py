@@ -298,7 +298,7 @@ def test_a_question_too_long_names_both_numbers(any_encoder):
     question = "cour " * limit
     found = any_encoder.count_query_tokens(question)
     with pytest.raises(
-        ValueError, match=rf"^the question is too long: {found} tokens, and this encoder reads {limit}$"
+        ValueError, match=rf"^the question is too long: {found} tokens, and this encoder reads {limit}: shorten it$"
     ):
         any_encoder.encode_queries(["court", question])
 
@@ -475,8 +475,21 @@ def test_an_unknown_name_is_one_clear_error(name, empty_hub_cache):
 
 
 def test_a_folder_without_a_model_is_named(tmp_path):
-    with pytest.raises(ValueError, match=f"Unrecognized model in {tmp_path}"):
+    with pytest.raises(FileNotFoundError, match=f"no encoder '{tmp_path}': a folder without config.json"):
         build_encoder(str(tmp_path))
+
+
+def test_what_the_core_lacks_is_asked_for_only_where_it_helps(monkeypatch, empty_hub_cache):
+    for module in ("encoder.encoder", "encoder.checkpoint", "lazy"):
+        monkeypatch.setattr(f"legal_rag.{module}.find_spec", lambda name: None)  # as without the extra 'colbert'
+    with pytest.raises(FileNotFoundError, match="whose models are named owner/name"):
+        build_encoder("no-such-model")
+    with pytest.raises(ModuleNotFoundError, match=r"torch is not .*'legal-rag\[colbert\]', or in a clone pip"):
+        build_encoder("owner/model")
+    with pytest.raises(ModuleNotFoundError, match="the bundled encoder takes prefixes only with it"):
+        build_encoder(EncoderConfig(name="bundled", query_prefix="Q: "))
+    encoder = build_encoder(EncoderConfig(name="bundled", trust_remote_code=True))  # it brings no code
+    assert encoder.backend == "openvino"
 
 
 @pytest.mark.parametrize("name", ["", "  "])

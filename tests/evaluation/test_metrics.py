@@ -120,9 +120,9 @@ def test_questions_come_from_jsonl_and_from_a_saved_dataset(tmp_path):
         ("", "holds no question"),
         ("{", "line 1: not JSON"),
         ("[1]", "expected a JSON object"),
-        ('{"question": "Qui ?"}', "row 1: no qid"),
-        ('{"qid": "a b", "question": "Qui ?"}', "row 1: no qid without blanks"),
-        ('{"qid": "a"}', "no question"),
+        ('{"question": "Qui ?"}', "row 1: .*expected a qid"),
+        ('{"qid": "a b", "question": "Qui ?"}', "row 1: .*expected a qid without blanks, and a question"),
+        ('{"qid": "a"}', "and a question"),
         ('{"qid": "a", "question": "Q"}\n{"qid": "a", "question": "R"}', "'a' comes twice"),
     ],
 )
@@ -138,6 +138,12 @@ def test_a_file_that_is_not_text_is_named(tmp_path, read):
     with pytest.raises(ValueError, match=r"file is not text in UTF-8 \(byte 7 is not\)") as caught:
         read(tmp_path / "file")
     assert not isinstance(caught.value, UnicodeError)  # which the command line takes for a fault of its own
+
+
+def test_a_line_that_is_not_of_a_run_is_shown_by_its_beginning(tmp_path):
+    (tmp_path / "run.txt").write_text('{"content": "' + "long " * 200 + '"}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"line 1: '[^']{60}…' \(expected 'qid Q0 doc_id rank score run_name'\)$"):
+        read_run(tmp_path / "run.txt")
 
 
 def test_a_question_may_hold_a_line_separator(tmp_path):

@@ -279,7 +279,7 @@ def test_documents_may_be_added_while_questions_are_made(sample_rows, tiny_encod
 def test_a_folder_that_holds_something_else_in_those_places_is_left_alone(small_library, tmp_path, name):
     (tmp_path / name).mkdir()
     (tmp_path / "notes").mkdir()
-    with pytest.raises(ValueError, match=f"holds other things: {name}"):
+    with pytest.raises(ValueError, match=rf"holds other things: [\w., ]*{name}"):
         generate_questions(small_library, None, output=tmp_path)
     assert {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")} == {name, "notes"}
 

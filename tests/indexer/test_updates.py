@@ -27,6 +27,8 @@ from legal_rag.indexer import (
 )
 from legal_rag.indexer.commit import updating
 from legal_rag.library import Filters, Library
+from legal_rag.library.library import STORE
+from legal_rag.library.outlines import count_outlines
 from legal_rag.retriever import Retriever
 
 SHARD_CHUNKS = 24
@@ -154,9 +156,24 @@ def test_the_manifest_tells_of_each_addition(config, library, tiny_encoder, samp
     assert report.tokens == manifest["shards"][-1]["tokens"]
 
 
-def test_nothing_can_be_added_where_there_is_no_library(config, tiny_encoder):
+def test_counts_are_those_of_the_present_documents(config, library, tiny_encoder, sample_rows):
+    ids = [row["id"] for row in sample_rows[:10]]
+    add_documents(change(config, source=[{**sample_rows[4], "content": "Le trouble anormal."}]), tiny_encoder)
+    remove_documents(ids[:3], config.index_folder, config.index_name)
+    left = open_index(config)
+    counted = left.manifest["counts"], count_outlines(left.path, left.path / STORE)
+    compact_index(config.index_folder, config.index_name, encoder=tiny_encoder)
+    whole = open_index(config)
+    assert counted == (whole.manifest["counts"], 7)
+    remove_documents(ids[3:], config.index_folder, config.index_name)
+    assert open_index(config).manifest["counts"] == {"documents": 0, "chunks": 0, "tokens": 0, "bad_records": 0}
+
+
+@pytest.mark.parametrize("change_library", [add_documents, lambda config, encoder: compact_index(config.index_folder)])
+def test_nothing_can_be_changed_where_there_is_no_library(config, tiny_encoder, change_library):
     with pytest.raises(FileNotFoundError, match="no index at"):
-        add_documents(config, tiny_encoder)
+        change_library(config, tiny_encoder)
+    assert list(Path(config.index_folder).glob(".*.lock")) == []
 
 
 def test_another_encoder_cannot_add(config, library, bundled, sample_rows):

@@ -186,6 +186,10 @@ def test_a_missing_index_of_words_is_told(tmp_path):
 def test_an_index_on_read_only_storage_is_opened(index, tiny_library, tmp_path, monkeypatch):
     folder = tmp_path / "lexical"
     shutil.copytree(tiny_library.path / LEXICAL_FOLDER, folder)
+    for lock in list(folder.rglob("*.lock")):  # as another user's, it cannot be opened; modes do not bind root
+        lock.unlink()
+        lock.mkdir()
+    assert list(folder.rglob("*.lock"))
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     monkeypatch.setattr(os, "access", lambda *_: False)
     opened = LexicalIndex(folder, len(tiny_library.manifest["shards"]), tiny_library.removed_positions())

@@ -248,7 +248,7 @@ def test_a_library_cannot_be_written_through_a_reader(tiny_library):
 
 
 def test_no_folder_says_how_to_build_one(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no index at .*nowhere/lib \(build one with 'legal-rag index'\)"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere/lib \(build one with 'legal-rag index --source"):
         Library.open(tmp_path / "nowhere", "lib")
     assert not (tmp_path / "nowhere").exists()
 
@@ -261,8 +261,23 @@ def test_a_half_built_folder_is_no_library(tmp_path):
 
 def test_an_empty_folder_is_no_unfinished_build(tmp_path):
     (tmp_path / "lib").mkdir()
-    with pytest.raises(FileNotFoundError, match="build one with 'legal-rag index'"):
+    with pytest.raises(FileNotFoundError, match="build one with 'legal-rag index --source"):
         Library.open(tmp_path, "lib")
+
+
+def test_what_is_no_index_is_described(tmp_path):
+    folder = write_library(tmp_path, rows("a"))
+    (tmp_path / "contrats").mkdir()
+    (tmp_path / "contrats" / "bail.txt").write_text("Bail")
+    for place, name, said in (
+        (tmp_path, "contrats", r"contrats \(but other things; an index is a folder with a manifest\.json\)"),
+        (tmp_path / "contrats", "bail.txt", "but other things"),
+        (tmp_path, "zzz", r"zzz \(there are: lib; build one with"),
+        (tmp_path, "", "but a folder of indexes: lib"),
+        (folder, "legal_french_index", rf"lib is one itself: --index-folder {tmp_path} --index-name lib\)"),
+    ):
+        with pytest.raises(FileNotFoundError, match=said):
+            Library.open(place, name)
 
 
 def test_a_build_that_never_ended_is_no_library(tmp_path):
@@ -291,6 +306,7 @@ def test_a_damaged_manifest_is_one_clear_error(tmp_path, text):
     with pytest.raises(ValueError, match=r"damaged manifest: .*manifest\.json \(") as caught:
         Library(folder)
     assert "\n" not in str(caught.value)
+    assert "Error" not in str(caught.value)
 
 
 def test_a_later_format_is_refused(tmp_path):

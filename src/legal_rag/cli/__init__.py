@@ -57,6 +57,7 @@ EXAMPLES = {  # of each command, shown by its --help
     "evaluate": "--queries questions.jsonl --mode hybrid",
     "questions": "--output dataset",
 }
+RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
 
 
@@ -119,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.Abort:
-        return _fail("interrupted")
+        return _fail("interrupted" + ": the same command resumes" * (arguments[0] in RESUMED))
     except click.ClickException as error:
         unquoted = error.message.startswith("Got unexpected extra argument")
         return _fail(error.format_message() + " (put a text with blanks in quotation marks)" * unquoted)

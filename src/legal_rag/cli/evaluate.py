@@ -253,5 +253,7 @@ def _print_report(report: "QuestionReport", as_json: bool) -> None:
         click.echo(f"  {n:6} {reason}") if n else None
     if report.model.startswith(NO_MODEL):
         click.echo("official summaries are enough to try an evaluation, not to judge a search engine", err=True)
+    if not report.accepted:
+        click.echo("no question was made: name a --model, or documents with an official 'summary'", err=True)
     if report.failed:
         click.echo("the same command tries the failed ones again")

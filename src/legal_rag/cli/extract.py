@@ -10,6 +10,7 @@ import click
 
 from legal_rag.cli.options import (
     EXTRACTION,
+    count,
     extract_options,
     extraction_settings,
     open_library,
@@ -66,7 +67,9 @@ def extract_command(
     if as_json:
         print_json(report.to_json())
     else:
-        click.echo(f"{report.entities} entities in {report.documents} documents: {Path(report.files[0]).parent}")
+        click.echo(
+            f"{report.entities} entities in {count(report.documents, 'document')}: {Path(report.files[0]).parent}"
+        )
         click.echo(f"page: {_page_of(report)}", err=True)
     print_losses(report)
     if view:
@@ -128,10 +131,18 @@ def _extract_some(library: Any, doc_ids: Sequence[str], settings: "ExtractionSet
     print_losses(report)
 
 
+def print_missing_ids(missing: Sequence[str]) -> None:
+    """Say which ids of an ids file have no document."""
+    if missing:
+        some = ", ".join(missing[:LISTED_IDS])
+        click.echo(f"{len(missing)} ids of the ids file were not found, or not readable: {some}", err=True)
+
+
 def print_losses(report: "ExtractReport") -> None:
     """Say which documents were not extracted, or not whole."""
     if report.bad_records:
-        click.echo(f"{report.bad_records} records left out", err=True)
+        click.echo(f"{count(report.bad_records, 'record')} left out", err=True)
+    print_missing_ids(report.missing_ids)
     if report.with_gaps:
         ids = ", ".join(report.with_gaps[:LISTED_IDS])
         click.echo(f"{len(report.with_gaps)} documents not read whole: {ids} (the same command asks again)", err=True)

@@ -1,13 +1,15 @@
 """Commands on an index: build, extend, compact, check, describe."""
 
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from legal_rag.cli.extract import extract_after_index
+from legal_rag.cli.extract import extract_after_index, print_missing_ids
 from legal_rag.cli.options import (
+    count,
     extract_options,
     extraction_settings,
     open_library,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 
 CHUNKS, INDEX = ChunkConfig(), IndexConfig()
+DOCUMENTS_TRIED = 1000  # for a column of the header
 # By which the cost of requests for entities or summaries is estimated.
 TOKEN_CHARS = 3.5  # characters of a decision in a token
 PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of a reply
@@ -89,6 +92,8 @@ PROMPT_TOKENS, WRITTEN_TOKENS = 500, 250  # of a request beyond the text, and of
 )
 def index_command(index_folder: str, index_name: str, as_json: bool, header: str, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
+    if settings["workers"] and settings["engine"] != "ray":
+        raise click.UsageError("--workers goes with --engine ray: without it one process uses all cores")
     cfg = IndexConfig(
         source=settings["source"],
         **read_options(settings),
@@ -118,6 +123,7 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
         from legal_rag.indexer.build import build_index
 
         report = build_index(cfg)
+    _tell_of_empty_columns(cfg)
     if as_json:
         print_json(report.to_json())
     else:
@@ -130,19 +136,33 @@ def index_command(index_folder: str, index_name: str, as_json: bool, header: str
 
 
 def _tell_of_replacement(cfg: IndexConfig) -> None:
-    """Say on stderr which index a build replaces, unless it holds the same source and nothing else."""
+    """Say on stderr which index a build replaces."""
     try:
         library = open_library(str(cfg.index_folder), cfg.index_name)
     except (OSError, ValueError):  # none, or a damaged one, which a build mends
         return
     source, changed = library.manifest["source"]["name"], bool(library.manifest["updates"])
     if source == source_label(cfg) and not changed:
+        click.echo(f"{library.path} holds documents from {source} already: built again, all of it", err=True)
         return
     click.echo(
         f"{library.path} holds {library.n_documents} documents from {source}{', changed since' * changed}:"
         " replaced when the new index is complete (--index-name NAME for another)",
         err=True,
     )
+
+
+def _tell_of_empty_columns(cfg: IndexConfig) -> None:
+    """Say on stderr which columns named by --header none of the first documents has."""
+    lacking = {column for _, column in cfg.chunks.header_columns} - {column for _, column in CHUNKS.header_columns}
+    columns: set[str] = set()
+    if lacking:
+        library = open_library(str(cfg.index_folder), cfg.index_name)
+        for document in islice(library.documents(), DOCUMENTS_TRIED):
+            columns |= {name for name, value in document.row().items() if value}
+    if unknown := sorted(lacking - columns):
+        there = ", ".join(sorted(columns))
+        click.echo(f"no document has the column {', '.join(unknown)} of --header (there are: {there})", err=True)
 
 
 def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
@@ -153,20 +173,23 @@ def _encoder_config(settings: dict[str, Any]) -> EncoderConfig:
 def _header_columns(text: str) -> tuple[tuple[str, str], ...]:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if wrong := [label for label, sign, column in pairs if not (label.strip() and sign and column.strip())]:
-        raise ValueError(f"--header must look like 'Titre=title,Date=decision_date', got {text!r} (see {wrong[0]!r})")
+        raise ValueError(
+            f"--header must look like 'Titre=title,Date=decision_date', got {text!r}: {wrong[0]!r} has no '=COLUMN'"
+        )
     return tuple((label.strip(), column.strip()) for label, _, column in pairs)
 
 
 def _print_report(report: IndexReport) -> None:
-    click.echo(f"{report.documents} documents, {report.chunks} chunks, {report.tokens} token vectors: {report.path}")
+    counts = f"{count(report.documents, 'document')}, {count(report.chunks, 'chunk')}"
+    click.echo(f"{counts}, {count(report.tokens, 'token vector')}: {report.path}")
     stages, at_once = _spelled(report.stages()), _spelled(report.overlapping())
     click.echo(f"{report.seconds['total']:.1f} s: {stages}" + (f"; at once: {at_once}" if at_once else ""), err=True)
     if report.bad:
         listed = "" if len(report.bad) <= BAD_RECORDS_LISTED else f", the first {BAD_RECORDS_LISTED} listed above"
-        click.echo(f"{len(report.bad)} records left out{listed}: all in {report.path}/bad_records.jsonl", err=True)
-    if report.missing_ids:
-        some = ", ".join(report.missing_ids[:5])
-        click.echo(f"{len(report.missing_ids)} ids of the ids file were not found, or not readable: {some}", err=True)
+        click.echo(
+            f"{count(len(report.bad), 'record')} left out{listed}: all in {report.path}/bad_records.jsonl", err=True
+        )
+    print_missing_ids(report.missing_ids)
 
 
 def _spelled(seconds: dict[str, float]) -> str:
@@ -200,6 +223,9 @@ def add_command(
     else:
         _print_report(report)
         click.echo(f"{report.unchanged} documents were there already, {report.replaced} were replaced", err=True)
+        if report.documents and open_library(index_folder, index_name).entities is not None:
+            click.echo("the new documents have no entities yet", err=True)
+            suggest("extract", index_folder, index_name)
 
 
 @click.command("remove")
@@ -221,7 +247,7 @@ def remove_command(
     if as_json:
         print_json({"removed": removed, "dropped_files": dropped})
         return
-    click.echo(f"{removed} documents removed")
+    click.echo(f"{count(removed, 'document')} removed")
     if dropped:
         click.echo(f"dropped {', '.join(dropped)}: 'legal-rag extract' writes them without these documents", err=True)
     click.echo("'legal-rag compact' gives back the space, and renews counts and topics of the corpus index", err=True)
@@ -258,6 +284,9 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
         print_json({"problems": problems})
     for problem in problems:
         click.echo(problem, err=True)
+    if problems and not as_json:
+        click.echo("texts and vectors are mended by building the index again, all other parts by 'rebuild'", err=True)
+        suggest("rebuild --force", index_folder, index_name)
     if not problems and not as_json:
         click.echo("no problem found")
     return 1 if problems else 0
@@ -267,17 +296,19 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Print what a Library holds and how it was made."""
+    from legal_rag.library.library import STORE
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
-    outlined = count_outlines(library.path)
+    outlined = count_outlines(library.path, library.path / STORE)
     if as_json:
         further = {"entities": extracted, "outlines": outlined, "corpus_index": indexed}
         print_json({**manifest, **{name: value for name, value in further.items() if value}})
         return
     counts, encoder = manifest["counts"], manifest["encoder"]
-    click.echo(f"{library.path}: {counts['documents']} documents, {counts['chunks']} chunks, {counts['tokens']} tokens")
+    held = (count(counts[f"{what}s"], what) for what in ("document", "chunk", "token"))
+    click.echo(f"{library.path}: {', '.join(held)}")
     click.echo(f"source: {manifest['source']['name']}")
     click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
     click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
@@ -285,7 +316,7 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
         of = f"{one['documents']} of {counts['documents']} documents"
         click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
     if outlined:
-        click.echo(f"outlines: of {outlined} texts")
+        click.echo(f"outlines: of {outlined} of {counts['documents']} documents")
     if indexed:
         click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
 
@@ -415,6 +446,11 @@ def rebuild_command(
         click.echo(f"{n_documents} documents summarised{again}", err=True)
     if as_json:
         print_json(printed)
+    elif dry_run:
+        click.echo("dry run: nothing was done")
+    else:
+        made = [f"{one.part} of {count(one.documents, 'document')}" for one in plan if one.documents]
+        click.echo(f"made: {', '.join(made)}" if made else "nothing to do: all is there and up to date")
     if report is not None:
         print_losses(report)
     return 1 if report is not None and report.failed else 0

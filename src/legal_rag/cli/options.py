@@ -85,7 +85,12 @@ def filter_options(command: Any) -> Any:
     @wraps(command)
     def filtered(*arguments: Any, **settings: Any) -> Any:
         values = {one.name: settings.pop(one.name) or None for one in fields(Filters)}
-        filters = Filters(**values)
+        try:
+            filters = Filters(**values)
+        except ValueError as error:  # which names the field, not the option
+            name = str(error).partition(" ")[0]
+            option = f"--{name.replace('_', '-')}" if name in values else name
+            raise ValueError(option + str(error)[len(name) :]) from error
         if filters.date_from and filters.date_to and str(filters.date_from) > str(filters.date_to):
             raise ValueError(f"--date-from {values['date_from']} is after --date-to {values['date_to']}")
         return command(*arguments, filters=filters, **settings)
@@ -160,6 +165,11 @@ def suggest(command: str, index_folder: str, index_name: str) -> None:
     places = (("--index-folder", index_folder, DEFAULT_FOLDER), ("--index-name", index_name, DEFAULT_NAME))
     flags = "".join(f" {option} {quote(given)}" for option, given, default in places if given != default)
     click.echo(click.style(f"next: legal-rag {command}{flags}", dim=True), err=True)
+
+
+def count(n: int, what: str) -> str:
+    """Write a number of things, the noun in the singular for one."""
+    return f"{n} {what}" + "s" * (n != 1)
 
 
 def print_json(value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from legal_rag.retriever.structured import Reasoner
 
 VALUES_LISTED = 12  # of a filter
+ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 EXCERPT_CHARS = 300  # of a passage found
 MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_tokens")
 
@@ -187,7 +189,10 @@ def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
             library.document(doc_id)
     for name, known in library.unknown_values(filters).items():
         listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
-        raise ValueError(f"no document has the {name} {getattr(filters, name)!r} (there are: {listed or 'none'})")
+        wanted = str(getattr(filters, name))
+        near = get_close_matches(wanted.casefold(), [one.casefold() for one in known[:1]], n=1, cutoff=ALIKE)
+        hint = f": did you mean {known[0]!r}?" if near else ""
+        raise ValueError(f"no document has the {name} {wanted!r}{hint} (there are: {listed or 'none'})")
 
 
 def _filter_at_fault(library: "Library", filters: "Filters") -> str:

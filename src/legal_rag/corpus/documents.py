@@ -127,9 +127,10 @@ def read_documents(
 
 def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions) -> None:
     names = list(columns)
-    for wanted in (options.id_column, options.text_column):
-        if names and wanted not in names:
-            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {', '.join(names)})")
+    for option in ("id_column", "text_column"):
+        if names and (wanted := getattr(options, option)) not in names:
+            other = f"--{option.replace('_', '-')} names another"
+            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {', '.join(names)}): {other}")
 
 
 def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:

@@ -1,15 +1,18 @@
 """Rows of every source: JSON Lines, CSV, Parquet, Judilibre, folders of files, Hugging Face datasets."""
 
+import codecs
 import csv
 import gzip
 import json
+import logging
 import re
 import tomllib
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from legal_rag.lazy import require
 
@@ -18,6 +21,7 @@ SAMPLE_FILE = Path(__file__).parent / "sample" / "decisions.jsonl"
 JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and chambers, by their codes
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+ENCODING_BYTES = 2**24  # of a file, read to tell its encoding
 MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
 
 
@@ -68,7 +72,7 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
 
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
-    require("datasets")
+    require("datasets", f"a file or a folder needs none: --source FILE_OR_FOLDER, or --source {SAMPLE}")
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
@@ -94,11 +98,16 @@ def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
     if readme.is_file() and re.search(r"^(configs|dataset_info):", readme.read_text("utf-8", "replace"), re.MULTILINE):
         yield from _rows_of_dataset(str(folder), config, split)
         return
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _suffix(path)]
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in found if _suffix(path)]
     if not files:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
         yield from _rows_of_file(path, folder)
+    others = Counter(path.suffix for path in found if not (_suffix(path) or path.name.startswith(".")))
+    if others:
+        kinds = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in others.most_common(5))
+        yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {kinds}")
 
 
 def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
@@ -126,9 +135,53 @@ def _suffix(path: Path) -> str:
     return next((suffix for suffix in sorted(READERS, key=len, reverse=True) if name.endswith(suffix)), "")
 
 
+def _open_text(path: Path, newline: str | None = None) -> TextIO:
+    """Open a text file, perhaps gzipped: UTF-8, UTF-16 with its mark, or cp1252, which older French systems write."""
+    opener: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rb") as file:
+        encoding = _encoding_of(file)
+    return cast(TextIO, opener(path, "rt", encoding=encoding, errors=STRAY_BYTES, newline=newline))
+
+
+def _encoding_of(file: BinaryIO) -> str:
+    """Tell the encoding by the first lines: cp1252 where more of those beyond ASCII are not UTF-8 than are."""
+    n_utf8 = n_others = n_bytes = 0
+    try:
+        while n_bytes < ENCODING_BYTES and (line := file.readline(ENCODING_BYTES)):
+            if not n_bytes and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return "utf-16"
+            n_bytes += len(line)
+            if not line.isascii():
+                is_utf8 = _is_utf8(line)
+                n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
+    except (EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
+        pass
+    return "cp1252" if n_others > n_utf8 else "utf-8-sig"
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return len(line) == ENCODING_BYTES and error.end == len(line)  # a character cut in two is no error
+    return True
+
+
+def _stray_bytes(error: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are not of a file's encoding as cp1252, or Latin-1 where that leaves them undefined."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    stray = error.object[error.start : error.end]
+    return "".join(_LATIN[byte] for byte in stray), error.end
+
+
+_LATIN = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)}
+STRAY_BYTES = "legal_rag.stray_bytes"  # the error handler of `_stray_bytes`
+codecs.register_error(STRAY_BYTES, _stray_bytes)
+
+
 def _rows_of_jsonl(path: Path) -> Records:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", errors="replace") as lines:
+    with _open_text(path) as lines:
         numbered = enumerate(lines, start=1)
         while True:
             try:
@@ -146,8 +199,13 @@ def _parse_row(line: str, where: str) -> Record | BadRecord:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:  # ValueError: also a number of more than 4,300 digits
-        return BadRecord(where, f"broken JSON ({error})")
+        return BadRecord(where, f"broken JSON ({json_problem(error)})")
     return _record(row, where)
+
+
+def json_problem(error: Exception) -> str:
+    """Say what is wrong with a line of JSON, and where in the line."""
+    return f"{error.msg}, character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def _record(row: Any, where: str) -> Record | BadRecord:
@@ -189,7 +247,8 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        value = json.loads(path.read_text("utf-8-sig", "replace"))
+        with _open_text(path) as file:
+            value = json.load(file)
     except (ValueError, RecursionError) as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
@@ -201,7 +260,7 @@ def _rows_of_json(path: Path) -> Records:
 
 def _rows_of_csv(path: Path) -> Records:
     csv.field_size_limit(MAX_FIELD)
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    with _open_text(path, newline="") as file:
         header = file.readline()
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
@@ -251,16 +310,14 @@ def is_text_file(doc_id: str) -> bool:
 
 
 def _text_of_plain_file(path: Path) -> str:
-    data = path.read_bytes()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")  # what older French systems write
+    with _open_text(path, newline="") as file:
+        return file.read()
 
 
 def _text_of_pdf(path: Path) -> str:
     from pypdf import PdfReader
 
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # what it mends is no news; what it cannot read it raises
     return "\n\n".join(page.extract_text() for page in PdfReader(path).pages)
 
 

@@ -5,6 +5,8 @@ import re
 import string
 import warnings
 from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +26,7 @@ PROJECTIONS_OF_MODULES = ("Dense",)
 DROPPED_MODULES = ("Pooling", "Normalize")  # of a sentence encoder: tokens are neither pooled nor normalised here
 LIBRARY_MODULE = re.compile(r"(?:sentence_transformers\.(?:\w+\.)*|pylate\.(?:\w+\.)*|torch\.nn\.modules\.\w+\.)\w+")
 NUMBERED_AFTER_PADDING = ("camembert", "mpnet", "roberta", "xlm-roberta", "xmod")  # positions begin after its id
+BUNDLED_NAMES = ("auto", "bundled", "bundled-128")
 LAYER = re.compile(r"torch\.nn\.modules\.(?:linear|activation)\.(\w+)")
 
 
@@ -62,6 +65,7 @@ def load_checkpoint(
         ValueError: If it brings code that may not run, has modules that no ColBERT checkpoint has, or needs what
             transformers cannot import.
     """
+    _check_name(name)
     require("torch")
     require("transformers")
     import torch
@@ -104,6 +108,19 @@ def load_checkpoint(
     check_lengths(token_settings)
     tokens = Tokens(WholeVocabulary(tokenizer.backend_tokenizer), token_settings)
     return ColbertCheckpoint(tokens, body.eval(), head.float().eval())
+
+
+def _check_name(name: str) -> None:
+    """Refuse what is no encoder's name before anything is installed or downloaded for it."""
+    if Path(name).is_dir():
+        if not any((Path(name) / file).is_file() for file in ("config.json", "modules.json")):
+            raise FileNotFoundError(f"no encoder {name!r}: a folder without config.json or modules.json")
+        return
+    near = get_close_matches(name, BUNDLED_NAMES, n=1, cutoff=0.8)
+    if near or name.startswith((".", "/", "~")) or ("/" not in name and find_spec("torch") is None):
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        expected = "not a model folder, nor on the hub, whose models are named owner/name"
+        raise FileNotFoundError(f"no encoder {name!r}{hint}: {expected}")
 
 
 class TorchModel:

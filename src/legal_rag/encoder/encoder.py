@@ -27,6 +27,7 @@ from legal_rag.encoder.openvino import (
 from legal_rag.encoder.runtime import OpenVinoError, best_device, n_lanes, openvino_core
 from legal_rag.encoder.tokens import Kind, Tokens, check_lengths, known_encoders
 from legal_rag.files import cache_folder
+from legal_rag.lazy import require
 
 DEFAULT_ENCODER = "maastrichtlawtech/colbert-legal-french"
 AUTO = "auto"  # the default encoder if it is in the local hub cache, else the bundled one
@@ -274,7 +275,7 @@ class ColbertEncoder:
         check_text(text)
         if (found := self.count_query_tokens(text)) > self.identity.query_length:
             limit = self.identity.query_length
-            raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}")
+            raise ValueError(f"the question is too long: {found} tokens, and this encoder reads {limit}: shorten it")
 
     def encode_with_offsets(self, text: str, *, as_query: bool = False) -> TokenVectors:
         """Encode one text, unpooled, with character offsets; a text that is too long is truncated."""
@@ -357,7 +358,8 @@ Model = Callable[[np.ndarray, np.ndarray], np.ndarray]  # see `CompiledModel.__c
 def _load(name: str, config: EncoderConfig) -> tuple[Tokens, Model, str]:
     """Load a model in its backend: 'openvino', converted in the cache folder, or 'torch'."""
     # A model with its own code stays in torch: that code runs from where the model lies, not from the cache.
-    fits = (best_device() == "cpu" or find_spec("transformers") is None) and not config.trust_remote_code
+    brings_code = config.trust_remote_code and name not in PROJECTIONS
+    fits = (best_device() == "cpu" or find_spec("transformers") is None) and not brings_code
     if config.backend == "openvino" or (config.backend == "auto" and fits):
         try:
             return *_load_converted(name, config, cache_folder()), "openvino"
@@ -401,6 +403,8 @@ def _convert(name: str, config: EncoderConfig, markers: Overrides, cache: Path) 
     if name in PROJECTIONS and own_markers:
         conversion = convert_bundled(read_bundled(name))
     else:
+        if name in PROJECTIONS:
+            require("torch", "its own prefixes aside, the bundled encoder takes prefixes only with it")
         conversion = convert_checkpoint(_load_checkpoint(name, config, markers))
     facts = () if own_markers else (markers.query_prefix, markers.document_prefix)
     if not (source := _source(name, config)):

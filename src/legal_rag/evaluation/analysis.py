@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.evaluation.trec import Qrels, Run
+from legal_rag.lazy import install_command
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
-MISSING = "plots need matplotlib: pip install 'legal-rag[eval]'"
+MISSING = f"plots need matplotlib: {install_command('eval')}"
 
 
 class Outcome(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS
+from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS, json_problem
 from legal_rag.files import write_whole
 from legal_rag.lazy import require
 
@@ -15,6 +15,7 @@ Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
 Run = dict[str, list[tuple[str, float]]]  # query id: (document id, score), best first
 
 NO_MODEL = "aucun"  # begins the `model` column of questions that no language model wrote
+SHOWN_CHARS = 60  # of a line, in a message
 SCORE_STEP = 1e-4  # between scores in a run file, at least: trec_eval orders equal scores by id
 
 
@@ -46,7 +47,7 @@ def read_queries(source: str | Path) -> tuple[list[Query], Qrels]:
         qid, text = str(next((name for name in names if name is not None), "")), row.get("question")
         if not qid.strip() or any(letter.isspace() for letter in qid) or not isinstance(text, str) or not text.strip():
             shown = json.dumps(dict(row), ensure_ascii=False, default=str)[:80]
-            raise ValueError(f"{source}, row {number}: no qid without blanks, or no question: {shown}")
+            raise ValueError(f"{source}, row {number}: {shown} (expected a qid without blanks, and a question)")
         if qid in queries:
             raise ValueError(f"{source}, row {number}: query {qid!r} comes twice")
         queries[qid] = Query(qid, text, str(row.get("model") or ""))
@@ -68,7 +69,7 @@ def read_qrels(path: str | Path) -> Qrels:
     for number, line in _lines(path):
         parts = line.split()
         if len(parts) != 4 or not parts[3].lstrip("-").isdecimal():
-            raise ValueError(f"{path}, line {number}: {line!r} (expected 'qid 0 doc_id relevance')")
+            raise ValueError(f"{path}, line {number}: {_shown(line)} (expected 'qid 0 doc_id relevance')")
         qrels.setdefault(parts[0], {})[parts[2]] = int(parts[3])
     return qrels
 
@@ -87,7 +88,7 @@ def read_run(path: str | Path) -> Run:
             run.setdefault(qid, []).append((doc_id, float(score)))
         except ValueError as error:
             raise ValueError(
-                f"{path}, line {number}: {line!r} (expected 'qid Q0 doc_id rank score run_name')"
+                f"{path}, line {number}: {_shown(line)} (expected 'qid Q0 doc_id rank score run_name')"
             ) from error
     return {qid: sorted(sorted(some, reverse=True), key=_single, reverse=True) for qid, some in run.items()}
 
@@ -100,8 +101,17 @@ def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
 def _text(path: str | Path) -> str:
     try:
         return Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"no such file: {path}") from error
+    except IsADirectoryError as error:
+        raise IsADirectoryError(f"{path} is a folder (expected a file)") from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not text in UTF-8 (byte {error.start} is not)") from error
+        hint = "; of a dataset, give the folder" if Path(path).suffix == ".parquet" else ""
+        raise ValueError(f"{path} is not text in UTF-8 (byte {error.start} is not{hint})") from error
+
+
+def _shown(line: str) -> str:
+    return repr(line if len(line) <= SHOWN_CHARS else f"{line[:SHOWN_CHARS]}…")
 
 
 def _single(ranked: tuple[str, float]) -> float:
@@ -157,9 +167,9 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{path}, line {number}: not JSON ({error})") from error
+            raise ValueError(f"{path}, line {number}: not JSON ({json_problem(error)})") from error
         if not isinstance(row, dict):
-            raise ValueError(f"{path}, line {number}: {line.strip()[:60]!r} (expected a JSON object)")
+            raise ValueError(f"{path}, line {number}: {_shown(line.strip())} (expected a JSON object)")
         yield row
 
 

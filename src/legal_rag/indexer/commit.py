@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +20,11 @@ from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
 from legal_rag.library.outlines import add_outlines
+from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
+
+logger = logging.getLogger(__name__)
 
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
@@ -83,6 +87,8 @@ def staging(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Path
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
         write_whole(note, text)
+    elif holds_documents(scratch / STORE):
+        logger.warning("%s: what an interrupted run has done is kept, and the rest done now", target)
     try:
         yield scratch
     except (ValueError, LookupError):
@@ -253,7 +259,19 @@ class LibraryUpdate:
             "SELECT COUNT(DISTINCT document_key), COUNT(chunk_index)"
             " FROM documents LEFT JOIN chunks USING (document_key) WHERE removed = ?"
         )
-        return Rows(*self._connection.execute(query, (self.commit,)).fetchone())
+        n_documents, n_chunks = self._connection.execute(query, (self.commit,)).fetchone()
+        return Rows(n_documents, n_chunks, self._tokens_removed_now())
+
+    def _tokens_removed_now(self) -> int:
+        query = (
+            "SELECT shard, json_group_array(position) FROM documents JOIN chunks USING (document_key)"
+            " WHERE removed = ? GROUP BY shard"
+        )
+        removed = self._connection.execute(query, (self.commit,)).fetchall()
+        shards = {number: self.path / self.manifest["shards"][number]["path"] for number, _ in removed}
+        if not self.manifest["plaid"]["n_bits"]:
+            return 0
+        return sum(count_tokens(shards[number], json.loads(positions)) for number, positions in removed)
 
     def _write_manifest(
         self, shards: Sequence[dict[str, Any]], added: "Rows", removed: "Rows", entry: Mapping[str, Any]
@@ -262,7 +280,7 @@ class LibraryUpdate:
         counts = counts | {
             "documents": counts["documents"] + added.documents - removed.documents,
             "chunks": counts["chunks"] + added.chunks - removed.chunks,
-            "tokens": counts["tokens"] + sum(shard["tokens"] for shard in shards),
+            "tokens": counts["tokens"] + sum(shard["tokens"] for shard in shards) - removed.tokens,
             "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
         }
         done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
@@ -276,10 +294,11 @@ class LibraryUpdate:
 
 
 class Rows(NamedTuple):
-    """How many documents, and how many chunks of theirs."""
+    """How many documents, and how many chunks and token vectors of theirs."""
 
     documents: int
     chunks: int
+    tokens: int = 0  # token vectors, of removed chunks
 
 
 @contextmanager
@@ -292,6 +311,7 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
         OSError: If the disk is full; the Library stays as it was.
     """
     target = Path(index_folder).expanduser() / index_name
+    Library(target)  # before the lock, whose file would stay where there is none
     with library_locked(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update

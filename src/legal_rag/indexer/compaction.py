@@ -95,6 +95,7 @@ def compact_index(
     """
     report = CompactionReport()
     target = Path(index_folder).expanduser() / index_name
+    Library(target)  # before the lock, whose file would stay where there is none
     with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
         cfg = _settings(library, n_bits)

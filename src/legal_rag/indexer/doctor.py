@@ -136,6 +136,6 @@ def _leftovers(library: Library) -> Iterator[str]:
     try:
         with locked(library.path):
             names = [folder.name for folder in places if folder.is_dir()]
-    except ValueError:  # a run that is still going on
+    except (ValueError, OSError):  # a run that is still going on; a folder in which none can
         return
     yield from (f"{name}: left by a run that was cut off; the same command takes it up" for name in names)

@@ -130,6 +130,7 @@ class ExtractReport:
     with_gaps: list[str] = field(default_factory=list)  # ids of incompletely read documents: extract again
     failed: dict[str, str] = field(default_factory=dict)  # error by id
     bad_records: int = 0  # of a source
+    missing_ids: list[str] = field(default_factory=list)  # of the ids file, absent or not readable
     files: list[str] = field(default_factory=list)  # exported
     seconds: float = 0.0
 
@@ -174,6 +175,7 @@ def extract_source(
     with nullcontext() if settings.model_id == RULES else ExtractionStore(cache) as store:
         paths = write_outputs(Path(output).expanduser(), items(Extractor(settings, store)))
     report.files, report.documents = [str(path) for path in paths], report.extracted
+    report.missing_ids = read.missing_ids
     report.bad_records, report.seconds = len(read.bad), time.perf_counter() - started
     return report
 

@@ -273,7 +273,8 @@ def _open_to_read(folder: Path) -> tantivy.Index:
         return _open(folder)
     with tempfile.TemporaryDirectory(prefix="lexical-", ignore_cleanup_errors=True) as links:
         for file in folder.iterdir():
-            (Path(links) / file.name).symlink_to(file.resolve())
+            if file.suffix != ".lock":  # a writer's: it could not be opened
+                (Path(links) / file.name).symlink_to(file.resolve())
         return _open(Path(links))  # its files stay mapped once the links are deleted
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from legal_rag.corpus.documents import NEAR_IDS, Document
 from legal_rag.corpus.references import ParsedQuery
+from legal_rag.corpus.sources import json_problem
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.files import beside
@@ -42,6 +43,7 @@ DEFAULT_NAME = "legal_french_index"
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
+NAMES_LISTED = 20  # of other indexes, in a message
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
@@ -339,16 +341,13 @@ def _recover(path: Path) -> Path:
 def _read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     if not file.is_file():
-        unfinished = beside(path, "building").is_dir() or (path.is_dir() and any(path.iterdir()))
-        reason = "only an unfinished build; build it again" if unfinished else "build one with 'legal-rag index'"
-        if (path / PLAID_FOLDER).is_dir() and not (path / STORE).is_file():
-            reason = "but a bare fast-plaid index: legal_rag.retriever.open_corpus(path, encoder=…) opens it"
-        raise FileNotFoundError(f"no index at {path} ({reason})")
+        raise FileNotFoundError(f"no index at {path} ({_why_none(path)})")
     try:
         manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         version = _version_of(manifest)
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"damaged manifest: {file} ({type(error).__name__}: {error})") from error
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else json_problem(error)
+        raise ValueError(f"damaged manifest: {file} ({reason}): build it again") from error
     if version > FORMAT_VERSION:
         raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: update it")
     if version < FORMAT_VERSION:
@@ -356,6 +355,32 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not (path / STORE).is_file():
         raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
     return manifest
+
+
+def _why_none(path: Path) -> str:
+    """Say what is at `path`, or around it, where there is no Library."""
+    if beside(path, "building").is_dir() or (path / STORE).is_file():
+        return "only an unfinished build; build it again: the same command resumes it"
+    if (path / PLAID_FOLDER).is_dir():
+        return "but a bare fast-plaid index: legal_rag.retriever.open_corpus(path, encoder=…) opens it"
+    if is_library(path.parent):
+        folder, name = path.parent.parent, path.parent.name
+        return f"{path.parent} is one itself: --index-folder {folder} --index-name {name}"
+    if inside := _indexes_in(path):
+        return f"but a folder of indexes: {inside}"
+    if path.is_file() or (path.is_dir() and any(path.iterdir())):
+        return f"but other things; an index is a folder with a {MANIFEST}"
+    build = "build one with 'legal-rag index --source FILE_OR_FOLDER', or try it with '--source sample'"
+    return f"there are: {others}; {build}" if (others := _indexes_in(path.parent)) else build
+
+
+def _indexes_in(folder: Path) -> str:
+    """List the indexes in a folder, the first ones by name; '' without any."""
+    if not folder.is_dir():
+        return ""
+    found = (one for one in folder.iterdir() if is_library(one) or (one / PLAID_FOLDER).is_dir())
+    names = sorted(one.name for one in found if not one.name.startswith("."))
+    return ", ".join(names[:NAMES_LISTED]) + f" and {len(names) - NAMES_LISTED} more" * (len(names) > NAMES_LISTED)
 
 
 def _version_of(manifest: dict[str, Any]) -> int:

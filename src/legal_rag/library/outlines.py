@@ -208,13 +208,15 @@ def count_lacking(library: Path, store: Path) -> int:
             return int(connection.execute(present).fetchone()[0])
 
 
-def count_outlines(library: Path) -> int:
-    """Count the outlines stored, also those of removed documents; 0 without any, or if the file is damaged."""
+def count_outlines(library: Path, store: Path) -> int:
+    """Count the documents with an outline; 0 without any, or if the file is damaged."""
     if not (library / OUTLINES).is_file():
         return 0
+    held = "content_hash IN (SELECT content_hash FROM outlines.outlines)"
+    query = f"SELECT COUNT(*) FROM documents WHERE removed IS NULL AND {held}"  # noqa: S608
     try:
-        with closing(connect_to_read(library / OUTLINES)) as connection:
-            return int(connection.execute("SELECT COUNT(*) FROM outlines").fetchone()[0])
+        with closing(connect_to_read(store, outlines=library / OUTLINES)) as connection:
+            return int(connection.execute(query).fetchone()[0])
     except sqlite3.DatabaseError:
         return 0
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from legal_rag.lazy import install_command
+
 # Actors are spread over machines and restarted when they die; ten times at most, since then something is wrong.
 LASTING: dict[str, Any] = {"max_restarts": 10, "max_task_retries": 10, "scheduling_strategy": "SPREAD"}
-MISSING = "the engine 'ray' needs Ray: pip install 'legal-rag[ray]'"
+MISSING = f"the engine 'ray' needs Ray: {install_command('ray')}"
 
 _lock = threading.Lock()
 _users = 0  # of the connection made here; the last one closes it

@@ -11,7 +11,7 @@ from legal_rag.corpus.sentences import split_sentences
 from legal_rag.corpus.structure.tree import TreeNode, section_titles, walk
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Filters
-from legal_rag.library.library import Library
+from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import LEAST_CHARS, count_outlines, outline_of, passages_in
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
@@ -128,7 +128,7 @@ class StructuredProvider:
         library = corpus if isinstance(corpus, Library) else None
         return Health(
             entities=library is not None and _has_words(library),
-            outlines=library is not None and count_outlines(library.path) > 0,
+            outlines=library is not None and count_outlines(library.path, library.path / STORE) > 0,
             chunks=bool(corpus.manifest["shards"]),
             model=self.reasoner is not None,
         )

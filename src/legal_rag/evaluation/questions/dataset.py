@@ -32,7 +32,6 @@ NEAR: Final = 0.8  # share of shingles that two questions have in common (Jaccar
 N_PERMUTATIONS, BANDS = 126, 21  # MinHash: pairs as alike as that share a band of 6 values with a chance of 0.998
 NEGATIONS: Final = {"ne", "n", "pas", "sans", "ni"}
 PARQUET_FOLDER, DATASET_FILE = "data", "dataset_dict.json"
-DATASET_NAMES: Final = (*SPLITS, PARQUET_FOLDER, DATASET_FILE)  # all that a dataset's folder holds of it
 
 MODEL_NAME: Final = f"{NO_MODEL} (sommaires officiels)"  # in place of a model's, where questions are made without one
 

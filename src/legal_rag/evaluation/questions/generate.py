@@ -21,8 +21,6 @@ from legal_rag.evaluation.questions import summaries
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
 from legal_rag.evaluation.questions.dataset import (
-    CARD,
-    DATASET_NAMES,
     MODEL_NAME,
     QuestionReport,
     write_card,
@@ -31,7 +29,7 @@ from legal_rag.evaluation.questions.dataset import (
 from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw
 from legal_rag.files import locked, progress
 from legal_rag.lazy import require
-from legal_rag.library.library import Library
+from legal_rag.library.library import NAMES_LISTED, Library
 
 if TYPE_CHECKING:
     import dspy
@@ -221,8 +219,9 @@ def _require_own(folder: Path) -> None:
         raise NotADirectoryError(f"{folder} is a file (expected a folder, or nothing yet)")
     if (folder / CHECKPOINT).is_file():
         return
-    if taken := [name for name in (*DATASET_NAMES, CARD) if (folder / name).exists()]:
-        raise ValueError(f"{folder} holds other things: {', '.join(taken)} (expected none, or questions begun before)")
+    if taken := sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []:
+        some = ", ".join(taken[:NAMES_LISTED])
+        raise ValueError(f"{folder} holds other things: {some} (expected none, or questions begun before)")
 
 
 def _source_name(documents: Documents) -> str:

@@ -81,6 +81,20 @@ def open_files(folder: Path) -> PlaidFiles:
     return files
 
 
+def count_tokens(folder: Path, positions: Sequence[int]) -> int:
+    """Count the token vectors of some passages of a shard.
+
+    Raises:
+        FileNotFoundError: If the folder holds no complete PLAID index.
+        ValueError: If its lengths are damaged, or it has no such passage.
+    """
+    n_parts, _ = _read_counts(folder / METADATA)
+    lengths = np.concatenate([_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)])
+    if len(positions) and not 0 <= min(positions) <= max(positions) < len(lengths):
+        raise ValueError(f"damaged index: {folder} has {len(lengths)} passages, none at {max(positions)}")
+    return int(lengths[np.asarray(positions, dtype=np.int64)].sum())
+
+
 def _offsets(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
