@@ -15,6 +15,7 @@ from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 from legal_rag.retriever.ranking import MODES
 
 EXTRACTION = ExtractionSettings()
+VALUES_LISTED = 12  # of a filter
 
 
 def options(*several: Any) -> Callable[[Any], Any]:
@@ -153,6 +154,29 @@ def open_library(index_folder: str, index_name: str) -> Any:
     from legal_rag.library.library import Library
 
     return Library.open(index_folder, index_name)
+
+
+def refuse_unknown_values(library: Any, filters: Filters) -> None:
+    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
+
+    ValueError, or LookupError for an id, whose message names the nearest.
+    """
+    for doc_id in filters.doc_ids or ():
+        if doc_id not in library:
+            library.document(doc_id)
+    for name, known in library.unknown_values(filters).items():
+        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
+        raise ValueError(f"no document has the {name} {getattr(filters, name)!r} (there are: {listed or 'none'})")
+
+
+def filter_at_fault(library: Any, filters: Filters) -> str:
+    """Name the first filter that no document meets by itself, or else say that they were applied."""
+    for name in (one.name for one in fields(filters)):
+        value = getattr(filters, name)
+        if value is not None and not library.ids(type(filters)(**{name: value})):
+            wanted = "; ".join(value) if isinstance(value, tuple) else value
+            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
+    return " among the documents that meet the filters" if filters else ""
 
 
 def suggest(command: str, index_folder: str, index_name: str) -> None:
