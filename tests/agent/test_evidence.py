@@ -15,6 +15,7 @@ from legal_rag.agent.evidence import (
     INTRODUCTION,
     NO_PASSAGE,
     SEE_ALSO,
+    WAY_ON,
 )
 from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
@@ -201,7 +202,7 @@ def test_what_is_no_nearer_than_questions_of_other_fields_is_not_quoted(tiny_lib
     prediction = agent(QUESTION)
     assert (prediction.status, prediction.answer) == ("abstained", NO_PASSAGE)
     assert (prediction.citations, prediction.documents, prediction.evidence) == ([], [], [])
-    assert prediction.grounding_rate is None
+    assert (prediction.grounding_rate, prediction.notice) == (None, WAY_ON)
     assert [event.type for event in prediction.events] == ["search", "cite", "answer"]
     assert prediction.events[1].input == {"removed": 0}
 

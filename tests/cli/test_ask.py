@@ -11,7 +11,7 @@ import pytest
 from support.scripted_server import ScriptedServer, fields, step
 
 from legal_rag.agent import Prediction, Usage
-from legal_rag.agent.evidence import NO_PASSAGE
+from legal_rag.agent.evidence import NO_PASSAGE, WAY_ON
 from legal_rag.agent.prediction import Event
 from legal_rag.cli import main
 from legal_rag.report import SavedAnswers, event_line
@@ -119,9 +119,9 @@ def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(
     assert err == ""
 
 
-def test_an_abstention_is_printed_alone(place, said, monkeypatch):
+def test_an_abstention_is_printed_after_the_way_on(place, said, monkeypatch):
     monkeypatch.setattr("legal_rag.agent.evidence.is_relevant", lambda *_: False)
-    assert said("ask", "Quelle est la recette de la pâte à brioche ?", *place) == NO_PASSAGE + "\n"
+    assert said("ask", "Quelle est la recette de la pâte à brioche ?", *place) == f"{WAY_ON}\n\n{NO_PASSAGE}\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]], ids=["text", "json"])

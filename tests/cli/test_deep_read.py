@@ -68,7 +68,7 @@ def test_what_happens_is_told_while_it_happens(place, model, capfd):
     first, *lines = capfd.readouterr().err.splitlines()
     assert first == (
         "Lecture approfondie (tout le corpus, 60 décisions) : au plus 400 appels au modèle, "
-        "2\u202f000\u202f000 jetons lus et écrits, 1\u202f800 secondes."
+        "2\u202f000\u202f000 jetons lus et écrits, 1\u202f800 secondes ; un appel commencé va à son terme."
     )
     assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "vérifie", "répond"]
 

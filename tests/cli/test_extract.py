@@ -363,6 +363,13 @@ def test_a_source_that_is_not_there_leaves_nothing(tmp_path):
 # --- the command line -----------------------------------------------------------------------------------------------
 
 
+def test_extraction_by_rules_says_which_classes_of_a_schema_they_know(place, capfd):
+    assert main(["extract", *map(str, place), "--extract-schema", "contract"]) == 0
+    assert "they looked for 1 of the 12 classes of 'contract': party (a model" in capfd.readouterr().err
+    assert main(["extract", *map(str, place), "--extract-schema", "jurisprudence"]) == 0
+    assert "they looked for" not in capfd.readouterr().err
+
+
 def test_extract_fills_the_library_and_tells_how_much(place, library, said, capfd):
     assert said("extract", *place).endswith(f" entities in 3 documents: {library.path}\n")
     assert set(FILES) <= set(names_in(library.path))

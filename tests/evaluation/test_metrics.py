@@ -207,7 +207,7 @@ def test_the_command_prints_the_figures_of_the_run_it_writes(tiny_library, tmp_p
     arguments = ["evaluate", *place, "--queries", "sample", "--k", "20", "--run-out", str(run)]
     assert main([*arguments, "--qrels-out", str(qrels), "--mode", "bm25", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    expected = evaluate_run(read_qrels(qrels), read_run(run))
+    expected = evaluate_run(read_qrels(qrels), read_run(run), measures(20))
     assert {name: one["mean"] for name, one in printed["figures"].items()} == {
         one.measure: one.mean for one in expected.figures
     }
@@ -216,7 +216,25 @@ def test_the_command_prints_the_figures_of_the_run_it_writes(tiny_library, tmp_p
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "40 queries over 60 documents"
     assert all("(p = " in line for line in lines[1:])
-    assert len(lines) == 1 + len(measures())
+    assert len(lines) == 1 + len(measures(20))
+
+
+def test_no_measure_looks_below_the_rank_that_is_searched(tiny_library, capsys):
+    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+    assert main(["evaluate", *place, "--queries", "sample", "--k", "10", "--mode", "bm25", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["figures"]) == ["R@1", "R@5", "R@10", "nDCG@10", "RR", "AP"]
+    assert [str(one) for one in measures(5)] == ["R@1", "R@5", "RR", "AP"]
+
+
+def test_a_filter_that_no_document_meets_is_named_beside_the_zeros(tiny_library, capsys):
+    place = ["--index-folder", str(tiny_library.path.parent), "--index-name", tiny_library.path.name]
+    arguments = ["evaluate", *place, "--queries", "sample", "--mode", "bm25"]
+    assert main([*arguments, "--date-from", "2099"]) == 0
+    assert "caution: no passage found: no document meets --date-from '2099-01-01'" in capsys.readouterr().out
+    assert main([*arguments, "--date-from", "1900"]) == 0
+    assert "no passage found" not in capsys.readouterr().out
+    assert main([*arguments, "--solution", "zzz"]) == 1
+    assert "no document has the solution 'zzz' (there are: " in capsys.readouterr().err
 
 
 def test_bad_questions_are_one_line_and_status_1(tiny_library, tmp_path, capsys):
@@ -341,6 +359,16 @@ def test_an_analysis_takes_titles_from_the_index_and_texts_from_the_questions(ti
     _, printed, _ = script("analyze_retrieval_results", *place, "--queries", "sample", "--show", 40, "run.txt")
     assert printed.count("Conseil constitutionnel") + printed.count("Cour de cassation") >= 1
     assert read_queries("sample")[0][0].text in printed
+
+
+def test_an_index_with_none_of_the_runs_documents_is_named_once(tiny_library, tmp_path, script):
+    place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
+    write_run(tmp_path / "run.txt", RUN)
+    write_qrels(tmp_path / "qrels.txt", QRELS)
+    status, printed, error = script("analyze_retrieval_results", *place, "--qrels", "qrels.txt", "run.txt")
+    assert (status, "not in the index" in printed, "absent: " in printed) == (0, False, False)
+    assert error.startswith(f"no document of the runs is in {tiny_library.path}: no titles (--index-name names ")
+    assert error.count("\n") == 1
 
 
 # --- trec_eval itself -------------------------------------------------------------------------------------------------

@@ -73,6 +73,12 @@ class Budget:
             return "cost"
         return None
 
+    def exceeded(self, usage: Usage) -> Limit | None:
+        """Return the limit that finished calls went beyond: a call under way ends, however many tokens it takes."""
+        if usage.tokens > self.tokens:
+            return "tokens"
+        return "cost" if self.cost is not None and usage.cost is not None and usage.cost > self.cost else None
+
     def in_french(self) -> str:
         """Say what it allows at most: « 30 appels au modèle, 400 000 jetons lus et écrits, 600 secondes »."""
         limits: tuple[Limit, ...] = ("model_calls", "tokens", "seconds", "cost")

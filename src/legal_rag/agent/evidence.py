@@ -21,6 +21,10 @@ from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 NO_PASSAGE = "Aucun passage pertinent n'a été trouvé dans le corpus pour cette question."
+WAY_ON = (
+    "Les passages les plus proches restent visibles, sans garantie, par une recherche (legal-rag search) ; la question"
+    " peut aussi être posée autrement."
+)
 INSTEAD = "Voici, à la place, les passages les plus proches, cités mot pour mot."
 INTRODUCTION = "Passages les plus proches de la question, cités mot pour mot :"
 SEE_ALSO, CUT = "Voir aussi :", "[…]"
@@ -93,6 +97,8 @@ class EvidenceAgent(Agent):
         status: Status = failure if mode == "fallback" else "answered" if relevant else "abstained"
         if mode == "fallback" and relevant:
             notice = f"{notice} {INSTEAD}"
+        elif status == "abstained" and findings.hits:
+            notice = WAY_ON
         evidence = complete_evidence(
             query.text,
             list(log.passages.values()),

@@ -89,6 +89,7 @@ def build_language_model(
         ValueError: If the address is not a URL, or the model does not take the limit or temperature.
     """
     use_local_prices()
+    require("dspy")
     import dspy
     from dspy.utils.exceptions import LMConfigurationError
 
@@ -161,6 +162,7 @@ def is_asked(api_key: str | None = None, api_base: str | None = None, model: str
 
 def check_model(lm: "dspy.BaseLM", seconds: float = 60.0) -> str | None:
     """Send a model a short request; return None if it replies, else a French sentence: what failed, what to mend."""
+    require("dspy")
     import dspy
 
     from legal_rag.agent.model_calls import BudgetedLM, UsageTracker

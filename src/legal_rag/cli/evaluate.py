@@ -9,6 +9,7 @@ import click
 
 from legal_rag.cli.options import (
     column_options,
+    filter_at_fault,
     filter_options,
     mode_option,
     model_options,
@@ -16,6 +17,7 @@ from legal_rag.cli.options import (
     place_options,
     print_json,
     reading_options,
+    refuse_unknown_values,
     sampling_settings,
     trust_option,
 )
@@ -67,6 +69,7 @@ def evaluate_command(
         evaluation.trec_python()  # before the work, too
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
     library = open_library(index_folder, index_name)
+    refuse_unknown_values(library, filters)
     retriever = build_retriever(library, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)
     for name, path in files.items():
@@ -75,10 +78,13 @@ def evaluate_command(
             evaluation.write_run(path, run, settings["run_name"])
         else:
             evaluation.write_qrels(path, qrels)
-    measured = evaluation.evaluate_run(qrels, run)
-    compared = evaluation.compare_runs(measured, evaluation.evaluate_run(qrels, other)) if other is not None else []
+    wanted = evaluation.measures(k)
+    measured = evaluation.evaluate_run(qrels, run, wanted)
+    others = [] if other is None else [evaluation.evaluate_run(qrels, other, wanted)]
+    compared = [one for against in others for one in evaluation.compare_runs(measured, against)]
     theirs = evaluation.trec_eval(qrels, run) if settings["pyserini"] else {}
-    caution = evaluation.caution(queries)
+    nothing = "" if any(run.values()) else f"no passage found{filter_at_fault(library, filters)}"
+    caution = "; ".join(filter(None, [nothing, evaluation.caution(queries)])) or None
     absent = sorted({doc_id for judged in qrels.values() for doc_id in judged if doc_id not in library})
     if as_json:
         figures = {one.measure: {"mean": one.mean, "low": one.low, "high": one.high} for one in measured.figures}

@@ -71,6 +71,7 @@ def extract_command(
             f"{report.entities} entities in {count(report.documents, 'document')}: {Path(report.files[0]).parent}"
         )
         click.echo(f"page: {_page_of(report)}", err=True)
+    _print_limits_of_rules(report)
     print_losses(report)
     if view:
         from legal_rag.extraction.outputs import view_entities
@@ -87,6 +88,22 @@ def extract_after_index(library: Any, settings: "ExtractionSettings", *, keep_mo
     found = f"{report.entities} entities in {report.documents} documents, by {report.model}, {report.seconds:.1f} s"
     click.echo(f"{found}; page: {_page_of(report)}", err=True)
     print_losses(report)
+
+
+def _print_limits_of_rules(report: "ExtractReport") -> None:
+    """Say which classes the rules looked for, where those are not the whole schema."""
+    from legal_rag.extraction.rules.rules import classes_found
+    from legal_rag.extraction.schemas import AUTO, RULES, get_schema
+
+    if report.model != RULES or report.schema == AUTO:
+        return
+    schema = get_schema(report.schema)
+    found = classes_found(schema)
+    if len(found) < len(schema.classes):
+        looked = f"looked for {len(found)} of the {len(schema.classes)} classes of {schema.name!r}: {', '.join(found)}"
+        click.echo(
+            f"the rules know decisions and regulations; they {looked} (a model finds all: --extract-model)", err=True
+        )
 
 
 def _page_of(report: "ExtractReport") -> str:

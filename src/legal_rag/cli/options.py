@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from difflib import get_close_matches
 from functools import wraps
 from shlex import quote
 from typing import Any
@@ -15,6 +16,8 @@ from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 from legal_rag.retriever.ranking import MODES
 
 EXTRACTION = ExtractionSettings()
+VALUES_LISTED = 12  # of a filter
+ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 
 
 def options(*several: Any) -> Callable[[Any], Any]:
@@ -158,6 +161,32 @@ def open_library(index_folder: str, index_name: str) -> Any:
     from legal_rag.library.library import Library
 
     return Library.open(index_folder, index_name)
+
+
+def refuse_unknown_values(library: Any, filters: Filters) -> None:
+    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
+
+    ValueError, or LookupError for an id, whose message names the nearest.
+    """
+    for doc_id in filters.doc_ids or ():
+        if doc_id not in library:
+            library.document(doc_id)
+    for name, known in library.unknown_values(filters).items():
+        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
+        wanted = str(getattr(filters, name))
+        near = get_close_matches(wanted.casefold(), [one.casefold() for one in known[:1]], n=1, cutoff=ALIKE)
+        hint = f": did you mean {known[0]!r}?" if near else ""
+        raise ValueError(f"no document has the {name} {wanted!r}{hint} (there are: {listed or 'none'})")
+
+
+def filter_at_fault(library: Any, filters: Filters) -> str:
+    """Name the first filter that no document meets by itself, or else say that they were applied."""
+    for name in (one.name for one in fields(filters)):
+        value = getattr(filters, name)
+        if value is not None and not library.ids(type(filters)(**{name: value})):
+            wanted = "; ".join(value) if isinstance(value, tuple) else value
+            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
+    return " among the documents that meet the filters" if filters else ""
 
 
 def suggest(command: str, index_folder: str, index_name: str) -> None:

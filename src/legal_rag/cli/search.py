@@ -1,24 +1,26 @@
 """Commands that search an index and print a document."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from difflib import get_close_matches
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from legal_rag.cli.options import (
+    filter_at_fault,
     filter_options,
     mode_option,
     model_options,
     open_library,
     place_options,
     print_json,
+    refuse_unknown_values,
     sampling_settings,
     suggest,
     trust_option,
 )
+from legal_rag.corpus.chunking import chunk_id
+from legal_rag.corpus.documents import document_of
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
     from legal_rag.retriever.retriever import Retriever, SearchHit
     from legal_rag.retriever.structured import Reasoner
 
-VALUES_LISTED = 12  # of a filter
-ALIKE = 0.75  # of two spellings, from which one is suggested for the other
 EXCERPT_CHARS = 300  # of a passage found
 MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_tokens")
 
@@ -68,7 +68,7 @@ def search_command(
     model = {option: settings.pop(option) for option in MODEL_OPTIONS}
     _check_options(settings, model, structured=structured)
     library = open_library(index_folder, index_name)
-    _refuse_unknown_values(library, filters)
+    refuse_unknown_values(library, filters)
     retriever = Retriever(library, trust_remote_code=settings.pop("trust_remote_code"))  # loads what the mode needs
     if structured:
         _print_structured(library, retriever, query, k, filters, settings["mode"], model, as_json=as_json)
@@ -80,7 +80,7 @@ def search_command(
         )
         return
     if not hits:
-        click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
+        click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
     for hit in hits:
         date = f" ({hit.decision_date})" if hit.decision_date else ""
         click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
@@ -120,7 +120,7 @@ def _print_structured(
     if missing := provider.health_check().missing:
         click.echo(click.style(f"without {', '.join(missing)}", dim=True), err=True)
     if not found:
-        click.echo(f"no passage found{_filter_at_fault(library, filters)}", err=True)
+        click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
     for rank, one in enumerate(found, start=1):
         click.echo(f"{rank}. {one.doc_id} {one.char_start}-{one.char_end}  {one.score:.3f}  {one.source}  {one.title}")
         click.echo(click.style("   " + " ".join(f"{' › '.join(one.sections)} - {one.reason}".split()), dim=True))
@@ -179,32 +179,6 @@ def _passages(library: "Library", hit: "SearchHit", filters: "Filters") -> list[
     ]
 
 
-def _refuse_unknown_values(library: "Library", filters: "Filters") -> None:
-    """Raise for a court, chamber, outcome or document id that there is none of, before anything is loaded.
-
-    ValueError, or LookupError for an id, whose message names the nearest.
-    """
-    for doc_id in filters.doc_ids or ():
-        if doc_id not in library:
-            library.document(doc_id)
-    for name, known in library.unknown_values(filters).items():
-        listed = "; ".join(known[:VALUES_LISTED]) + ("…" if len(known) > VALUES_LISTED else "")
-        wanted = str(getattr(filters, name))
-        near = get_close_matches(wanted.casefold(), [one.casefold() for one in known[:1]], n=1, cutoff=ALIKE)
-        hint = f": did you mean {known[0]!r}?" if near else ""
-        raise ValueError(f"no document has the {name} {wanted!r}{hint} (there are: {listed or 'none'})")
-
-
-def _filter_at_fault(library: "Library", filters: "Filters") -> str:
-    """Name the first filter that no document meets by itself, or else say that they were applied."""
-    for name in (one.name for one in fields(filters)):
-        value = getattr(filters, name)
-        if value is not None and not library.ids(type(filters)(**{name: value})):
-            wanted = "; ".join(value) if isinstance(value, tuple) else value
-            return f": no document meets --{name.replace('_', '-')} '{wanted}'"
-    return " among the documents that meet the filters" if filters else ""
-
-
 @click.command("lookup")
 @place_options
 @click.argument("identifier", metavar="ID")
@@ -222,11 +196,15 @@ def lookup_command(
     page = page_to_write(html)
     library = open_library(index_folder, index_name)
     identifier = resolve_id(identifier, library, dict)
-    document = find_document(identifier, library)
+    try:
+        document = find_document(identifier, library)
+    except LookupError:  # told to the agent, in French
+        document = document_of(library, identifier.strip())
     try:
         find_chunks(identifier, 0, library)
-    except LookupError as error:  # the document is there, not the passage
-        click.echo(error, err=True)
+    except LookupError:  # the document is there, not the passage
+        last = chunk_id(document.id, len(library.chunks_of(document.id)) - 1)
+        click.echo(f"no passage {identifier!r} (the document's last is {last!r})", err=True)
     if outline or page:
         _show_outline(library, document.id, page, as_text=outline and not as_json, as_json=as_json)
     elif as_json:

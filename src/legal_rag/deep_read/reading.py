@@ -121,7 +121,7 @@ def deep_read(
     if file:
         file.parent.mkdir(parents=True, exist_ok=True)
         work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
-    on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm]))
+    on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm], settings))
     prediction = _read(work, file)
     if file and trace is None and prediction.status in ("answered", "abstained"):
         file.unlink(missing_ok=True)
@@ -129,18 +129,35 @@ def deep_read(
     return prediction
 
 
-def most_in_french(doc_ids: Sequence[str], library: "Library", budget: Budget, models: Sequence["dspy.BaseLM"]) -> str:
-    """Say what a deep read may cost at most; in dollars too, where LiteLLM's list has the prices of all models."""
+def most_in_french(
+    doc_ids: Sequence[str],
+    library: "Library",
+    budget: Budget,
+    models: Sequence["dspy.BaseLM"],
+    settings: DeepReadSettings = DEFAULT_SETTINGS,
+) -> str:
+    """Say what is read, and what that may cost; in dollars too, where LiteLLM's list has the prices of all models."""
     from legal_rag.evaluation.questions.generate import price_of
 
-    n = len(doc_ids or library)
-    what = f"{n} décision{'s' if n > 1 else ''}" if doc_ids else f"tout le corpus, {n} décisions"
     prices = [price_of(one) for one in models]
     dollars = ""
     if budget.cost is None and (known := [price for price in prices if price]) and len(known) == len(prices):
         dearest = max(max(price) for price in known)  # of a million tokens
         dollars = f", soit moins de {budget.tokens * dearest / 1e6:.2f} $".replace(".", ",")
-    return f"Lecture approfondie ({what}) : au plus {budget.in_french()}{dollars}."
+    read = _read_in_french(doc_ids, len(library), settings)
+    return f"Lecture approfondie ({read}) : au plus {budget.in_french()}{dollars} ; un appel commencé va à son terme."
+
+
+def _read_in_french(doc_ids: Sequence[str], n_documents: int, settings: DeepReadSettings) -> str:
+    if doc_ids:
+        return _decisions(len(doc_ids))
+    if settings.plan == "map" and settings.map_documents < n_documents:
+        return f"{_decisions(settings.map_documents)} au plus sur {n_documents}, celles que les mots désignent"
+    return f"tout le corpus, {_decisions(n_documents)}"
+
+
+def _decisions(n: int) -> str:
+    return f"{n} décision{'s' if n > 1 else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,14 +332,18 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     return _concluded(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
 
-def _concluded(work: ReadingTask, value: Any, **ending: Any) -> Prediction:
-    """Check the answer; `ending` says how the reading ended, see `conclude`."""
+def _concluded(work: ReadingTask, value: Any, *, stopped: str, **ending: Any) -> Prediction:
+    """Check the answer; `ending` says how the reading ended, see `conclude`; beyond the budget, it is exhausted."""
+    budget, usage = work.tracker.budget, work.tracker.usage
+    if not stopped and (limit := budget.exceeded(usage)):
+        stopped, ending["failed"] = BudgetExceededError(limit, budget, usage).notice, False
     return conclude(
         work.question,
         value,
         work.log,
         work.library,
-        usage=work.tracker.usage,
+        usage=usage,
+        stopped=stopped,
         nearest=lambda: _search_nearest(work),
         on_event=work.on_event,
         **ending,

@@ -47,11 +47,12 @@ class RunComparison(NamedTuple):
     p_value: float  # two-sided, of a paired randomisation test
 
 
-def measures() -> "list[Measure]":
-    """Return the default measures: recall, nDCG, reciprocal rank, average precision."""
+def measures(k: int | None = None) -> "list[Measure]":
+    """Return the default measures: recall, nDCG, reciprocal rank, average precision; none that looks below rank `k`."""
     from ir_measures import AP, RR, R, nDCG
 
-    return [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
+    known = [R @ 1, R @ 5, R @ 10, R @ 100, nDCG @ 10, RR, AP]
+    return [one for one in known if k is None or one.params.get("cutoff", 0) <= k]
 
 
 def batch_query(

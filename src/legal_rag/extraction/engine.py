@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.extraction.entities import Entity, ExtractedDocument, ExtractionResult
-from legal_rag.extraction.rules.rules import entities_of_schema, finds_any_of
+from legal_rag.extraction.rules.rules import classes_found, entities_of_schema
 from legal_rag.extraction.schemas import (
     AUTO,
     RULES,
@@ -166,7 +166,7 @@ class Extractor:
     def __init__(self, settings: ExtractionSettings, store: ExtractionStore | None = None) -> None:
         if settings.schema_name != AUTO:
             schema = get_schema(settings.schema_name)
-            if settings.model_id == RULES and not finds_any_of(schema):
+            if settings.model_id == RULES and not classes_found(schema):
                 known = "expected 'jurisprudence', 'regulation' or 'general', or a model"
                 raise ValueError(f"the rules find nothing of schema {settings.schema_name!r} ({known})")
         self.settings, self._store = settings, store

@@ -81,9 +81,10 @@ def find_entities(text: str) -> list[Entity]:
     return in_order([*found, *counsel, *find_parties(text, counsel)])
 
 
-def finds_any_of(schema: Schema) -> bool:
-    """Tell whether the rules find any class of a schema."""
-    return bool({*SUBJECTS, *_decisions_classes(schema)} & set(schema.classes))
+def classes_found(schema: Schema) -> list[str]:
+    """Return the classes of a schema that the rules find: all of a decision's and a regulation's, few of others."""
+    found = {*SUBJECTS, *_decisions_classes(schema)}
+    return [one for one in schema.classes if one in found]
 
 
 def entities_of_schema(text: str, schema: Schema) -> list[Entity]:
