@@ -241,3 +241,33 @@ def test_nobody_speaks_as_a_court_in_a_text_that_is_no_decision(kind):
 )
 def test_a_few_lines_in_the_forms_of_a_court_are_a_decision(text):
     assert "court" in {one.speaker for one in read_paragraphs(text)}
+
+
+ZONED = "Pourvoi 20-10.001\n\nLe bailleur demande le loyer.\n\nLe bail est nul.\n\nRejette le pourvoi."
+ZONES = {
+    "introduction": [{"start": 0, "end": 19}],
+    "moyens": [{"start": 19, "end": 50}],
+    "motivations": [{"start": 50, "end": 68}],
+    "dispositif": [{"start": 68, "end": 87}],
+}
+
+
+def test_the_zones_of_a_judilibre_record_are_the_main_parts_of_a_decision_without_headings():
+    assert [one.part for one in read_paragraphs(ZONED)] == [None] * 4
+    read = read_paragraphs(ZONED, ZONES)
+    assert [one.part for one in read] == ["header", "claims", "reasons", "ruling"]
+    assert [one.speaker for one in read] == [None, "party", "court", "court"]
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [
+        None, {}, [], "motivations", {"motivations": 3}, {"motivations": [[0, 5]]},
+        {"motivations": [{"start": "0", "end": "9"}]}, {"motivations": [{"start": 0, "end": 999}]},
+        {"motivations": [{"start": 9, "end": 3}]}, {"autres": [{"start": 0, "end": 9}]},
+        {"moyens": [{"start": 0, "end": 40}], "motivations": [{"start": 30, "end": 60}]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_zones_that_do_not_fit_the_text_are_passed_over(zones):
+    assert read_paragraphs(ZONED, zones) == read_paragraphs(ZONED)

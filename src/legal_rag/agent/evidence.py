@@ -129,8 +129,9 @@ class EvidenceAgent(Agent):
         """Quote the passages of the hits' documents that answer best; return the answer, and the chunks around them."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
         hits = findings.hits
-        contents = [self._retriever.corpus.document(hit.doc_id).content for hit in hits]
-        weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)))
+        documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
+        contents, zones = [one.content for one in documents], [one.extra.get("zones") for one in documents]
+        weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
         most, scores = self._n_passages, [hit.score for hit in hits]
         lines, citations, quoted = [INTRODUCTION], [], []
         for rank, (of, one) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -51,18 +51,19 @@ def weigh_passages(question: TokenVectors, content: str, read: TokenVectors) -> 
 
 
 def weigh_documents(
-    question: TokenVectors, documents: Sequence[tuple[str, TokenVectors]]
+    question: TokenVectors, documents: Sequence[tuple[str, TokenVectors]], zones: Sequence[object] = ()
 ) -> list[list[WeighedPassage]]:
     """Weigh every run of whole sentences of documents' paragraphs as the answer to a question, best first.
 
     Args:
         question: Its token vectors.
         documents: Each one's text, and its token vectors with offsets in it; passages without any come last.
+        zones: Of each document, see `read_paragraphs`; none by default.
 
     Returns:
         For each document, its passages: what they weigh compares across documents.
     """
-    candidates = [list(_candidates(content)) for content, _ in documents]
+    candidates = [list(_candidates(content, of)) for (content, _), of in zip_longest(documents, zones)]
     near = [
         _mean_maxsim(question, read, [span for span, _, _ in found])
         for (_, read), found in zip(documents, candidates, strict=True)
@@ -129,9 +130,9 @@ def best_apart(weighed: Sequence[WeighedPassage], most: int, chars: int) -> list
     return chosen
 
 
-def _candidates(content: str) -> Iterator[tuple[Span, Paragraph, float]]:
+def _candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, float]]:
     """Yield spans with their paragraph and its place in its part, from 0 to 1."""
-    for _, group in groupby(read_paragraphs(content), key=lambda one: one.part):
+    for _, group in groupby(read_paragraphs(content, zones), key=lambda one: one.part):
         paragraphs = list(group)
         for number, paragraph in enumerate(paragraphs):
             for span in _sentence_runs(content, paragraph.start, paragraph.end):

@@ -59,7 +59,7 @@ def make_outline(document: Document) -> Outline:
     from legal_rag.corpus.structure.outline import build_tree
     from legal_rag.corpus.structure.speakers import read_paragraphs
 
-    paragraphs = read_paragraphs(document.content)
+    paragraphs = read_paragraphs(document.content, document.extra.get("zones"))
     return Outline(build_tree(document.content, paragraphs), list(_joined(paragraphs)))
 
 

@@ -1,7 +1,9 @@
 """The main parts of a decision, by French drafting rules: header, statement, claims, reasons, ruling, annex."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues, heading_letters, headings
@@ -46,6 +48,10 @@ _QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
 _ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
 _ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
 
+ZONES: dict[str, PartKind] = {
+    "introduction": "header", "expose": "statement", "moyens": "claims", "motivations": "reasons",
+    "dispositif": "ruling", "annexes": "annex",
+}  # fmt: skip
 SpeaksForItself = Callable[[str], bool]
 
 _HEADINGS = {"statement": _STATEMENT, "claims": _CLAIMS, "reasons": _REASONS, "ruling": RULES_ON, "annex": _ANNEX}
@@ -85,6 +91,31 @@ def part_of_each(text: str, lines: Sequence[Span], is_own_reason: SpeaksForItsel
     for number in range(len(lines)):
         parts.append(opened.get(number) or parts[-1])
     return parts
+
+
+def part_of_zones(zones: object, lines: Sequence[Span], n_chars: int) -> list[PartKind] | None:
+    """Return the main part of each line by the zones of a Judilibre record; None where they do not fit the text.
+
+    Args:
+        zones: Lists of {"start", "end"}, in characters, by the names in `ZONES`, as the Cour de cassation's Judilibre
+            gives them; anything else is None.
+        lines: As `split_lines` yields them.
+        n_chars: The length of the text.
+    """
+    spans = sorted(_zone_spans(zones))
+    fits = all(0 <= start < end <= n_chars for start, end, _ in spans)
+    if not spans or not fits or any(one[1] > other[0] for one, other in pairwise(spans)):
+        return None
+    starts = [start for start, _, _ in spans]
+    return [spans[max(0, bisect_right(starts, end - 1) - 1)][2] for _, end in lines]
+
+
+def _zone_spans(zones: object) -> Iterator[tuple[int, int, PartKind]]:
+    for name, part in ZONES.items():
+        found = zones.get(name) if isinstance(zones, Mapping) else None
+        for one in found if isinstance(found, list | tuple) else ():
+            start, end = (one.get("start"), one.get("end")) if isinstance(one, Mapping) else (None, None)
+            yield (start, end, part) if isinstance(start, int) and isinstance(end, int) else (-1, -1, part)
 
 
 def is_decision(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> bool:

@@ -13,16 +13,23 @@ from typing import Literal
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues
-from legal_rag.corpus.structure.parts import REASON, RULES_ON, is_decision, part_of_each, split_lines
+from legal_rag.corpus.structure.parts import REASON, RULES_ON, is_decision, part_of_each, part_of_zones, split_lines
 from legal_rag.corpus.structure.tree import Paragraph, Part, PartKind, Speaker
 
 
-def read_paragraphs(text: str) -> list[Paragraph]:
-    """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length."""
+def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
+    """Split a decision into paragraphs and say, of each, its main part and its speaker; linear in its length.
+
+    Args:
+        text: Any text; one that is no decision has neither parts nor speakers.
+        zones: Of a Judilibre record: they say the main parts where they fit the text, see `part_of_zones`.
+    """
     lines = list(split_lines(text))
-    parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
-    if not is_decision(text, lines, parts):
-        return [Paragraph(*line, None, None, censured=False) for line in lines]
+    parts = part_of_zones(zones, lines, len(text))
+    if parts is None:
+        parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+        if not is_decision(text, lines, parts):
+            return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
     read = zip(lines, parts, speakers, strict=True)
