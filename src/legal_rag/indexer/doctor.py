@@ -12,7 +12,7 @@ from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import outline_problems
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
-from legal_rag.sqlite import connect_to_read
+from legal_rag.sqlite import connect_as_allowed, connect_to_read
 
 SHOWN_CHARS = 60  # of a passage in a message
 
@@ -105,7 +105,7 @@ def _entity_problems(library: Library) -> Iterator[str]:
     if not (library.path / ENTITIES).is_file():
         return
     try:
-        with closing(connect_to_read(library.path / ENTITIES)) as connection:
+        with closing(connect_as_allowed(library.path / ENTITIES)) as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             yield f"{ENTITIES}: {verdict}"
