@@ -20,6 +20,7 @@ from legal_rag.corpus_index.terms import query_terms, read_terms
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
+from legal_rag.library.outlines import outline_of
 from legal_rag.library.store import present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, parameter
 
@@ -306,6 +307,7 @@ class CorpusIndex:
         document = self.library.document(doc_id)
         return build_document_index(
             document,
+            tree=outline_of(self.library, doc_id),
             entities=self.library.entities_of(doc_id),
             statistics=self.statistics_of(document),
             sub_llm=sub_llm,

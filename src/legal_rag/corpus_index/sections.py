@@ -42,7 +42,7 @@ class DocumentIndex:
     entities_by_section: dict[str, list[str]] = field(default_factory=dict)
 
 
-class Outline(NamedTuple):
+class Contents(NamedTuple):
     """The sections of a text."""
 
     has_structure: bool  # whether it has headings or numbers
@@ -53,6 +53,7 @@ class Outline(NamedTuple):
 def build_document_index(
     document: Document,
     *,
+    tree: TreeNode | None = None,
     entities: Sequence[Entity] | None = None,
     statistics: TermStatistics | None = None,
     sub_llm: SummaryModel | None = None,
@@ -64,18 +65,19 @@ def build_document_index(
 
     Args:
         document: Any text with an id.
+        tree: Its outline; by default it is made by rules.
         entities: Extracted from it; a section lists those that lie inside it.
         statistics: Of the corpus; by default keywords are weighed by their frequency in the section alone.
         sub_llm: Writes the summaries of long sections; where it fails, or by default, they are extractive.
         file_path: Of the document's source, if it was a file.
     """
-    outline, named = _outlined(document.content)
+    contents, named = _named_contents(tree or build_tree(document.content))
     inside = _Entities(entities or ())
     sections = _SectionSummaries(document, statistics, sub_llm)
     return DocumentIndex(
         doc_id=document.id,
         file_path=file_path,
-        **outline._asdict(),
+        **contents._asdict(),
         section_summaries={name: sections.of(node) for name, node in named.items()},
         keywords_by_section={
             name: [keyword.shown for keyword in sections.keywords(node)[:N_KEYWORDS]] for name, node in named.items()
@@ -84,9 +86,9 @@ def build_document_index(
     )
 
 
-def outline_of(text: str) -> Outline:
-    """Return the sections of a text, named as `build_document_index` names them, in a tenth of its time."""
-    return _outlined(text)[0]
+def contents_of(tree: TreeNode) -> Contents:
+    """Return the sections of an outline, named as `build_document_index` names them, in a tenth of its time."""
+    return _named_contents(tree)[0]
 
 
 def summarised(
@@ -226,14 +228,13 @@ class _SectionSummaries:
         return summary.text
 
 
-def _outlined(text: str) -> tuple[Outline, dict[str, TreeNode]]:
-    """Return the outline of a text, and its sections by name."""
-    tree = build_tree(text)
+def _named_contents(tree: TreeNode) -> tuple[Contents, dict[str, TreeNode]]:
+    """Return the contents of an outline, and its sections by name."""
     has_structure = any(child.kind != "part" for child in tree.children)
     named = _named(tree) if has_structure else {WHOLE: tree}
     contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))
     spans = {name: (node.char_start, node.char_end) for name, node in named.items()}
-    return Outline(has_structure, {"sections": contents}, spans), named
+    return Contents(has_structure, {"sections": contents}, spans), named
 
 
 def _named(tree: TreeNode) -> dict[str, TreeNode]:

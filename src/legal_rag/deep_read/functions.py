@@ -32,7 +32,7 @@ from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
-from legal_rag.corpus_index.sections import DocumentIndex, Outline, outline_of
+from legal_rag.corpus_index.sections import Contents, DocumentIndex, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
@@ -42,7 +42,7 @@ from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.schemas import ExtractionSettings
 from legal_rag.extraction.terms import class_named
 from legal_rag.library.filters import Filters, naming_condition
-from legal_rag.library.outlines import outline_of as stored_outline_of
+from legal_rag.library.outlines import outline_of
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class MultiDocREPL:
         self.sub_llm, self.retriever = sub_llm, retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
-        self._outlines: LRUCache[str, Outline] = LRUCache(KEPT_OUTLINES)
+        self._contents: LRUCache[str, Contents] = LRUCache(KEPT_OUTLINES)
         self._workers, self._grep_seconds = workers, grep_seconds
         self._open(corpus_index)
 
@@ -356,11 +356,11 @@ class MultiDocREPL:
 
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
-        return copy.deepcopy(self._outline_of(self._id(doc_id)).toc)
+        return copy.deepcopy(self._contents_of(self._id(doc_id)).toc)
 
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
-        return list(self._outline_of(self._id(doc_id)).section_map)
+        return list(self._contents_of(self._id(doc_id)).section_map)
 
     def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
         """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
@@ -382,9 +382,9 @@ class MultiDocREPL:
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
         """Texte d'une section d'un document, par son nom ou par son identifiant dans le plan (« 0003 »)."""
         document = self._document(doc_id)
-        sections = self._outline_of(document.id).section_map
+        sections = self._contents_of(document.id).section_map
         if (named := text_of(section_name)).isdecimal() and named not in sections:
-            node = find_section(named, stored_outline_of(self.library, document.id))
+            node = find_section(named, outline_of(self.library, document.id))
             return document.content[node.char_start : node.char_end]
         start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
@@ -442,7 +442,7 @@ class MultiDocREPL:
         self._grep = CorpusGrep(self.library, self._grep_seconds)
         self._words = Retriever(self.library)  # for BM25 alone: no encoder is loaded
         self.loaded_doc_indexes.clear()
-        self._outlines.clear()
+        self._contents.clear()
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
         """Return what a search finds; `CachedCorpusREPL` makes the same search once."""
@@ -494,10 +494,10 @@ class MultiDocREPL:
             return NOT_FOUND
         return NO_ENTITIES if self.library.entities is None else NO_SUCH_ENTITIES
 
-    def _outline_of(self, doc_id: str) -> Outline:
-        if doc_id not in self._outlines:
-            self._outlines[doc_id] = outline_of(self._load(doc_id).content)
-        return self._outlines[doc_id]
+    def _contents_of(self, doc_id: str) -> Contents:
+        if doc_id not in self._contents:
+            self._contents[doc_id] = contents_of(outline_of(self.library, doc_id))
+        return self._contents[doc_id]
 
     def _load(self, doc_id: str) -> Document:
         return self.library.document(doc_id)
