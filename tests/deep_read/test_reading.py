@@ -9,6 +9,7 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.corpus import split_sentences
+from legal_rag.corpus.sentences import without_blanks
 from legal_rag.deep_read import DEEP_READ_BUDGET, Limits, deep_read, read_trace
 from legal_rag.deep_read.reading import most_in_french
 from legal_rag.deep_read.settings import DeepReadSettings
@@ -193,6 +194,9 @@ def test_a_model_that_fails_at_once_leaves_the_nearest_passages(ask, tiny_librar
     assert prediction.answer.startswith("Passages trouvés :")
     assert {citation.doc_id for citation in prediction.citations} <= set(ids)
     assert {citation.status for citation in prediction.citations} == {"verified"}
+    for citation in prediction.citations:
+        content = tiny_library.document(citation.doc_id).content
+        assert citation.char_end in {end for _, end in without_blanks(content, split_sentences(content))}
 
 
 @pytest.mark.parametrize("lm", [None, "gpt"])

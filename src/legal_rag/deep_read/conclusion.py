@@ -17,6 +17,7 @@ from legal_rag.agent.prediction import Event, Passage, Prediction, Status
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.library.corpus import Corpus
 
 NOTHING = "(rien)"
@@ -168,9 +169,10 @@ def _found_so_far(log: EventLog) -> EnrichedResponse:
 
 
 def _citation(passage: Passage) -> Citation:
-    quote = passage.text[:SHOWN_CHARS]
-    if len(quote) < len(passage.text):
-        quote = quote[: quote.rfind(" ") + 1].rstrip() or quote
+    sentences = without_blanks(passage.text, split_sentences(passage.text))
+    whole = [end for _, end in sentences if end <= SHOWN_CHARS]
+    cut = passage.text.rfind(" ", 0, SHOWN_CHARS) if len(passage.text) > SHOWN_CHARS else len(passage.text)
+    quote = passage.text[: whole[-1] if whole else cut if cut > 0 else SHOWN_CHARS].rstrip()
     start = passage.char_start
     return Citation(passage.doc_id, start, start + len(quote), quote, "verified")
 
