@@ -8,6 +8,7 @@ import pytest
 
 from legal_rag.corpus import read_documents
 from legal_rag.corpus.cleaning import TAG
+from legal_rag.corpus.structure.speakers import read_paragraphs
 
 SAMPLE = files("legal_rag.corpus") / "sample"
 
@@ -22,6 +23,12 @@ def documents():
     documents = {item.id: item for item in read_documents(SAMPLE / "decisions.jsonl", on_bad=bad.append)}
     assert bad == []
     return documents
+
+
+def test_a_court_speaks_in_its_decisions_and_in_no_other_document(documents):
+    for item in documents.values():
+        speakers = {one.speaker for one in read_paragraphs(item.content)}
+        assert ("court" in speakers) == item.title.startswith("[Décision fictive] "), item.id
 
 
 @pytest.fixture(scope="module")

@@ -199,6 +199,8 @@ def test_paragraphs_follow_one_another_and_parts_cover_any_text(text):
         ". MOTIFS ",
         "la Cour statuant ",
         "expose ",
+        "« Attendu \n",
+        "\nVu",
     ],
 )
 def test_reading_takes_time_in_proportion_to_the_text(unit):
@@ -212,35 +214,50 @@ def test_reading_takes_time_in_proportion_to_the_text(unit):
     assert eight_times < 30 * max(once, 0.005)
 
 
-NO_DECISIONS = {
-    "a letter": "Monsieur,\n\n1. Le délai est passé.\n\n2. Nous avons décidé de résilier le contrat.\n\nCordialement",
-    "a contract": "Entre les soussignés\n\nArticle 1 - Objet\n\nIl loue.\n\nArticle 2 - Motifs\n\nIl paie.",
-    "a statute": "L'employeur prend les mesures nécessaires.\n\n1° Il évalue ;\n\n2° Il forme les salariés.",
-    "a handbook": "# Congés\n\n1. Tout salarié a droit à des congés.\n\n## Décision\n\nLe directeur décide.",
-    "pleadings": (
-        "CONCLUSIONS\n\nPLAISE AU TRIBUNAL\n\nAttendu que le défendeur n'a pas payé ;\n\n"
-        "PAR CES MOTIFS\n\nCondamner le défendeur aux dépens."
-    ),
-    "an article": "La Cour de cassation a jugé que « le bail est nul ». C'est un revirement.",
-}
-
-
-@pytest.mark.parametrize("kind", NO_DECISIONS)
-def test_nobody_speaks_as_a_court_in_a_text_that_is_no_decision(kind):
-    assert {(one.part, one.speaker) for one in read_paragraphs(NO_DECISIONS[kind])} == {(None, None)}
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bonjour,\nVoici ce que nous ferons :\n1. Le scanner sera loué.\n2. L'équipe travaillera le soir.\nAmitiés,",
+        "CONTRAT\nConsidérant que le client numérise ses fonds,\n1. Objet\nLe prestataire numérise.\n"
+        "2. Litiges\nTOUT LITIGE SERA SOUMIS AU TRIBUNAL DE COMMERCE DE TULLE.",
+        "Le maire de Tulle,\nVu le code de la route ;\nConsidérant que le pont menace ruine,\nDÉCIDE :\n"
+        "Article 1er : Le pont est fermé.",
+        "# Rédiger un jugement\n## Motifs\n1. Répondre à chaque moyen.\n## Dispositif\nCommencer par « Dit ».",
+        "CONCLUSIONS D'APPELANT\nCOUR D'APPEL DE LIMOGES\nPLAISE À LA COUR\nFAITS ET PROCÉDURE\nUn fait.\nDISCUSSION\n"
+        "Attendu que la faute est prouvée ;\nPAR CES MOTIFS\nInfirmer le jugement.",
+        "La Cour de cassation a tranché hier.\nSon arrêt énonce : « Attendu que la clause est obscure ;\n"
+        "Attendu qu'elle est nulle ;\nPAR CES MOTIFS, casse et annule »\nLe bailleur est déçu.",
+        "CONCLUSIONS\n\nPLAISE AU TRIBUNAL\n\nAttendu qu'il doit ;\n\nPAR CES MOTIFS\n\nCondamner le défendeur.",
+        "Article 9\nI. - La cour d'appel statue en droit.\n1. Le délai est de trois mois.\n2. Il est franc.",
+        "Maître,\nLe tribunal a rejeté nos demandes.\n1. Il faut faire appel.\nEn droit, la faute est établie.",
+    ],
+    ids=[
+        "e-mail",
+        "contract",
+        "mayor's order",
+        "handbook",
+        "pleading",
+        "press article",
+        "short pleading",
+        "statute",
+        "letter",
+    ],
+)
+def test_in_a_text_that_is_no_decision_no_court_speaks(text):
+    assert {(one.part, one.speaker) for one in read_paragraphs(text)} == {(None, None)}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Sur le moyen unique :\n\nAttendu que le bail est nul ;",
-        "SUR CE\n\nLe bail est nul.",
-        "Le tribunal rejette.\n\nPAR CES MOTIFS\n\nRejette la demande.",
-        "LA COUR DE CASSATION a rendu l'avis suivant :\n\nExamen de la demande d'avis\n\nLe bail est nul.",
+        "COUR DE CASSATION\n1. M. Charme a été licencié.\nPAR CES MOTIFS\nREJETTE le pourvoi.",  # no court's form
+        "Attendu que la faute est prouvée ;\nPAR CES MOTIFS\nConfirme le jugement.",  # its head is lost
+        "COUR D'APPEL DE LIMOGES\nMOTIFS\nAttendu que la faute est prouvée ;",  # its ruling is lost
+        "La cour avait dit : « non.\n" + "Un fait.\n" * 300 + "Attendu que oui ;\nPAR CES MOTIFS\nConfirme.",
     ],
 )
-def test_a_few_lines_in_the_forms_of_a_court_are_a_decision(text):
-    assert "court" in {one.speaker for one in read_paragraphs(text)}
+def test_two_signs_of_three_make_a_decision(text):
+    assert {"reasons", "ruling"} & {one.part for one in read_paragraphs(text)}
 
 
 ZONED = "Pourvoi 20-10.001\n\nLe bailleur demande le loyer.\n\nLe bail est nul.\n\nRejette le pourvoi."

@@ -24,7 +24,7 @@ from legal_rag.sqlite import ThreadConnections, answers, connect_to_read, connec
 logger = logging.getLogger(__name__)
 
 OUTLINES = "outlines.sqlite"
-RULES_VERSION = 3  # of the rules that outlines are made by; those of another version are made anew
+RULES_VERSION = 4  # of the rules that outlines are made by; those of another version are made anew
 BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it

@@ -37,14 +37,14 @@ _MOTIFS = re.compile(
 _OF_COUNCIL = re.compile(rf"{NUMBER}(?:CONSID[EÉ]RANT|[Cc]onsid[eé]rant)\b|1\s?\.(?!\d)\s?[A-ZÀ-Þ]")
 _FIRST_NUMBER = re.compile(r"1\s?\.(?!\d)\s?[-–]?\s?(?=[A-ZÀ-ÖØ-Þ])")
 REASON = re.compile(rf"{NUMBER}(?:attendu|considérant)\b", re.IGNORECASE)
-_PLEADS = re.compile(
-    r"^\s*plaise\s(?:au|à\sla|aux)\s(?:président|tribunal|cour|conseil|juge)", re.IGNORECASE | re.MULTILINE
-)
-_RENDERS = re.compile(r"\ba\srendu\s(?:l['’]|la\s|le\s)(?:arrêt|avis|décision|jugement|ordonnance)\b")
 _PRESENTS, _HAPPENED = re.compile(cues("presents"), re.IGNORECASE), re.compile(cues("happened"))
 _OF_THE_PROCEDURE = re.compile(cues("of_the_procedure"), re.IGNORECASE)
 _CONCLUDES = re.compile(cues("concludes"))
 _QUASHES = re.compile(cues("quashes"), re.IGNORECASE)
+_COURT_NAMED, _COURT_TOLD = re.compile(cues("court_named")), re.compile(cues("court_told"))
+_PLEADS, _COURT_FORM = re.compile(cues("pleads")), re.compile(rf"{REASON.pattern}|(?:Vu|VU)\b", re.IGNORECASE)
+_HEAD_CHARS = 4000  # in which a court is named: a summary may stand before its name
+_QUOTE_CHARS = 2000  # before a line, in which a quotation that holds it begins
 _ACCOUNT_CHARS = 80  # of a sentence that tells what happened, at least
 _ANNEX_FROM = 6  # no annex stands in the first sixth of a decision's lines
 
@@ -118,26 +118,39 @@ def _zone_spans(zones: object) -> Iterator[tuple[int, int, PartKind]]:
             yield (start, end, part) if isinstance(start, int) and isinstance(end, int) else (-1, -1, part)
 
 
-def is_decision(text: str, lines: Sequence[Span], parts: Sequence[PartKind]) -> bool:
-    """Tell by a court's own forms whether a text is a decision: a contract has numbers, a letter says that it decides.
+def is_decision(text: str, lines: Sequence[Span]) -> bool:
+    """Is a text a court's decision, by positive evidence: its court's name, reasons in a court's form, its ruling?
 
-    Those are the formula of a ruling, a reason that begins with "Attendu que" or "Considérant que", a heading of
-    reasons, the sentence that an arrêt opens with. Pleadings have them too; they ask a court to decide.
+    Two of the three are asked for, and of a ruling a formula, unless the court's name stands at the head. What is
+    quoted proves nothing, and in what a lawyer pleads no court speaks.
 
     Args:
         text: Any text.
         lines: As `split_lines` yields them.
-        parts: As `part_of_each` returns them.
     """
-    if _PLEADS.search(text) or not {"reasons", "ruling"} & set(parts):
+    if any(_PLEADS.match(text, *line) for line in lines):
         return False
-    return any(
-        (part == "ruling" and RULES_ON.match(text, *line) is not None and _is_formula(text, line))
-        or (part in ("statement", "reasons") and REASON.match(text, *line) is not None)
-        or (part == "reasons" and _REASONS.match(text[slice(*line)]) is not None)
-        or (part == "header" and _RENDERS.search(text, *line) is not None)
-        for part, line in zip(parts, lines, strict=True)
-    )
+    head = text[:_HEAD_CHARS]
+    is_named = _COURT_NAMED.search(head) is not None
+    has_form = any(_has_courts_form(text, line) for line in lines)
+    if is_named and has_form:
+        return True
+    rulings = [line for line in lines if RULES_ON.match(text, *line) and not _is_quoted(text, line[0])]
+    if is_named or not has_form:
+        return is_named and bool(rulings)
+    told = _COURT_TOLD.search(head) is not None  # authorities that are no court decide too
+    return any(_is_formula(text, line) and (told or "MOTIFS" in _letters(text, line)) for line in rulings)
+
+
+def _has_courts_form(text: str, line: Span) -> bool:
+    found = _COURT_FORM.match(text, *line) or _REASONS.match(text, *line)
+    return found is not None and not _is_quoted(text, line[0])
+
+
+def _is_quoted(text: str, start: int) -> bool:
+    """Does a quotation that is not closed begin before `start`?"""
+    near = max(0, start - _QUOTE_CHARS)
+    return text.rfind("«", near, start) > text.rfind("»", near, start)
 
 
 def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tuple[int, int]:
@@ -154,8 +167,13 @@ def _ruling(text: str, lines: Sequence[Span], operative: Operative | None) -> tu
 
 
 def _is_formula(text: str, line: Span) -> bool:
-    letters = re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
-    return "MOTIFS" in letters or "DECIDE" in letters
+    letters = _letters(text, line)
+    return "MOTIFS" in letters or "DECIDE" in letters or letters == "ORDONNE:"
+
+
+def _letters(text: str, line: Span) -> str:
+    """Return the first letters of a line, in capitals without accents or spaces."""
+    return re.sub(r"\s", "", text[line[0] : min(line[1], line[0] + 120)]).upper().replace("É", "E")
 
 
 def _account(words: Sequence[str], by_council: bool, is_own_reason: SpeaksForItself) -> dict[int, PartKind]:

@@ -27,8 +27,10 @@ def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:
     lines = list(split_lines(text))
     parts = part_of_zones(zones, lines, len(text))
     if parts is None:
-        parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
-        if not is_decision(text, lines, parts):
+        parts = []
+        if is_decision(text, lines):
+            parts = part_of_each(text, lines, lambda words: _of_paragraph(words, "reasons", "court") == "court")
+        if not {"reasons", "ruling"} & set(parts):
             return [Paragraph(*line, None, None, censured=False) for line in lines]
     speakers = _speakers(text, lines, parts)
     censured = _censured(text, lines, parts, speakers)
