@@ -145,7 +145,7 @@ def read_trace(path: str | Path) -> Trace:
                 if entry is not None:
                     reading.take(entry)
             except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # any JSON may be there
-                found = str(error) if type(error) is ValueError else type(error).__name__
+                found = {KeyError: f"no {error}", ValueError: str(error)}.get(type(error), "a value of another type")
                 raise ValueError(f"not a trace: {path}, line {number}: {found} ({EXPECTED})") from error
     if not reading.n_entries:
         raise ValueError(f"not a trace: {path} holds no whole line ({EXPECTED})")
