@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from legal_rag.agent import EvidenceAgent
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, examine, remove_documents
 from legal_rag.indexer.ray import build_index_on_ray
 from legal_rag.library import Library
@@ -95,3 +96,10 @@ def test_what_is_about_plaid_files_is_refused(retriever, config):
         compact_index(config.index_folder, n_bits=4)
     with pytest.raises(ValueError, match="workers make PLAID shards: n_bits must be 1, 2 or 4, got 0"):
         build_index_on_ray(config)
+
+
+def test_evidence_mode_counts_ranks_where_scores_are_sums_of_cosines(retriever):
+    assert retriever.default_mode == "bm25+rerank"
+    prediction = EvidenceAgent(retriever, match_words=False)(QUESTION)
+    assert prediction.status == "answered"
+    assert prediction.citations[0].doc_id in {hit.doc_id for hit in retriever.search(QUESTION, 3, by_document=True)}

@@ -132,7 +132,9 @@ class EvidenceAgent(Agent):
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
         contents, zones = [one.content for one in documents], [one.extra.get("zones") for one in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
-        most, scores = self._n_passages, [hit.score for hit in hits]
+        # Only hybrid scores are in standard deviations; else each rank counts as one.
+        is_hybrid = self._retriever.default_mode == "hybrid"
+        most, scores = self._n_passages, [hit.score if is_hybrid else -float(hit.rank) for hit in hits]
         lines, citations, quoted = [INTRODUCTION], [], []
         for rank, (of, one) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
             hit, content = hits[of], contents[of]

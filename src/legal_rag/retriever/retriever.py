@@ -116,6 +116,11 @@ class Retriever:
         return Ranker(self._open_shards, self._settings, lexical, links, searchable=searchable)
 
     @property
+    def default_mode(self) -> Mode:
+        """How `search` ranks by default: the first mode that the corpus is indexed for."""
+        return self._ranker.checked(None)
+
+    @property
     def _library_without_plaid(self) -> Library | None:
         corpus = self.corpus
         return corpus if isinstance(corpus, Library) and not corpus.manifest["plaid"]["n_bits"] else None
