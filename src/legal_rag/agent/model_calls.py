@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import dspy
-import pydantic
+import httpx
 from dspy.utils.exceptions import AdapterParseError, is_retryable_lm_error
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
@@ -248,35 +248,26 @@ def without_thoughts(text: str) -> str:
     return said + part[begun.start() :] if begun else said
 
 
-class CallTimeout(pydantic.BaseModel):
-    """Timeout of one call, of which DSPy's cache keys see only the model's own setting."""
+class CallTimeout(httpx.Timeout):
+    """Timeout of one call, of which DSPy's cache keys see only the model's own setting.
 
-    own: float | None  # the model's setting, in seconds; None without one
-    _seconds: float = pydantic.PrivateAttr(default=0.0)
+    Both of DSPy's engines take an `httpx.Timeout`; of a value that is no JSON, its keys hold the name of a callable.
+    """
+
+    def __init__(self, own: float | None, seconds: float) -> None:
+        """Limit a call to some seconds; `own` is the model's setting, None without one."""
+        super().__init__(seconds, connect=min(seconds, CONNECT_SECONDS))
+        self.__name__ = f"timeout of {own}"
+
+    def __call__(self) -> float | None:
+        """Return the seconds to wait for the next bytes."""
+        return self.read
 
     @classmethod
     def cut(cls, own: float | None, left: float) -> "CallTimeout":
         """Return the shorter of a model's setting and the seconds left, rounded up (see `GRID`)."""
-        timeout = cls(own=own)
         rounded = GRID ** math.ceil(math.log(max(left, SHORTEST_CALL), GRID))
-        timeout._seconds = rounded if own is None else min(float(own), rounded)
-        return timeout
-
-    def __float__(self) -> float:
-        """Return the seconds, as LiteLLM reads them; DSPy's own engine reads the four properties."""
-        return self._seconds
-
-    @property
-    def connect(self) -> float:
-        """Seconds to reach the server."""
-        return min(self._seconds, CONNECT_SECONDS)
-
-    @property
-    def read(self) -> float:
-        """Seconds to wait for the next bytes."""
-        return self._seconds
-
-    write = pool = read
+        return cls(own, rounded if own is None else min(float(own), rounded))
 
 
 class _Listener:
