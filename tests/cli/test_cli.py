@@ -156,7 +156,8 @@ def test_a_passage_that_a_decision_lacks_is_told_beside_the_decision(place, tiny
 
 def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path, tiny_model_folder, capfd):
     wanted = "Le preneur avait signalé la fuite de la chaudière."
-    text = "Attendu que la procédure est régulière. " * 20 + wanted + " La demande est rejetée pour le surplus." * 20
+    text = "COUR D'APPEL DE LIMOGES\nMOTIFS\n" + "Attendu que la procédure est régulière. " * 20
+    text += wanted + " La demande est rejetée pour le surplus." * 20
     (tmp_path / "a.jsonl").write_text(json.dumps({"id": "A", "content": text}) + "\n", "utf-8")
     place = ["--index-folder", str(tmp_path), "--index-name", "un bail"]
     build = ["--source", str(tmp_path / "a.jsonl"), "--encoder", str(tiny_model_folder), "--no-extract"]

@@ -117,8 +117,8 @@ def test_a_section_has_the_entities_of_the_sections_inside_it():
     text = "MOTIFS\nSur la faute :\nM. Durand a tardé.\nSur le dommage :\nMme Petit a perdu son emploi."
     at = text.index("Durand")
     index = build_document_index(Document(id="a", content=text), entities=[rule_entity("PARTY", text, at, at + 6)])
-    assert index.entities_by_section == {"Motifs": ["Durand"], "Sur la faute": ["Durand"], "Sur le dommage": []}
-    assert names_in(index.toc["sections"]) == ["Motifs", "Sur la faute", "Sur le dommage"]
+    assert index.entities_by_section == {"MOTIFS": ["Durand"], "Sur la faute": ["Durand"], "Sur le dommage": []}
+    assert names_in(index.toc["sections"]) == ["MOTIFS", "Sur la faute", "Sur le dommage"]
 
 
 def test_a_title_that_comes_again_gets_a_number():
@@ -186,7 +186,7 @@ def test_a_model_reads_all_of_a_section_that_is_longer_than_one_reading():
     read = "\n".join(scribe.prompts)
     assert all(f"la commune {grief}-{n} ;" in read for grief in range(10) for n in range(120))
     assert max(map(len, scribe.prompts)) < READ_CHARS + 3000
-    assert index.section_summaries["Motifs"] == scribe.reply
+    assert index.section_summaries["MOTIFS"] == scribe.reply
     (whole,) = [prompt for prompt in scribe.prompts if "Section : MOTIFS" in prompt]
     assert whole.count(scribe.reply) == 10  # one of each section inside it
 
