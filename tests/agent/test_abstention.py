@@ -88,3 +88,18 @@ def test_a_question_of_one_word_is_measured_by_that_word(retriever):
     query = retriever.query("bail")
     hits = retriever.search(query, 1)
     assert mean_maxsim(query, hits, [retriever.document_tokens(hits[0].doc_id, near=hits[0].char_start)]) > -1.0
+
+
+def test_questions_that_find_no_passage_are_measured_against_any(retriever, measured, monkeypatch):
+    monkeypatch.setattr(retriever, "search", lambda *_, **__: [])
+    background = background_of(retriever)
+    assert -1.0 < background.mean < 1.0
+    assert 0 < background.deviation < 0.5
+
+
+def test_a_corpus_that_has_changed_is_measured_again(retriever, measured, monkeypatch):
+    background_of(retriever)
+    searches = len(measured)
+    monkeypatch.setattr(retriever.corpus, "commit", 99)
+    background_of(retriever)
+    assert len(measured) > searches

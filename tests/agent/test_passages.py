@@ -155,3 +155,12 @@ def test_the_vectors_of_a_document_are_those_of_the_index_at_the_places_where_th
     assert (read.vectors * np.concatenate(vectors)).sum(axis=1).mean() > 0.95  # as far as four bits keep them
     with pytest.raises(LookupError, match="no chunk of 'nowhere'"):
         retriever.document_tokens("nowhere")
+
+
+@pytest.mark.parametrize("text", ["本" * 1500, "La\u00a0clause\u00a0pénale\u00a0" * 90, "mot " * 400])
+def test_a_sentence_longer_than_a_passage_is_read_in_pieces_to_its_end(text):
+    weighed = weigh_passages(QUESTION, text, token_vectors(text))
+    spans = sorted((one.start, one.end) for one in weighed)
+    assert spans[0][0] == 0
+    assert spans[-1][1] == len(text.rstrip())
+    assert all(0 < end - start <= PASSAGE_CHARS for start, end in spans)

@@ -252,3 +252,7 @@ def test_a_duration_is_read_in_words_and_figures_with_what_it_is_counted_by(text
 @pytest.mark.parametrize("text", ["des jours", "mois", "vingt trente mois", "12.3.4 jours", "deux moissons"])
 def test_what_is_no_duration_is_none(text):
     assert find_durations(text) == []
+
+
+def test_a_sum_beside_one_that_another_overlaps_is_kept():
+    assert [str(one.value) for one in find_amounts("$  500 un €12,50 euro")] == ["500.0", "1", "12.50"]

@@ -201,6 +201,9 @@ def test_paragraphs_follow_one_another_and_parts_cover_any_text(text):
         "expose ",
         "« Attendu \n",
         "\nVu",
+        "1.- ",
+        "1--",
+        "I. ",
     ],
 )
 def test_reading_takes_time_in_proportion_to_the_text(unit):

@@ -61,18 +61,27 @@ def _kept_in(retriever: Retriever) -> Path | None:
     corpus = retriever.corpus
     if not isinstance(corpus, Library):
         return None
-    key = (corpus.build_id, retriever.encoder.identity, OFF_TOPIC)
+    key = (corpus.build_id, corpus.commit, retriever.encoder.identity, OFF_TOPIC)
     return cache_folder() / "abstention" / f"{hashlib.sha256(repr(key).encode()).hexdigest()[:32]}.json"
 
 
 def _measured(retriever: Retriever) -> Background:
     by_words: Mode | None = "bm25" if retriever.corpus.lexical_index() is not None else None
-    found = []
+    found, anything = [], None
     for question in OFF_TOPIC:
-        query = retriever.query(question)
-        hits = retriever.search(query, 1, mode=by_words) or retriever.search(query, 1)
-        read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
-        found.append(mean_maxsim(query, hits, read))
+        try:
+            query = retriever.query(question)
+        except ValueError:  # longer than the encoder reads
+            continue
+        if hits := retriever.search(query, 1, mode=by_words) or retriever.search(query, 1):
+            read = [retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+            found.append(mean_maxsim(query, hits, read))
+        elif isinstance(retriever.corpus, Library):  # no word in common with any passage
+            if anything is None:
+                anything = retriever.document_tokens(next(iter(retriever.corpus)))
+            found.append(_nearness(query, anything.vectors))
+    if not found:
+        return Background(-1.0, 1.0)  # nothing is known: all is quoted
     return Background(float(np.mean(found)), max(float(np.std(found)), 1e-3))
 
 
@@ -86,8 +95,11 @@ def mean_maxsim(query: EncodedQuery, hits: Sequence[SearchHit], read: Sequence[T
     """
     if not hits:
         return -1.0
+    starts = read[0].offsets[:, 0]
+    return _nearness(query, read[0].vectors[(starts >= hits[0].char_start) & (starts < hits[0].char_end)])
+
+
+def _nearness(query: EncodedQuery, passage: np.ndarray) -> float:
     vectors, offsets = query.tokens
     own_words = vectors[offsets[:, 0] < offsets[:, 1]]
-    starts = read[0].offsets[:, 0]
-    passage = read[0].vectors[(starts >= hits[0].char_start) & (starts < hits[0].char_end)]
     return float((own_words @ passage.T).max(axis=1).mean()) if len(own_words) and len(passage) else -1.0

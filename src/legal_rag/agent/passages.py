@@ -1,6 +1,7 @@
 """The passages of a decision that answer a question: nearest in meaning, and said by the court itself."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby, zip_longest
 from typing import NamedTuple
@@ -8,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.corpus.structure.cues import cues
 from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.corpus.structure.tree import Paragraph, PartKind, Speaker
@@ -140,19 +141,20 @@ def _candidates(content: str, zones: object) -> Iterator[tuple[Span, Paragraph, 
 
 
 def _sentence_runs(content: str, start: int, end: int) -> Iterator[Span]:
-    """Yield, from each sentence on, the longest run of whole sentences within `PASSAGE_CHARS`."""
+    """Yield, from each sentence on, the longest run of whole sentences within `PASSAGE_CHARS`, or its pieces."""
     if end - start <= PASSAGE_CHARS:
         yield start, end
         return
     text = content[start:end]
     sentences = [(start + first, start + last) for first, last in without_blanks(text, split_sentences(text))]
+    ends = [last for _, last in sentences]
     for number, (first, last) in enumerate(sentences):
-        ends = [end for _, end in sentences[number:] if end - first <= PASSAGE_CHARS]
-        if ends:
-            yield first, ends[-1]
+        run = bisect_right(ends, first + PASSAGE_CHARS) - 1
+        if run >= number:
+            yield first, ends[run]
         else:
-            yield first, min(last, content.rfind(" ", first, first + PASSAGE_CHARS))
-        if ends and ends[-1] == sentences[-1][1]:
+            yield from without_blanks(content, cut_at_blanks(content, first, last, PASSAGE_CHARS))
+        if run == len(ends) - 1:
             return
 
 

@@ -129,7 +129,13 @@ class LibraryOutlines:
             return None
         try:
             return _read(self._connections.get(), content_hash)
-        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
+        except (
+            sqlite3.DatabaseError,
+            ValueError,
+            TypeError,
+            KeyError,
+            RecursionError,
+        ) as error:  # a damaged file may hold anything
             logger.warning("%s cannot be read (%s): delete it, %s anew", self._file, error, MAKE_COMMAND)
             return None
 
@@ -249,7 +255,13 @@ def outline_problems(library: Path, documents: Iterable[Document]) -> Iterator[s
                 outline = _read(connection, document.content_hash, schema="main")
                 if outline is not None and outline.tree.char_end != len(document.content):
                     yield f"{OUTLINES}: the outline of {document.id!r} is of another text ({MAKE_COMMAND} anew)"
-    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:  # a damaged file may hold anything
+    except (
+        sqlite3.DatabaseError,
+        ValueError,
+        TypeError,
+        KeyError,
+        RecursionError,
+    ) as error:  # a damaged file may hold anything
         yield f"{OUTLINES}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
 
 
@@ -284,6 +296,7 @@ def _take_over(connection: sqlite3.Connection, earlier: Path) -> None:
                 " SELECT o.outline_key, p.char_start, p.char_end, p.part, p.speaker, p.censured"
                 " FROM main.outlines AS o JOIN earlier.outlines AS e USING (content_hash)"
                 " JOIN earlier.passages AS p ON p.outline_key = e.outline_key"
+                " WHERE NOT EXISTS (SELECT 1 FROM main.passages AS m WHERE m.outline_key = o.outline_key)"
             )
     except sqlite3.OperationalError:
         raise
@@ -349,6 +362,8 @@ def _packed(node: TreeNode) -> list[Any]:
 
 def _unpacked(value: Sequence[Any], level: int) -> TreeNode:
     node_id, title, kind, start, end, heading_start, heading_end, summary, children = value
+    if {*map(type, (node_id, title, kind, summary))} != {str} or {*map(type, value[3:7])} != {int}:
+        raise TypeError(f"section {node_id!r} is damaged")
     below = tuple(_unpacked(child, level + 1) for child in children)
     return TreeNode(node_id, title, level, start, end, (heading_start, heading_end), kind, below, summary)
 

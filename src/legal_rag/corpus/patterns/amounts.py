@@ -110,7 +110,11 @@ def find_amounts(text: str) -> list[LegalAmount]:
         if (value := words_value(match["number"])) is not None:
             found.append(_amount(match, value, match["cents"]))
     found.sort(key=lambda one: (one.start, -one.end))
-    return [one for i, one in enumerate(found) if not i or one.start >= found[i - 1].end]
+    kept: list[LegalAmount] = []
+    for one in found:
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    return kept
 
 
 def _parted_value(text: str) -> Decimal:

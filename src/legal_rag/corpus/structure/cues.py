@@ -4,7 +4,7 @@ import re
 
 from legal_rag.corpus.words import read_words
 
-BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}\s?[-–—.)°/]{1,2})*\s*"
+BEFORE_HEADING = r"(?:[-–—•*#§\s]|[IVX]{1,4}+\s?[-–—.)/]|[A-H]\s?[-–—.)/]|\d{1,2}+\s?[-–—.)°/]{1,2}+)*"
 NUMBER = r"(?:\d{1,3}\s?\.\s?[-–]?\s?)?"  # of a paragraph
 _FORMS = {"É": "[EÉÈ]", "È": "[EÉÈ]", "Ê": "[EÊÉ]", "Ô": "[OÔ]", "Ç": "[CÇ]", "'": "['’ ]"}
 

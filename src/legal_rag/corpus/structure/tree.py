@@ -91,7 +91,7 @@ def section_titles(tree: TreeNode, start: int) -> tuple[str, ...]:
     """Return the titles of the sections that hold a character: 'Motifs', 'Réponse de la Cour', '§ 12'."""
     titles = []
     for node in path_to(tree, start):
-        if node.kind == "number":
+        if node.kind == "number" and node.title.strip():
             titles.append(f"§ {node.title.split()[0].rstrip('.)°/:–-')}")
         elif node.kind != "part":
             titles.append(PART_TITLES.get(node.kind, node.title))
