@@ -191,7 +191,7 @@ def test_what_pylate_itself_wrote_opens_and_scores_as_there(rows, passages, tiny
     ("content", "message"),
     [
         (EVIL, r"damaged mapping: .*\.pkl .it names os\.system, expected text and numbers"),
-        (pickle.dumps({0: Path("a")}), r"damaged mapping: .*it names pathlib[\w.]*\.PosixPath, expected text and numbers"),
+        (pickle.dumps({0: Path("a")}), r"damaged mapping: .*it names pathlib[\w.]*\.PosixPath, expected text"),
         (pickle.dumps({0: 1.5}), r"damaged mapping: .*expected ids, found 1\.5"),
         (pickle.dumps([1]), "damaged mapping: .*'list' object has no attribute 'items'"),
         (b"\x80\x05", "damaged mapping: .*Ran out of input"),
