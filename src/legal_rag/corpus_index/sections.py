@@ -42,7 +42,7 @@ class DocumentIndex:
     entities_by_section: dict[str, list[str]] = field(default_factory=dict)
 
 
-class Contents(NamedTuple):
+class SectionContents(NamedTuple):
     """The sections of a text."""
 
     has_structure: bool  # whether it has headings or numbers
@@ -86,7 +86,7 @@ def build_document_index(
     )
 
 
-def contents_of(tree: TreeNode) -> Contents:
+def contents_of(tree: TreeNode) -> SectionContents:
     """Return the sections of an outline, named as `build_document_index` names them, in a tenth of its time."""
     return _named_contents(tree)[0]
 
@@ -228,13 +228,13 @@ class _SectionSummaries:
         return summary.text
 
 
-def _named_contents(tree: TreeNode) -> tuple[Contents, dict[str, TreeNode]]:
+def _named_contents(tree: TreeNode) -> tuple[SectionContents, dict[str, TreeNode]]:
     """Return the contents of an outline, and its sections by name."""
     has_structure = any(child.kind != "part" for child in tree.children)
     named = _named(tree) if has_structure else {WHOLE: tree}
     contents = list(_contents(tree, {node.node_id: name for name, node in named.items()}))
     spans = {name: (node.char_start, node.char_end) for name, node in named.items()}
-    return Contents(has_structure, {"sections": contents}, spans), named
+    return SectionContents(has_structure, {"sections": contents}, spans), named
 
 
 def _named(tree: TreeNode) -> dict[str, TreeNode]:

@@ -32,7 +32,7 @@ from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
-from legal_rag.corpus_index.sections import Contents, DocumentIndex, contents_of
+from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
@@ -112,7 +112,7 @@ class MultiDocREPL:
         self.sub_llm, self.retriever = sub_llm, retriever
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
-        self._contents: LRUCache[str, Contents] = LRUCache(KEPT_OUTLINES)
+        self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
         self._workers, self._grep_seconds = workers, grep_seconds
         self._open(corpus_index)
 
@@ -494,7 +494,7 @@ class MultiDocREPL:
             return NOT_FOUND
         return NO_ENTITIES if self.library.entities is None else NO_SUCH_ENTITIES
 
-    def _contents_of(self, doc_id: str) -> Contents:
+    def _contents_of(self, doc_id: str) -> SectionContents:
         if doc_id not in self._contents:
             self._contents[doc_id] = contents_of(outline_of(self.library, doc_id))
         return self._contents[doc_id]

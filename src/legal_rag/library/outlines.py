@@ -29,6 +29,8 @@ BY_RULES = ""
 BATCH = 200  # documents stored in one transaction
 LEAST_CHARS = 80  # that a chunk shares with a passage that a filter wants, unless it holds all of it
 MAKE_COMMAND = "'legal-rag rebuild --only trees' makes them"
+# What reading a damaged file raises: it may hold anything.
+DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, RecursionError)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS outlines (
     outline_key INTEGER PRIMARY KEY, content_hash TEXT NOT NULL UNIQUE,
