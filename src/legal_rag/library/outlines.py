@@ -131,13 +131,7 @@ class LibraryOutlines:
             return None
         try:
             return _read(self._connections.get(), content_hash)
-        except (
-            sqlite3.DatabaseError,
-            ValueError,
-            TypeError,
-            KeyError,
-            RecursionError,
-        ) as error:  # a damaged file may hold anything
+        except DAMAGE as error:
             logger.warning("%s cannot be read (%s): delete it, %s anew", self._file, error, MAKE_COMMAND)
             return None
 
@@ -257,13 +251,7 @@ def outline_problems(library: Path, documents: Iterable[Document]) -> Iterator[s
                 outline = _read(connection, document.content_hash, schema="main")
                 if outline is not None and outline.tree.char_end != len(document.content):
                     yield f"{OUTLINES}: the outline of {document.id!r} is of another text ({MAKE_COMMAND} anew)"
-    except (
-        sqlite3.DatabaseError,
-        ValueError,
-        TypeError,
-        KeyError,
-        RecursionError,
-    ) as error:  # a damaged file may hold anything
+    except DAMAGE as error:
         yield f"{OUTLINES}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
 
 
