@@ -10,7 +10,6 @@ from importlib.resources import files
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import EMAIL, Document
 from legal_rag.corpus.patterns import SERIES, find_cases, find_courts, find_dates, read_letterhead
 from legal_rag.corpus.patterns.articles import article_value
@@ -45,6 +44,17 @@ class LegalCitation:
     date: str = ""  # ISO 8601
     number: str = ""  # "20-23.523", "93-1213 AN"; of an article, "L. 1237-11"
     publication: str = ""  # "publié", "inédit", "FS-P+B"
+    name: str = ""  # of the case, where the title says one: "A.N., Haute-Loire (1ère circ.)"
+
+    @property
+    def with_name(self) -> str:
+        """The citation, with the name of the case if it has one."""
+        return ", ".join(filter(None, (self.text, self.name)))
+
+    @property
+    def plain(self) -> str:
+        """The same with ordinary blanks, for a model: a no-break space costs it tokens."""
+        return self.with_name.replace(NO_BREAK, " ")
 
 
 class _Link(NamedTuple):
@@ -115,10 +125,10 @@ def _form(text: str) -> str:
 
 
 def _field(value: Any) -> str:
-    """Return a column as one clean line of bounded length, lists joined by commas."""
+    """Return a column as one printable line of bounded length, lists joined by commas; markup stays text."""
     if isinstance(value, list | tuple):
         value = ", ".join(str(one)[:FIELD_CHARS] for one in value[:10])
-    text = clean_text(str(value if value is not None else "")[:FIELD_CHARS])
+    text = str(value if value is not None else "")[:FIELD_CHARS]
     return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
@@ -135,9 +145,11 @@ def _linked(citation: LegalCitation, doc_id: str) -> LegalCitation:
 
 def _other(document: Document) -> LegalCitation:
     title, day = _field(document.title), _field(document.decision_date)
-    shown = title if len(title) <= TITLE_CHARS else title[: TITLE_CHARS - 1].rstrip() + "…"
     said = {one.value.isoformat() for one in find_dates(title)}
-    parts = [shown or _field(document.id) or "document", "" if day in said else legal_date(day) or day[:PART_CHARS]]
+    parts = [
+        _cut(title) or _field(document.id) or "document",
+        "" if day in said else legal_date(day),
+    ]
     return _linked(LegalCitation(text=", ".join(filter(None, parts)), date=legal_date(day) and day), document.id)
 
 
@@ -204,9 +216,29 @@ def _decision(document: Document) -> LegalCitation | None:
             date=day,
             number=number,
             publication=publication,
+            name=_name(title),
         ),
         document.id,
     )
+
+
+def _name(title: str) -> str:
+    """Return what a title says beside court, formation, date, number and publication."""
+    if not _named_court(title) and not _cassation([title.partition(",")[0]], ""):
+        return _cut(title)
+    segments = _without_dates(title).split(",")
+    known = [index for index, one in enumerate(segments) if not one.strip() or _NUMBER_SEGMENT.fullmatch(one)]
+    rest = (one.strip() for one in segments[known[-1] + 1 :]) if known else ()
+    return _cut(", ".join(one for one in rest if not _is_said(one)))
+
+
+def _is_said(segment: str) -> bool:
+    published = any(pattern.match(segment) for pattern, _ in _tables().publication)
+    return published or segment.isdigit() or _FORMATION_WORD.search(segment) is not None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1].rstrip() + "…"
 
 
 # "[Décision fictive] Cour de cassation, …": a notice that a citation must not lose.
@@ -355,10 +387,15 @@ def _series(document: Document) -> str:
 
 
 def _numbers_of_title(title: str) -> list[str]:
-    for one in reversed(find_dates(title)):
-        title = f"{title[: one.start]},{title[one.end :]}"
-    lists = (_NUMBER_SEGMENT.fullmatch(segment) for segment in title.split(","))
+    lists = (_NUMBER_SEGMENT.fullmatch(segment) for segment in _without_dates(title).split(","))
     return next((_ONE_NUMBER.findall(match["list"]) for match in lists if match), [])
+
+
+def _without_dates(title: str) -> str:
+    """Return a title with an empty segment for each date."""
+    for one in reversed(find_dates(title)):
+        title = f"{title[: one.start]},,{title[one.end :]}"
+    return title
 
 
 def _numbers_of_head(document: Document, court: str) -> list[str]:
