@@ -646,7 +646,14 @@ def test_documents_are_filtered_by_court_outcome_and_date(filtered, selector, va
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("article", "ids"),
-    [("L1152-1", ["JURI-4"]), ("l. 1152‑10", ["JURI-4", "JURI-5"]), ("1152", []), ("1152-1", []), ("152-1", []), ("(?", [])],
+    [
+        ("L1152-1", ["JURI-4"]),
+        ("l. 1152‑10", ["JURI-4", "JURI-5"]),
+        ("1152", []),
+        ("1152-1", []),
+        ("152-1", []),
+        ("(?", []),
+    ],
 )
 def test_documents_are_filtered_by_the_article_they_cite_and_by_no_other(filtered, article, ids):
     filtered.run("document.getElementById('facets').open = true")
