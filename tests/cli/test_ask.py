@@ -221,6 +221,19 @@ def test_the_page_holds_the_answer(asked, tmp_path, capfd):
     assert out.count("\n") > 3
 
 
+def test_the_word_document_and_the_entries_cite_the_decisions_of_the_answer(asked, tmp_path, capfd):
+    docx, bibtex = tmp_path / "réponse.docx", tmp_path / "réponse.bib"
+    assert main([*asked, "--docx", str(docx), "--bibtex", str(bibtex)]) == 0
+    assert capfd.readouterr().err == f"written: {docx}\nwritten: {bibtex}\n"
+    assert docx.read_bytes()[:2] == b"PK"
+    assert "Cons.~const., " in bibtex.read_text("utf-8")
+
+
+@pytest.mark.parametrize("option", ["--docx", "--bibtex"])
+def test_a_paper_that_cannot_be_written_is_told_before_anything_is_asked(place, model, refused, option):
+    assert "no folder nowhere to write a into" in refused("ask", QUESTION, *model, option, "nowhere/a", *place)
+
+
 @pytest.mark.parametrize(
     ("file", "line"),
     [
@@ -334,6 +347,7 @@ def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd):
         (["--remove", EXAMPLE], f"no saved answer {EXAMPLE} in "),
         ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
         (["--html", "a.html"], "--html goes with ANSWER_ID"),
+        (["--docx", "a.docx"], "--docx goes with ANSWER_ID"),
         ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
         (["a", "b"], "unexpected extra argument"),
     ],
