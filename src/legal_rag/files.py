@@ -122,11 +122,11 @@ def restore(target: Path) -> None:
         sync(target.parent)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that whoever reads it meets the old text or the new one, also after a power cut."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file so that whoever reads it meets the old content or the new one, also after a power cut."""
     new = beside(path, "new")
     with written_in(path.parent):
-        new.write_text(text, encoding="utf-8")
+        new.write_bytes(content) if isinstance(content, bytes) else new.write_text(content, encoding="utf-8")
     sync(new)
     os.replace(new, path)
     sync(path.parent)

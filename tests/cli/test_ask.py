@@ -90,7 +90,9 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     }
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
-    described = {"doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws"}
+    described = {
+        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation")
+    }
     assert [set(one) for one in value["documents"]] == [described] * 3
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
@@ -113,7 +115,7 @@ def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(
     assert main(asked) == 0
     out, err = capfd.readouterr()
     n = len(value["citations"])
-    lines = [f"- {one['doc_id']} : {one['title']} ({one['decision_date']})" for one in value["documents"]]
+    lines = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
     counts = f"{n} citations vérifiées." if n > 1 else "1 citation vérifiée."
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""
@@ -217,6 +219,19 @@ def test_the_page_holds_the_answer(asked, tmp_path, capfd):
     assert "compte de campagne" in text
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ""] == ["réponse.html"]
     assert out.count("\n") > 3
+
+
+def test_the_word_document_and_the_entries_cite_the_decisions_of_the_answer(asked, tmp_path, capfd):
+    docx, bibtex = tmp_path / "réponse.docx", tmp_path / "réponse.bib"
+    assert main([*asked, "--docx", str(docx), "--bibtex", str(bibtex)]) == 0
+    assert capfd.readouterr().err == f"written: {docx}\nwritten: {bibtex}\n"
+    assert docx.read_bytes()[:2] == b"PK"
+    assert "Cons.~const., " in bibtex.read_text("utf-8")
+
+
+@pytest.mark.parametrize("option", ["--docx", "--bibtex"])
+def test_a_paper_that_cannot_be_written_is_told_before_anything_is_asked(place, model, refused, option):
+    assert "no folder nowhere to write a into" in refused("ask", QUESTION, *model, option, "nowhere/a", *place)
 
 
 @pytest.mark.parametrize(
@@ -332,6 +347,7 @@ def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd):
         (["--remove", EXAMPLE], f"no saved answer {EXAMPLE} in "),
         ([EXAMPLE, "--remove", EXAMPLE], "--remove goes alone"),
         (["--html", "a.html"], "--html goes with ANSWER_ID"),
+        (["--docx", "a.docx"], "--docx goes with ANSWER_ID"),
         ([EXAMPLE, "--html", "nowhere/a.html"], "no folder nowhere to write a.html into"),
         (["a", "b"], "unexpected extra argument"),
     ],

@@ -353,11 +353,11 @@ def test_bare_run_and_qrels_files_are_analysed_without_an_index(tmp_path, script
     assert "no index at" in script("analyze_retrieval_results", *wrong)[2]
 
 
-def test_an_analysis_takes_titles_from_the_index_and_texts_from_the_questions(tiny_library, tmp_path, script):
+def test_an_analysis_takes_citations_from_the_index_and_texts_from_the_questions(tiny_library, tmp_path, script):
     place = ["--index-folder", tiny_library.path.parent, "--index-name", tiny_library.path.name]
     write_run(tmp_path / "run.txt", {"exemple-01": [("FICTIF0101", 1.0)]})
     _, printed, _ = script("analyze_retrieval_results", *place, "--queries", "sample", "--show", 40, "run.txt")
-    assert printed.count("Conseil constitutionnel") + printed.count("Cour de cassation") >= 1
+    assert printed.count("Cons. const.") + printed.count("Cass.") >= 1
     assert read_queries("sample")[0][0].text in printed
 
 

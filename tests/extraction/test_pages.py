@@ -1,7 +1,9 @@
 """The page of entities shows every document as text, runs nothing of theirs, and is usable by mouse, keys and thumb."""
 
 import base64
+import csv
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -13,6 +15,8 @@ from itertools import combinations, islice
 import pytest
 from support.headless_browser import HeadlessBrowser
 
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.extraction import ExtractionResult, ExtractionStore, outputs, view_entities
 from legal_rag.extraction.entities import CLASSES, LABELS, ExtractedDocument, rule_entity
 from legal_rag.extraction.outputs import write_outputs
@@ -277,7 +281,7 @@ def test_a_notebook_shows_what_is_held_of_a_librarys_document(tiny_library, tmp_
         result = ExtractionResult(doc_name=document.id, extractions=[found])
         store.hold_many([(document.id, document.content_hash, document.content, RECIPE, result, [])])
     ((attributes, data),) = framed(view_entities(library, document.id)).blocks()
-    assert (attributes["data-title"], data["text"]) == (document.title, document.content)
+    assert (attributes["data-title"], data["text"]) == (legal_citation(document).with_name, document.content)
     assert data["entities"] == [["partie", 0, 8, [], "rules"]]
     assert len(framed(view_entities(library)).blocks()) == min(library.n_documents, 50)
 
@@ -469,7 +473,7 @@ def test_documents_are_found_by_title_id_and_text(opened, query, found):
 @pytest.mark.slow
 def test_keys_are_enough(opened):
     opened.run("document.getElementById('document-query').focus()")
-    opened.press("Tab", "ArrowDown", "Enter")
+    opened.press("Tab", "Tab", "ArrowDown", "Enter")
     assert opened.text("#title") == "JURI-2"
     opened.press("ArrowUp", "Enter", "Tab")
     assert opened.run("document.activeElement.id") == "text"
@@ -551,6 +555,184 @@ def test_many_entities_within_each_other_are_shown(browser, tmp_path):
     assert browser.run("document.getElementById('text').textContent.length") == 3000
     assert browser.run("document.querySelectorAll('.mark').length") == 1999
     assert browser.messages == []
+
+
+REPEATED = "Lyon, le 3 mars 2021. Vu l'article L. 1152-1 et l'article L. 1152-10 ; le 3 MARS 2021, Lyon."
+
+
+def filed(doc_id, content, entities, **columns):
+    return ExtractedDocument.of(Document(id=doc_id, content=content, **columns), entities)
+
+
+REPEATED_ITEM = filed(
+    "JURI-4",
+    REPEATED,
+    [
+        passage(REPEATED, "3 mars 2021", "date"),
+        passage(REPEATED, "3 MARS 2021", "date"),
+        passage(REPEATED, "article L. 1152-1", "article_cite"),
+        passage(REPEATED, "article L. 1152-10", "article_cite"),
+    ],
+    juridiction="Cour de cassation",
+    formation="Chambre sociale",
+    decision_date="2021-03-03",
+    solution="Rejet",
+)
+APPEAL_ITEM = filed(
+    "JURI-5",
+    "Vu l'article L. 1152-10, le 3 mars 2021 ; -cmd",
+    [
+        passage("Vu l'article L. 1152-10, le 3 mars 2021 ; -cmd", found, name)
+        for found, name in (("article L. 1152-10", "article_cite"), ("3 mars 2021", "date"), ("-cmd", "partie"))
+    ],
+    juridiction="Cour d'appel de Lyon",
+    decision_date="2019-05-06",
+    solution="Confirmation",
+)
+UNKNOWN_ITEM = filed("JURI-6", 'Rien ; "rien".', [entity('Rien ; "rien".', 0, 14, "partie")])
+
+
+@pytest.fixture
+def filtered(browser, tmp_path):
+    """Open the page of three documents that have columns."""
+    write_outputs(tmp_path, [REPEATED_ITEM, APPEAL_ITEM, UNKNOWN_ITEM])
+    browser.resize(1300, 900)
+    browser.scheme("light")
+    browser.open((tmp_path / "entities.html").as_uri())
+    return browser
+
+
+def choose(browser, selector, value):
+    browser.run(
+        f"(() => {{ const one = document.querySelector({json.dumps(selector)}); one.value = {json.dumps(value)};"
+        "one.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def listed_ids(browser):
+    return browser.texts("#document-list li:not([hidden]) small")
+
+
+def test_a_page_names_documents_by_their_citation_and_knows_what_they_are_filtered_by():
+    attributes = [one for one, _ in Page("".join(page_parts([REPEATED_ITEM, UNKNOWN_ITEM, OTHER_ITEM]))).blocks()]
+    assert [one["data-title"] for one in attributes] == ["Cass.\u00a0soc., 3\u00a0mars\u00a02021", "", ""]
+    assert [json.loads(one["data-facets"]) for one in attributes] == [
+        ["Cass.", "2021-03-03", "Rejet"],
+        ["", "", ""],
+        ["", "", ""],
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("selector", "value", "ids"),
+    [
+        ("#court", "Cass.", ["JURI-4"]),
+        ("#court", "Non précisée", []),
+        ("#outcome", "Confirmation", ["JURI-5"]),
+        ("#date-from", "2020-01-01", ["JURI-4"]),
+        ("#date-to", "2020-01-01", ["JURI-5"]),
+        ("#date-to", "1900-01-01", []),
+    ],
+)
+def test_documents_are_filtered_by_court_outcome_and_date(filtered, selector, value, ids):
+    choose(filtered, selector, value)
+    assert [one for one in listed_ids(filtered) if one] == ids
+    filtered.run("document.getElementById('facets').open = true")
+    filtered.click("#no-facet")
+    assert filtered.text("#document-count") == "3 documents"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("article", "ids"),
+    [
+        ("L1152-1", ["JURI-4"]),
+        ("l. 1152‑10", ["JURI-4", "JURI-5"]),
+        ("1152", []),
+        ("1152-1", []),
+        ("152-1", []),
+        ("(?", []),
+    ],
+)
+def test_documents_are_filtered_by_the_article_they_cite_and_by_no_other(filtered, article, ids):
+    filtered.run("document.getElementById('facets').open = true")
+    filtered.type_into("#article", article)
+    filtered.wait_for(f"document.getElementById('document-count').textContent.startsWith('{len(ids)} sur')")
+    assert listed_ids(filtered) == ids
+
+
+@pytest.mark.slow
+def test_equal_values_are_one_row_with_their_count_and_places(filtered):
+    assert filtered.texts("#entity-list li") == [
+        "3 mars 2021\n× 2\nDate · aux caractères 9, 74",
+        "article L. 1152-1\nArticle cité",
+        "article L. 1152-10\nArticle cité",
+    ]
+    assert filtered.text("#entity-count") == "4 entités : 3 valeurs"
+    filtered.click("#entity-list li:first-child button")
+    assert filtered.texts(".chosen") == ["3 mars 2021"]
+    filtered.click("#entity-list li:first-child button")
+    assert filtered.texts(".chosen") == ["3 MARS 2021"]
+    assert filtered.texts(".places button") == ["9", "74"]
+    filtered.click(".places button")
+    assert filtered.texts(".chosen") == ["3 mars 2021"]
+
+
+@pytest.mark.slow
+def test_values_of_all_documents_are_one_list_whose_rows_open_theirs(filtered):
+    filtered.click("#scope-all")
+    assert filtered.texts("#entity-list li")[:2] == [
+        "3 mars 2021\n× 3\nDate · 2 documents",
+        "article L. 1152-10\n× 2\nArticle cité · 2 documents",
+    ]
+    for _ in range(2):
+        filtered.click("#entity-list li:nth-child(2) button")
+    assert filtered.text("#identifier") == "JURI-5"
+    assert filtered.texts(".chosen") == ["article L. 1152-10"]
+    choose(filtered, "#court", "Cass.")
+    assert filtered.texts("#entity-list li")[0] == "3 mars 2021\n× 2\nDate · 1 document"
+
+
+@pytest.mark.slow
+def test_the_table_is_what_the_list_shows_and_holds_no_formula(filtered):
+    filtered.click("#scope-all")
+    filtered.run(
+        "URL.createObjectURL = (blob) => { window.saved = blob; return '#'; };"
+        "HTMLAnchorElement.prototype.click = function () { window.name = this.download; };"
+    )
+    filtered.click("#csv")
+    text = filtered.run("window.saved.text()").removeprefix("\ufeff")
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=";"))
+    assert filtered.run("window.name") == "entites.csv"
+    assert rows[0][:5] == ["document", "titre", "juridiction", "date", "issue"]
+    assert rows[1] == [
+        *("JURI-4", "Cass.\u00a0soc., 3\u00a0mars\u00a02021", "Cass.", "2021-03-03", "Rejet"),
+        *("Date", "3 mars 2021", "9", "20", "3", ""),
+    ]
+    assert [row[6] for row in rows if row[5] == "Partie"] == ["'-cmd", 'Rien ; "rien".']
+    assert len(rows) == 9
+
+
+@pytest.mark.slow
+def test_a_page_is_printed_on_white_with_its_text_and_values_alone(filtered):
+    filtered.scheme("dark")
+    filtered.medium("print")
+    hidden = "[...document.querySelectorAll('nav, .field, #filters')].every((one) => !one.offsetHeight)"
+    assert filtered.run(hidden)
+    assert filtered.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert filtered.run("getComputedStyle(document.querySelector('.mark')).backgroundColor") == "rgb(245, 206, 254)"
+    filtered.medium("")
+
+
+@pytest.mark.slow
+def test_on_a_phone_what_is_tapped_is_44_pixels_high(filtered):
+    filtered.resize(390, 844)
+    filtered.run("document.getElementById('facets').open = true")
+    filtered.run("document.querySelector('#entity-list button').click()")
+    low = "[...document.querySelectorAll('button, select, input[type=search], input[type=date], summary')]"
+    assert filtered.run(f"{low}.filter((one) => one.offsetHeight && one.offsetHeight < 44).map((one) => one.id)") == []
+    assert filtered.run("document.documentElement.scrollWidth <= 390")
 
 
 @pytest.mark.slow

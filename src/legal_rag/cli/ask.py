@@ -38,6 +38,10 @@ QUESTION_CHARS = 80  # of a question in the list of answers
 save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
 stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
 html_option = click.option("--html", metavar="FILE", help="Write the answer and its evidence as one page.")
+paper_options = options(
+    click.option("--docx", metavar="FILE", help="Write the answer as a Word document, decisions by legal citation."),
+    click.option("--bibtex", metavar="FILE", help="Write BibTeX entries of the decisions cited."),
+)
 answers_folder_option = click.option(
     "--answers-folder", "--runs-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
 )
@@ -62,6 +66,7 @@ def budget_options(default: Budget) -> Callable[[Any], Any]:
 @model_options
 @stream_option
 @html_option
+@paper_options
 @click.option("--compare", is_flag=True, help="Add decisions that cite the same article and came out the other way.")
 @save_option
 @answers_folder_option
@@ -87,6 +92,8 @@ def ask_command(
     as_json: bool,
     stream: bool,
     html: str | None,
+    docx: str | None,
+    bibtex: str | None,
     compare: bool,
     save: bool,
     answers_folder: str | None,
@@ -101,7 +108,7 @@ def ask_command(
     agent_settings = _agent_settings(settings) | {"match_words": bool(html or save)}
     library = open_library(index_folder, index_name)
     store = open_store(library, answers_folder, to_write=True) if save else None
-    page = page_to_write(html)
+    page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))
     agent = _agent(library, agent_settings)
     prediction = _answer(agent, question, stream=stream)
     comparison = None
@@ -111,6 +118,7 @@ def ask_command(
         comparison = contradictions(prediction, library, getattr(agent, "lm", None))
     print_answer(prediction, comparison, as_json=as_json)
     keep_answer(prediction, page, store, library)
+    _write_papers(prediction, *papers, library)
     if extract or (extract is None and extraction.api_key):
         extract_after_answer(library, [one.doc_id for one in prediction.citations], extraction)
 
@@ -128,8 +136,7 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
-        date = f" ({document.decision_date})" if document.decision_date else ""
-        click.echo(in_one_line(f"- {document.doc_id} : {document.title}{date}", 1000))
+        click.echo(in_one_line(f"- {document.doc_id} : {document.citation or document.title}", 1000))
     if prediction.ungrounded_claims:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:
@@ -164,6 +171,17 @@ def write_page(page: Path, html: str) -> None:
 
     write_whole(page, html)
     click.echo(f"page written: {page}", err=True)
+
+
+def _write_papers(prediction: "Prediction", docx: Path | None, bibtex: Path | None, library: "Library | None") -> None:
+    """Write an answer's Word document and BibTeX entries, where asked for."""
+    from legal_rag.files import write_whole
+    from legal_rag.report.brief import answer_bibtex, answer_docx
+
+    for path, write in ((docx, answer_docx), (bibtex, answer_bibtex)):
+        if path:
+            write_whole(path, write(prediction, library))
+            click.echo(f"written: {path}", err=True)
 
 
 def open_store(library: Any, answers_folder: str | None, *, to_write: bool = False) -> "SavedAnswers":
@@ -248,6 +266,7 @@ def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: 
 @place_options
 @click.argument("answer_id", metavar="[ANSWER_ID]", required=False)
 @html_option
+@paper_options
 @answers_folder_option
 @click.option("--remove", metavar="ANSWER_ID", help="Delete this answer.")
 def answers_command(
@@ -256,26 +275,30 @@ def answers_command(
     index_name: str,
     as_json: bool,
     html: str | None,
+    docx: str | None,
+    bibtex: str | None,
     answers_folder: str | None,
     remove: str | None,
 ) -> None:
     """List the answers that `ask --save` and `deep-read --save` kept, newest first, or show the answer ANSWER_ID."""
-    if remove and (answer_id or html):
+    if remove and (answer_id or html or docx or bibtex):
         raise click.UsageError("--remove goes alone: it names the answer itself")
-    if html and not answer_id:
-        raise click.UsageError("--html goes with ANSWER_ID")
+    for option, file in (("html", html), ("docx", docx), ("bibtex", bibtex)):
+        if file and not answer_id:
+            raise click.UsageError(f"--{option} goes with ANSWER_ID")
     library = None if answers_folder else open_library(index_folder, index_name)
     store = open_store(library, answers_folder)
     if remove:
         store.remove(remove)
         print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
     elif answer_id:
-        page = page_to_write(html)
+        page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))
         prediction = store.load(answer_id)
         if not as_json:
             click.echo(f"Question : {printable(prediction.question)}\n")
         print_answer(prediction, as_json=as_json)
         keep_answer(prediction, page, None, library)
+        _write_papers(prediction, *papers, library)
     elif as_json:
         print_json([answer._asdict() for answer in store.list()])
     else:

@@ -7,6 +7,8 @@ from importlib.resources import files
 from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
+from legal_rag.corpus.documents import Document
+
 ENTITIES = "entities.sqlite"  # `ExtractionStore` of a Library, in its folder
 OCCURRENCE = "legal_rag_occurrence"  # attribute on the way through LangExtract: which one, from 0, of equal texts
 
@@ -54,6 +56,12 @@ class ExtractedDocument(NamedTuple):
     title: str
     content: str
     entities: Sequence[Entity]
+    document: Document | None = None  # its columns, by which pages are filtered; without it the text's head tells
+
+    @classmethod
+    def of(cls, document: Document, entities: Sequence[Entity]) -> "ExtractedDocument":
+        """Take a document with its columns."""
+        return cls(document.id, document.title, document.content, entities, document)
 
 
 def rule_entity(extraction_class: str, text: str, start: int, end: int, **attributes: str) -> Entity:

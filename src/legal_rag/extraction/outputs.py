@@ -164,7 +164,7 @@ def _of_library(library: DocumentSource, doc_id: str | None) -> Iterator[Extract
     with ExtractionStore(path) as store:
         for document in library.documents() if doc_id is None else [library.document(doc_id)]:
             entities = store.entities_of(document.id, document.content_hash) or []
-            yield ExtractedDocument(document.id, document.title, document.content, entities)
+            yield ExtractedDocument.of(document, entities)
 
 
 def _of_folder(folder: Path) -> Iterator[ExtractedDocument]:

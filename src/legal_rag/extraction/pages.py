@@ -6,7 +6,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.extraction.entities import CLASSES, JURISPRUDENCE, LABELS, Entity, ExtractedDocument
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.legal_citations import legal_citation
+from legal_rag.corpus.patterns.courts import court_of
+from legal_rag.extraction.entities import (
+    ARTICLE_CITE,
+    CLASSES,
+    JURISPRUDENCE,
+    LABELS,
+    LEGAL_REFERENCE,
+    TEXTE_VISE,
+    Entity,
+    ExtractedDocument,
+)
+from legal_rag.extraction.outcomes import outcome_of
 from legal_rag.html import frame_of_page, french_number, own_script, own_style, page_template, plain_json, safe_json
 
 PACKAGE = "legal_rag.extraction"
@@ -20,6 +33,14 @@ ALIGNMENT_LABELS = {
     "folded": "retrouvée malgré la graphie",
     "rules": "trouvée par règle",
 }
+
+
+class Facets(NamedTuple):
+    """What documents are filtered by; empty where it is not known."""
+
+    court: str  # as it is cited: "Cass.", "CA Lyon"
+    date: str  # ISO 8601
+    outcome: str
 
 
 class PageLink(NamedTuple):
@@ -44,7 +65,8 @@ class IndexRow(NamedTuple):
 def page_parts(items: Iterable[ExtractedDocument], links: Iterable[PageLink] = (), note: str = "") -> Iterator[str]:
     """Stream a page of documents as text, with a note at the top; the links are read after the last document."""
     named: dict[str, Mapping[str, Any]] = {"labels": LABELS, "colours": colours(), "alignments": ALIGNMENT_LABELS}
-    settings = safe_json({**{name: list(of.items()) for name, of in named.items()}, "palette": PALETTE})
+    lists = {name: list(of.items()) for name, of in named.items()}
+    settings = safe_json({**lists, "palette": PALETTE, "articles": [ARTICLE_CITE, TEXTE_VISE, LEGAL_REFERENCE]})
     values = {"note": note, "documents": map(_document_values, items), "links": links, "settings": settings}
     yield from page_template(PACKAGE, "page.html.j2").generate(**_page_values("page.js"), **values)
 
@@ -126,7 +148,7 @@ def _page_of(ahead: _Ahead, listed: list[tuple[str, str, int]]) -> Iterator[Extr
         characters += len(item.content)
         if listed and characters > PAGE_CHARACTERS:
             return
-        listed.append((item.doc_id, item.title, len(item.entities)))
+        listed.append((item.doc_id, _title_of(item), len(item.entities)))
         yield item
         ahead.step()
 
@@ -155,7 +177,21 @@ def _document_values(item: ExtractedDocument) -> dict[str, Any]:
     counts = Counter(one["extraction_class"] for one in item.entities)
     entities = sorted(item.entities, key=lambda one: (one["char_start"], -one["char_end"], one["extraction_class"]))
     data = safe_json({"text": item.content, "entities": [_entity_values(one) for one in entities]})
-    return {"id": item.doc_id, "title": item.title, "counts": plain_json(list(counts.items())), "data": data}
+    named = {"id": item.doc_id, "title": _title_of(item), "facets": plain_json(_facets_of(item))}
+    return {**named, "counts": plain_json(list(counts.items())), "data": data}
+
+
+def _title_of(item: ExtractedDocument) -> str:
+    cited = legal_citation(item.document) if item.document else None
+    return cited.with_name if cited and cited.court else item.title
+
+
+def _facets_of(item: ExtractedDocument) -> Facets:
+    document = item.document or Document(id=item.doc_id, content=item.content, title=item.title)
+    cited = legal_citation(document)
+    court = court_of(document.juridiction, document.formation, document.title)
+    outcome = outcome_of(document.solution, court, document.content, item.entities).words
+    return Facets(cited.court, cited.date, outcome[:1].upper() + outcome[1:])
 
 
 def _entity_values(one: Entity) -> tuple[str, int, int, list[tuple[str, str]], str]:

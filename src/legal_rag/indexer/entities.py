@@ -170,7 +170,7 @@ def extract_source(
         for document, result in extracted(documents, extractor.extract, settings):
             report.note(result)
             report.entities += len(result.extractions)
-            yield ExtractedDocument(document.id, document.title, document.content, result.extractions)
+            yield ExtractedDocument.of(document, result.extractions)
 
     with nullcontext() if settings.model_id == RULES else ExtractionStore(cache) as store:
         paths = write_outputs(Path(output).expanduser(), items(Extractor(settings, store)))
@@ -301,6 +301,6 @@ def _write_files(writer: EntityWriter, report: ExtractReport, output: str | Path
         for document in writer.library.documents():
             entities = writer.entities_of(document)
             report.entities += len(entities)
-            yield ExtractedDocument(document.id, document.title, document.content, entities)
+            yield ExtractedDocument.of(document, entities)
 
     return write_outputs(Path(output).expanduser() if output else writer.library.path, items())

@@ -1,10 +1,11 @@
-"""An answer, or a document beside its outline, as a self-contained page or lines of text; answers kept on disk."""
+"""An answer as a page, a Word document or lines of text; a document beside its outline; answers kept on disk."""
 
 from typing import TYPE_CHECKING
 
 from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from legal_rag.report.brief import answer_bibtex, answer_docx
     from legal_rag.report.lines import event_line
     from legal_rag.report.outline import render_outline, show_outline
     from legal_rag.report.page import render_answer, show_answer

@@ -1,6 +1,9 @@
 const PASSAGE = 100; // characters: an entity longer than this is underlined, not filled
 const MOST_LINES = 3; // under a word that several entities share
-const LISTED = 2000; // entities in the list beside the text
+const LISTED = 2000; // values in the list beside the text
+const PLACES = 60; // of one value, as buttons
+const PLACES_NAMED = 4; // of one value, in the list
+const NO_FACET = "Non précisée"; // the empty value, among the choices
 
 const settings = JSON.parse(element("settings").textContent);
 const labels = new Map(settings.labels);
@@ -12,6 +15,7 @@ const documents = [...document.querySelectorAll("script.document")].map((block) 
   block,
   id: block.dataset.id,
   title: block.dataset.title,
+  facets: JSON.parse(block.dataset.facets), // court, date, outcome
   counts: new Map(JSON.parse(block.dataset.counts)),
   read: null,
 }));
@@ -57,6 +61,7 @@ const paint = (node, name) => {
 };
 
 const shown = new Set(ranked); // classes
+let everywhere = false; // whether the list shows the entities of all documents that pass the filters
 let current = null; // document
 let chosen = null; // entity of it
 let visible = []; // entities of it, in order
@@ -97,13 +102,119 @@ const refreshDocuments = () => {
   let found = 0;
   for (const one of documents) {
     const count = countOf(one, wantedEntity);
+    const passes = passesFacets(one);
     const named = hasAll(one.names, wanted) || wanted.every((word) => one.names.includes(word) || foldedText(one).includes(word));
     one.number.textContent = count.toLocaleString("fr");
-    one.item.hidden = !named || (wantedEntity.length > 0 && count === 0);
+    one.item.hidden = !passes || !named || (wantedEntity.length > 0 && count === 0);
     found += one.item.hidden ? 0 : 1;
   }
   element("document-count").textContent =
     found === documents.length ? inFrench(found, "document", "documents") : `${found} sur ${inFrench(documents.length, "document", "documents")}`;
+};
+
+// Facets: court, outcome, dates, and the articles that a document cites
+
+const facetValue = (id, value) => element(id).value === "" || element(id).value === (value || NO_FACET);
+
+const squeezed = (text) => fold(text).replace(/[\s.]+/g, "").replace(/[‐‑–]/g, "-");
+
+// "L. 1152-1" is in "article L1152-1 du code du travail", and not in "L. 1152-10"; "1240" is not in "L. 1240".
+const citesArticle = (text, wanted) => {
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + 1)) {
+    const [before, after] = [text.slice(0, at), text.slice(at + wanted.length)];
+    const longer = /[\d-]$/.test(before) || /^-?\d/.test(after);
+    if (!longer && !(/^\d/.test(wanted) && /(^|articles?|[^a-z])(lo|[lrda])$/.test(before))) return true;
+  }
+  return false;
+};
+
+const articlesOf = (one) =>
+  (one.articles ??= read(one).entities
+    .filter(({ name }) => settings.articles.includes(name))
+    .map((entity) => squeezed([entityText(one, entity), ...entity.attributes.map(([, value]) => value)].join(" "))));
+
+const passesFacets = (one) => {
+  const [court, date, outcome] = one.facets;
+  const [from, to, article] = [element("date-from").value, element("date-to").value, squeezed(element("article").value)];
+  if (!facetValue("court", court) || !facetValue("outcome", outcome)) return false;
+  if ((from || to) && !(date && date >= from && (!to || date <= to))) return false;
+  return !article || articlesOf(one).some((text) => citesArticle(text, article));
+};
+
+const listChoices = (id, index) => {
+  const counts = new Map();
+  for (const { facets } of documents) counts.set(facets[index] || NO_FACET, (counts.get(facets[index] || NO_FACET) ?? 0) + 1);
+  const rows = [...counts].sort(([a, m], [b, n]) => n - m || a.localeCompare(b, "fr"));
+  element(id).append(make("option", { value: "" }, "Toutes"), ...rows.map(([value, count]) => make("option", { value }, `${value} (${count.toLocaleString("fr")})`)));
+};
+
+const clearFacets = () => {
+  for (const id of ["court", "outcome", "date-from", "date-to", "article"]) element(id).value = "";
+  refresh();
+};
+
+// Values: equal texts of one class are one row, with their places
+
+const groupsOf = (places) => {
+  const groups = new Map();
+  for (const place of places) {
+    const text = entityText(place.one, place.entity);
+    const key = `${place.entity.name}\n${fold(text)}`;
+    const group = groups.get(key) ?? { text, name: place.entity.name, places: [], documents: new Set() };
+    groups.set(key, group);
+    group.places.push(place);
+    group.documents.add(place.one);
+  }
+  return [...groups.values()];
+};
+
+const placesShown = () => {
+  if (!everywhere) return visible.map((entity) => ({ one: current, entity }));
+  const wanted = wordsIn("entity-query");
+  return documents.filter((one) => !one.item.hidden).flatMap((one) =>
+    read(one).entities.filter((entity) => isVisible(one, entity, wanted)).map((entity) => ({ one, entity })));
+};
+
+const whereOf = ({ places, documents: inside }) => {
+  if (everywhere) return inFrench(inside.size, "document", "documents");
+  if (places.length === 1) return "";
+  const starts = places.slice(0, PLACES_NAMED).map(({ entity }) => entity.start.toLocaleString("fr"));
+  return `aux caractères ${starts.join(", ")}${places.length > PLACES_NAMED ? "…" : ""}`;
+};
+
+// A click on a value goes to its first place, another to the next one.
+const nextPlace = (group) => {
+  const at = group.places.findIndex(({ entity }) => entity === chosen);
+  goTo(group.places[(at + 1) % group.places.length]);
+};
+
+const goTo = ({ one, entity }) => {
+  if (one !== current) open(one, true);
+  choose(entity);
+};
+
+// CSV as spreadsheets in French open it; a cell that would be a formula is kept a text by an apostrophe.
+const csvCell = (value) => {
+  const text = String(value);
+  const safe = /^[=+@\t\r]|^-(?![\d\s.,]*$)/.test(text) ? `'${text}` : text;
+  return /[";\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+};
+
+const csvText = () => {
+  const places = placesShown();
+  const counts = new Map(groupsOf(places).flatMap((group) => group.places.map((place) => [place, group.places.length])));
+  const head = ["document", "titre", "juridiction", "date", "issue", "classe", "valeur", "début", "fin", "occurrences", "attributs"];
+  const rows = places.map((place) => [place, place.one, place.entity]).map(([place, one, entity]) => [
+    one.id, one.title, ...one.facets, label(entity.name), entityText(one, entity), entity.start, entity.end, counts.get(place),
+    entity.attributes.map(([name, value]) => `${name} : ${value}`).join(" | "),
+  ]);
+  return `\ufeff${[head, ...rows].map((row) => row.map(csvCell).join(";")).join("\r\n")}\r\n`;
+};
+
+const download = () => {
+  const address = URL.createObjectURL(new Blob([csvText()], { type: "text/csv;charset=utf-8" }));
+  make("a", { href: address, download: "entites.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10000); // milliseconds: the browser has read it by then
 };
 
 // The text: cut wherever an entity begins or ends, so that entities may lie in or across each other
@@ -138,7 +249,7 @@ const markOf = (one, covering, start, end) => {
   return node;
 };
 
-const showText = () => {
+const showText = (keepList = false) => {
   const { entities, slice, length } = read(current);
   const wanted = wordsIn("entity-query");
   visible = entities.filter((entity) => isVisible(current, entity, wanted));
@@ -155,24 +266,31 @@ const showText = () => {
     nodes.push(covering.length ? markOf(current, covering.slice(), start, end) : slice(start, end));
   }
   element("text").replaceChildren(...nodes);
-  listEntities();
+  if (!keepList) listEntities();
   if (!visible.includes(chosen)) choose(null);
   else choose(chosen);
 };
 
 const listEntities = () => {
-  const items = visible.slice(0, LISTED).map((entity) => {
-    const text = entityText(current, entity).slice(0, 200);
-    const { item, button } = listItem(text, "", label(entity.name), () => choose(entity));
-    paint(button, entity.name);
-    entity.button = button;
+  const places = placesShown();
+  const groups = groupsOf(places);
+  for (const group of groups) for (const { entity } of group.places) entity.group = group;
+  if (everywhere) groups.sort((a, b) => b.places.length - a.places.length); // else in the order of the text
+  const items = groups.slice(0, LISTED).map((group) => {
+    const count = group.places.length;
+    const detail = [label(group.name), whereOf(group)].filter(Boolean).join(" · ");
+    const { item, button } = listItem(group.text.slice(0, 200), count > 1 ? `× ${count.toLocaleString("fr")}` : "", detail, () => nextPlace(group));
+    group.button = paint(button, group.name);
     return item;
   });
   element("entity-list").replaceChildren(...items);
-  stopAt(element("entity-list"), visible[0]?.button);
-  const all = read(current).entities.length;
+  stopAt(element("entity-list"), groups[0]?.button);
+  const inside = everywhere ? documents.filter((one) => !one.item.hidden) : [current];
+  const all = inside.reduce((sum, one) => sum + [...one.counts.values()].reduce((total, count) => total + count, 0), 0);
   const count = inFrench(all, "entité", "entités");
-  element("entity-count").textContent = visible.length === all ? count : `${visible.length} sur ${count}`;
+  const listed = groups.length > LISTED ? `, ${inFrench(LISTED, "montrée", "montrées")}` : "";
+  const values = groups.length < places.length ? ` : ${inFrench(groups.length, "valeur", "valeurs")}${listed}` : "";
+  element("entity-count").textContent = (places.length === all ? count : `${places.length.toLocaleString("fr")} sur ${count}`) + values;
 };
 
 const open = (one, byHand) => {
@@ -184,7 +302,7 @@ const open = (one, byHand) => {
   one.button.scrollIntoView({ block: "nearest" });
   element("title").textContent = one.title || one.id;
   element("identifier").textContent = one.title && one.title !== one.id ? one.id : "";
-  showText();
+  showText(everywhere);
   element("reading").scrollTop = 0;
   if (byHand) keepInAddress(one.id);
 };
@@ -209,9 +327,10 @@ const choose = (entity) => {
     node.classList.add(isPassage(entity) ? "around" : "chosen");
     node.style.setProperty("--around", `var(--fill-${colours.get(entity.name)})`);
   }
-  entity.button?.setAttribute("aria-pressed", "true");
-  stopAt(element("entity-list"), entity.button);
-  entity.button?.scrollIntoView({ block: "nearest" });
+  const button = entity.group?.button;
+  button?.setAttribute("aria-pressed", "true");
+  if (button) stopAt(element("entity-list"), button);
+  button?.scrollIntoView({ block: "nearest" });
   entity.marks[0]?.scrollIntoView({ block: "center" });
   showDetail(entity);
 };
@@ -230,8 +349,22 @@ const showDetail = (entity) => {
   const close = make("button", { type: "button", onclick: () => choose(null) }, "Fermer");
   const detail = paint(element("detail"), entity.name);
   detail.replaceChildren(make("h3", {}, label(entity.name)), make("blockquote", {}, entityText(current, entity)), list);
+  const places = entity.group?.places ?? [];
+  if (places.length > 1) detail.append(placesOf(entity, places));
   if (links.length) detail.append(make("p", { className: "choices" }, "Au même endroit :", ...links));
   detail.append(make("p", { className: "choices" }, close));
+};
+
+const placesOf = (entity, places) => {
+  const at = places.findIndex((place) => place.entity === entity);
+  const first = Math.max(0, Math.min(at - PLACES / 2, places.length - PLACES));
+  const buttons = places.slice(first, first + PLACES).map((place) => {
+    const where = place.entity.start.toLocaleString("fr") + (everywhere ? ` · ${place.one.title || place.one.id}` : "");
+    const button = make("button", { type: "button", onclick: () => goTo(place) }, make("bdi", {}, where));
+    if (place.entity === entity) button.setAttribute("aria-current", "true");
+    return button;
+  });
+  return make("p", { className: "choices places" }, `Occurrence ${at + 1} sur ${places.length.toLocaleString("fr")}, aux caractères :`, ...buttons);
 };
 
 const step = (by) => {
@@ -265,7 +398,7 @@ const refresh = () => {
   refreshDocuments();
   if (current?.item.hidden) {
     const first = documents.find((one) => !one.item.hidden);
-    if (first) return open(first, false);
+    if (first) open(first, false);
   }
   if (current) showText();
 };
@@ -273,6 +406,16 @@ const refresh = () => {
 const listen = () => {
   whenTyped(element("document-query"), refresh);
   whenTyped(element("entity-query"), refresh);
+  for (const id of ["court", "outcome", "date-from", "date-to"]) element(id).addEventListener("change", refresh);
+  whenTyped(element("article"), refresh);
+  element("no-facet").addEventListener("click", clearFacets);
+  for (const id of ["scope-one", "scope-all"])
+    element(id).addEventListener("change", () => {
+      everywhere = element("scope-all").checked;
+      if (current) showText();
+    });
+  element("csv").hidden = window !== window.top; // a notebook's frame may not download
+  element("csv").addEventListener("click", download);
   element("all-classes").addEventListener("click", () => checkAll(true));
   element("no-class").addEventListener("click", () => checkAll(false));
   element("labels").addEventListener("change", (event) => element("text").classList.toggle("labelled", event.target.checked));
@@ -299,6 +442,8 @@ element("summary").textContent = `${inFrench(documents.length, "document", "docu
 if (matchMedia("(max-width: 60rem)").matches) element("filters").open = false;
 listDocuments();
 listClasses();
+listChoices("court", 0);
+listChoices("outcome", 2);
 listen();
 refreshDocuments();
 openAddress();

@@ -1,0 +1,256 @@
+"""An answer as a lawyer pastes it into a brief: a Word document, and BibTeX entries of what it cites."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import count
+from typing import Any
+
+from legal_rag.agent.prediction import Prediction
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.legal_citations import NO_BREAK, LegalCitation, legal_citation
+from legal_rag.html import french_number
+from legal_rag.library.corpus import Corpus
+from legal_rag.report.lines import STATUS_WORDS, printable
+
+QUOTE_CHARS = 1500  # of a passage in the table of sources
+KEY_CHARS = 60  # of a BibTeX key, its number apart
+QUOTED = ("verified", "relocated")  # the text stands in the decision: nothing need be said in the sentence
+WIDTHS = (0.8, 4.2, 7.6, 3.4)  # of the table's columns, centimetres
+HEADS = ("N°", "Décision", "Passage cité", "Contrôle du texte")
+CAUTION = (
+    "Le contrôle porte sur le texte des citations : il dit si les mots cités figurent dans la décision, non si "
+    "l'analyse est juste ni si la jurisprudence est à jour."
+)
+RULES = ("heading", "list", "blockquote", "emphasis", "newline", "backticks")  # of Markdown, in an answer
+# Around the number of a source, in a text that Markdown is read from; an answer's own are taken out.
+_MARK = re.compile("\ue000(\\d+)\ue001")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A passage cited, with its number in the document."""
+
+    number: int
+    citation: Citation
+    cited: LegalCitation
+
+    @property
+    def checked(self) -> str:
+        """What its check found, in French, with who speaks and the warnings."""
+        place = f"caractères {french_number(self.citation.char_start)} à {french_number(self.citation.char_end)}"
+        # Warnings are a field of later answers.
+        said = (self.citation.said_by, place, *getattr(self.citation, "warnings", ()))
+        return " ; ".join(filter(None, (STATUS_WORDS[self.citation.status], *said)))
+
+
+def answer_docx(prediction: Prediction, corpus: Corpus | None = None) -> bytes:
+    """Write an answer as a Word document: each marker as the legal citation of its decision, then a table of sources.
+
+    Args:
+        prediction: The answer.
+        corpus: Where the decisions are; without one they are named as the answer names them.
+    """
+    import docx
+
+    sources = _sources(prediction, corpus)
+    document = docx.Document()
+    document.core_properties.title = _clean(prediction.question)[:200]
+    document.add_heading(_clean(prediction.question), 1)
+    if prediction.notice:
+        document.add_paragraph().add_run(_clean(prediction.notice)).italic = True
+    _Body(document, sources).write(_with_numbers(prediction.answer, sources))
+    if prediction.ungrounded_claims:
+        document.add_heading("Affirmations qu'aucune citation n'appuie", 2)
+        for claim in prediction.ungrounded_claims:
+            document.add_paragraph(_clean(claim), "List Bullet")
+    if sources:
+        document.add_heading("Sources", 2)
+        _add_table(document, sources.values())
+        document.add_paragraph().add_run(CAUTION).italic = True
+    written = BytesIO()
+    document.save(written)
+    return written.getvalue()
+
+
+def answer_bibtex(prediction: Prediction, corpus: Corpus | None = None) -> str:
+    """Write one BibTeX entry a decision cited, with what the checks of its citations found as a note."""
+    by_document: dict[str, list[_Source]] = {}
+    for one in _sources(prediction, corpus).values():
+        by_document.setdefault(one.citation.doc_id, []).append(one)
+    keys: set[str] = set()
+    entries = [_entry(_new_key(some[0].cited.text, keys), some) for some in by_document.values()]
+    return "\n".join(entries)
+
+
+def _sources(prediction: Prediction, corpus: Corpus | None) -> dict[str, _Source]:
+    """Return the passages that an answer cites, by the marker that stands in it."""
+    known = {one.doc_id: one.citation or one.title for one in prediction.documents}
+    cited: dict[str, LegalCitation] = {}
+    sources: dict[str, _Source] = {}
+    for one in prediction.citations:
+        if one.doc_id not in cited:
+            cited[one.doc_id] = _cited(one.doc_id, known, corpus)
+        marker = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
+        sources.setdefault(marker, _Source(len(sources) + 1, one, cited[one.doc_id]))
+    return sources
+
+
+def _cited(doc_id: str, known: Mapping[str, str], corpus: Corpus | None) -> LegalCitation:
+    if corpus is not None:
+        try:
+            return legal_citation(corpus.document(doc_id))
+        except LookupError:  # removed since the answer was saved
+            pass
+    return LegalCitation(text=known.get(doc_id) or doc_id)
+
+
+def _with_numbers(answer: str, sources: Mapping[str, _Source]) -> str:
+    answer = answer.replace("\ue000", "").replace("\ue001", "")
+    if not sources:
+        return answer
+    markers = "|".join(map(re.escape, sorted(sources, key=len)))  # an id may hold brackets: the shortest one first
+    return re.sub(rf"[ \u00a0]?({markers})", lambda match: f"\ue000{sources[match[1]].number}\ue001", answer)
+
+
+def _clean(text: str) -> str:
+    """Return a text that XML can hold."""
+    return printable(text)
+
+
+class _Body:
+    """Writes the Markdown of an answer as paragraphs."""
+
+    def __init__(self, document: Any, sources: Mapping[str, _Source]) -> None:
+        self._document = document
+        self._sources = {one.number: one for one in sources.values()}
+
+    def write(self, text: str) -> None:
+        """Add the paragraphs of a text."""
+        from markdown_it import MarkdownIt
+
+        style, lists, item = "", list[Iterator[str]](), ""
+        for token in MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES)).parse(text):
+            if token.type == "heading_open":
+                style = f"Heading {min(int(token.tag[1]) + 1, 4)}"
+            elif token.type == "blockquote_open":
+                style = "Quote"
+            elif token.type in ("heading_close", "blockquote_close"):
+                style = ""
+            elif token.type in ("bullet_list_open", "ordered_list_open"):
+                lists.append(_numbers(token))
+            elif token.type in ("bullet_list_close", "ordered_list_close"):
+                lists.pop()
+            elif token.type == "list_item_open":
+                item = next(lists[-1])
+            elif token.type == "inline":
+                self._paragraph(token.children or [], style, item, len(lists))
+                item = ""
+
+    def _paragraph(self, children: Iterable[Any], style: str, item: str, depth: int) -> None:
+        from docx.shared import Cm
+
+        paragraph = self._document.add_paragraph(item, style or None)
+        if depth:
+            paragraph.paragraph_format.left_indent = Cm(0.8 * min(depth, 8))
+        bold = italic = 0
+        for child in children:
+            bold += {"strong_open": 1, "strong_close": -1}.get(child.type, 0)
+            italic += {"em_open": 1, "em_close": -1}.get(child.type, 0)
+            if child.type in ("softbreak", "hardbreak"):
+                paragraph.add_run().add_break()
+            for place, part in enumerate(_MARK.split(child.content)):
+                if place % 2:
+                    self._reference(paragraph, self._sources[int(part)])
+                elif part:
+                    run = paragraph.add_run(_clean(part))
+                    run.bold, run.italic = bold > 0 or None, italic > 0 or None
+
+    def _reference(self, paragraph: Any, source: _Source) -> None:
+        """Add " (Cass. soc., 25 nov. 2020, n° 19-60.222)" and the source's number; one not confirmed says so."""
+        paragraph.add_run(" (")
+        _add_cited(paragraph, source.cited)
+        if source.citation.status not in QUOTED:
+            paragraph.add_run(f" – {STATUS_WORDS[source.citation.status]}").bold = True
+        paragraph.add_run(")")
+        paragraph.add_run(str(source.number)).font.superscript = True
+
+
+def _numbers(token: Any) -> Iterator[str]:
+    if token.type == "ordered_list_open":
+        return (f"{number}.{NO_BREAK}" for number in count(int(token.attrGet("start") or 1)))
+    return iter(lambda: f"•{NO_BREAK}", "")
+
+
+def _add_cited(paragraph: Any, cited: LegalCitation) -> None:
+    """Add a citation, as a link to the first public page of the decision."""
+    from docx.opc.constants import RELATIONSHIP_TYPE
+    from docx.oxml import OxmlElement
+    from docx.oxml.ns import qn
+
+    run = paragraph.add_run(_clean(cited.text))
+    if cited.links:
+        link = OxmlElement("w:hyperlink")
+        link.set(
+            qn("r:id"), paragraph.part.relate_to(cited.links[0].url, RELATIONSHIP_TYPE.HYPERLINK, is_external=True)
+        )
+        run._r.addprevious(link)
+        link.append(run._r)
+        run.underline = True
+
+
+def _add_table(document: Any, sources: Iterable[_Source]) -> None:
+    from docx.shared import Cm
+
+    table = document.add_table(rows=1, cols=len(HEADS), style="Table Grid")
+    for cell, head in zip(table.rows[0].cells, HEADS, strict=True):
+        cell.paragraphs[0].add_run(head).bold = True
+    for one in sources:
+        number, decision, passage, checked = table.add_row().cells
+        number.text, checked.text = str(one.number), _clean(one.checked)
+        _add_cited(decision.paragraphs[0], one.cited)
+        if one.cited.name:
+            decision.paragraphs[0].add_run(_clean(f", {one.cited.name}"))
+        quote = " ".join(_clean(one.citation.quote).split())
+        passage.text = (
+            f"«{NO_BREAK}{quote[:QUOTE_CHARS]}{' […]' if len(quote) > QUOTE_CHARS else ''}{NO_BREAK}»" if quote else ""
+        )
+    for row in table.rows:
+        for cell, width in zip(row.cells, WIDTHS, strict=True):
+            cell.width = Cm(width)
+
+
+def _entry(key: str, sources: list[_Source]) -> str:
+    cited = sources[0].cited
+    checks = dict.fromkeys(STATUS_WORDS[one.citation.status] for one in sources)
+    fields = {
+        "title": f"{{{_latex(cited.with_name)}}}",
+        "date": cited.date,
+        "year": cited.date[:4],
+        "number": _latex(cited.number),
+        "url": cited.links[0].url if cited.links else "",
+        "note": _latex(f"{sources[0].citation.doc_id} ; {', '.join(checks)}"),
+    }
+    lines = [f"  {name} = {{{value}}}" for name, value in fields.items() if value]
+    return f"@misc{{{key},\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _new_key(text: str, taken: set[str]) -> str:
+    """Return a key of letters, figures and hyphens that no entry has yet."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    key = re.sub(r"[^a-z0-9]+", "-", plain)[:KEY_CHARS].strip("-") or "document"
+    free = next(one for one in (key, *(f"{key}-{n}" for n in range(2, len(taken) + 3))) if one not in taken)
+    taken.add(free)
+    return free
+
+
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", NO_BREAK: "~"}
+
+
+def _latex(text: str) -> str:
+    """Write a text for LaTeX in one line, its braces balanced."""
+    line = " ".join(printable(text).split(" ")).replace("\n", " ")
+    return "".join(_SPECIAL.get(one, f"\\{one}" if one in "{}$&#%_" else one) for one in line)
