@@ -20,7 +20,9 @@ PLURALS: Mapping[str, str] = {
     "relocated": "textes conformes, places rectifiées",
     "unverified": "non confirmées",
 }
-VERBATIM_MODES = frozenset({"evidence", "fallback"})  # of a prediction: passages stand in the answer, nothing was checked
+VERBATIM_MODES = frozenset(
+    {"evidence", "fallback"}
+)  # answers made of passages as they stand
 
 
 def event_line(event: Event) -> str:

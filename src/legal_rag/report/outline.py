@@ -8,8 +8,6 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from markupsafe import Markup
-
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
@@ -86,7 +84,7 @@ class Mark(NamedTuple):
     anchor: str
     char_start: int
     char_end: int
-    cited: Markup | None = None  # of a passage cited: what stands before it, its number
+    cited: int = 0  # number of the passage cited; 0: none is
     heat: int = 0  # of a word that matches one of the question: 1 to 5, rising with similarity
 
 
@@ -320,7 +318,7 @@ class _Looks:
     def __init__(self, text: str, headings: Iterable[Span], marks: Iterable[Mark]) -> None:
         kinds: list[list[Span]] = [list(headings), *([] for _ in range(2 + HEATS))]
         for _, start, end, cited, heat in marks:
-            if cited is not None:
+            if cited:
                 kinds[1].append((start, end))
                 kinds[2].append(_with_context(text, start, end))
             elif heat:

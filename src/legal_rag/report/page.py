@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
@@ -62,7 +62,7 @@ MAX_SHOWN: Mapping[str, int] = {
     "ungrounded_claims": 500,
 }
 MAX_TEXTS = 20  # documents shown whole; of the others, the passages found
-MAX_TEXTS_CHARS = 1_500_000  # of them together
+MAX_TEXTS_CHARS = 1_500_000  # of them together, and of each
 MAX_PASSAGE = 6000  # characters of one passage: an index that came from elsewhere may find whole decisions
 MAX_MATCHES = 300  # of one passage
 MAX_VALUE = 400  # characters of one value in the table of steps
@@ -80,7 +80,6 @@ MARKER = Markup(
     '{number}<span aria-hidden="true">{sign}</span></a>'
 )
 SPEAKER = Markup('<span class="speaker {}">{}</span>')
-BACK = Markup('<a class="place cite {1}" href="#ref-{0}" aria-label="Source {0} : retour à la réponse">{0}<span aria-hidden="true">{2}</span></a>')
 MENTION = Markup('<a class="place" href="#{}">{}</a>')
 
 ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
@@ -92,6 +91,10 @@ QUOTED_PASSAGE = re.compile(rf"^(\d{{1,4}}\. [^\n]+)\n((?:\[…\] )?\[{MARK}\d+{
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
 MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
+
+
+NO_OUTLINE = Outline(TreeNode("0000", "", 0, 0, 0, (0, 0), "document"), [])
+
 
 class Note(NamedTuple):
     """A passage cited, under the number of its markers."""
@@ -183,7 +186,8 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
         "decisions": decisions,
         "views": views,
         "anchors": anchors,
-        "notes": {doc_id: [note for note in notes if note.citation.doc_id == doc_id] for doc_id in decisions},
+        "written": writer.written,
+        "notes": {note.number: note for note in notes},
         "rows": [
             _row(rank, prediction.question, one, decisions[one.doc_id], notes, heats, anchors)
             for rank, one in enumerate(evidence, start=1)
@@ -240,7 +244,7 @@ class _Writer:
             self._waiting.setdefault(marker.translate(REPLACED), []).append(one)
         # An id may hold brackets: the shortest marker first.
         self._markers = re.compile("|".join(map(re.escape, sorted(self._waiting, key=len))) or "(?!)")
-        self._written: set[int] = set()  # numbers of the notes that have a marker already
+        self.written: set[int] = set()  # numbers of the notes whose first marker stands in the answer
         self._held: list[Markup] = []  # what placeholders stand for
 
     def answer(self, text: str, *, markdown: bool = True) -> Markup:
@@ -248,7 +252,8 @@ class _Writer:
         placed = _quotations_on_one_line(self._markers.sub(self._marker, self._with_quotes(text)))
         if not markdown or len(placed) > MAX_MARKDOWN:
             return Markup("").join(self._paragraphs(placed))
-        written, done = [], 0
+        written: list[Markup] = []
+        done = 0
         for passage in QUOTED_PASSAGE.finditer(placed):
             title, quote = map(self._text, passage.groups())
             written += self._blocks(placed[done : passage.start()])
@@ -284,8 +289,8 @@ class _Writer:
         note = self._notes.get(citation)
         if note is None:
             return match.group()
-        first = note.number not in self._written
-        self._written.add(note.number)
+        first = note.number not in self.written
+        self.written.add(note.number)
         voice = "censured" if citation.censured else citation.speaker
         speaker = SPEAKER.format(voice, citation.said_by) if voice in NOT_THE_COURT else ""
         return self._hold(marker_link(note, f"ref-{note.number}" if first else "") + speaker)
@@ -423,25 +428,23 @@ def _decisions(
     prediction: Prediction, numbers: Mapping[Citation, int], evidence: Sequence[Passage], corpus: Corpus | None
 ) -> dict[str, Decision]:
     """Return the documents that were cited, found and read, in this order, by id; as many whole as a page can bear."""
-    read = prediction.documents[: MAX_SHOWN["documents"]]
-    known: dict[str, CitedDocument | Passage] = {one.doc_id: one for one in (*evidence, *read)}
+    known: dict[str, CitedDocument | Passage] = {one.doc_id: one for one in evidence}
+    known |= {one.doc_id: one for one in prediction.documents[: MAX_SHOWN["documents"]]}
     decisions: dict[str, Decision] = {}
     texts, chars = MAX_TEXTS, MAX_TEXTS_CHARS
-    for doc_id in dict.fromkeys(one.doc_id for one in (*numbers, *evidence, *read)):
+    for doc_id in dict.fromkeys([*(one.doc_id for one in numbers), *known]):
         document = _document(doc_id, known.get(doc_id), corpus)
         found = [(rank, one) for rank, one in enumerate(evidence, start=1) if one.doc_id == doc_id]
         cited = [(number, one) for one, number in numbers.items() if one.doc_id == doc_id]
         length = len(document.content)
-        whole = corpus is not None and 0 < length and texts > 0 and (length <= chars or texts == MAX_TEXTS)
-        if corpus is not None and whole:
-            outline, pieces = whole_outline_of(corpus, doc_id), [(0, document.content)]
+        if whole := 0 < length <= chars and texts > 0:
+            pieces = [(0, document.content)]
             texts, chars = texts - 1, chars - length
         else:
             pieces = [(one.char_start, one.quote[:MAX_PASSAGE]) for _, one in cited]
             pieces += [_with_surroundings(one) for _, one in found]
-            outline = Outline(TreeNode("0000", "", 0, 0, 0, (0, 0), "document"), [])
-        prefix = f"d{len(decisions) + 1}"
-        text = ShownText(pieces)
+        outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
+        prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
         decisions[doc_id] = Decision(prefix, document, legal_citation(document), whole, outline, text, found, cited)
     return decisions
 
@@ -469,8 +472,7 @@ def _view(one: Decision, question: str, heats: "_Heats") -> DocumentView:
     for number, citation in one.citations:
         quote = citation.quote[:MAX_PASSAGE]
         if (place := one.text.place(citation.char_start, quote)) is not None:
-            label = BACK.format(number, citation.status, SIGNS[citation.status])
-            marks.append(Mark(f"place-{number}", place, place + len(quote), label))
+            marks.append(Mark(f"place-{number}", place, place + len(quote), cited=number))
     for rank, passage in one.passages:
         if (place := one.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
             marks.append(Mark(f"passage-{rank}", place, place))
@@ -533,7 +535,9 @@ def _row(
     place = f"passage-{rank}"
     said: list[Paragraph] = []
     if decision.whole and place in anchors:
-        said = [one for one in decision.outline.passages if one.start < passage.char_end and passage.char_start < one.end]
+        said = [
+            one for one in decision.outline.passages if one.start < passage.char_end and passage.char_start < one.end
+        ]
     return EvidenceRow(
         rank,
         passage,

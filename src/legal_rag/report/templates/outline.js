@@ -2,7 +2,7 @@
 const show = (place) => {
   for (let one = place; one; one = one.parentElement) if (one.localName === "details") one.open = true;
   for (const one of document.querySelectorAll(".reached")) one.classList.remove("reached");
-  (place.closest(".stretch") ?? place).classList.add("reached");
+  (place.matches(".note") ? place : place.closest(".stretch") ?? place).classList.add("reached");
   place.scrollIntoView();
 };
 const placeOf = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
