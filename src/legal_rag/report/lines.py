@@ -20,9 +20,7 @@ PLURALS: Mapping[str, str] = {
     "relocated": "textes conformes, places rectifiées",
     "unverified": "non confirmées",
 }
-VERBATIM_MODES = frozenset(
-    {"evidence", "fallback"}
-)  # answers made of passages as they stand
+VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of passages as they stand
 
 
 def event_line(event: Event) -> str:
@@ -40,7 +38,7 @@ def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) ->
     total = sum(found.values())
     if not found or verbatim:
         return f"{_counted(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if found else ""
-    parts = [counted_status(status, n) for status, n in found.items()]
+    parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in found.items()]
     return f"{_counted(total, 'citation')} : {' ; '.join(parts)}"
 
 
