@@ -280,3 +280,34 @@ def test_on_a_phone_and_in_a_notebooks_frame_links_lead_to_their_places(library,
         assert reached
         assert "PAR CES MOTIFS" in browser.run_in_frame("document.querySelector('.reached').innerText")
         assert (browser.messages, browser.alerts) == ([], [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_decision_of_438_000_characters_opens_in_under_a_second(tmp_path, width):
+    text = "\n\n".join(f"{n}. {QUASHED} {ANSWER}" for n in range(2200))[:438_000]
+    document = Document(id="A", content=text, title="Une très longue décision")
+    outline = make_outline(document)
+    corpus = SimpleNamespace(document=lambda _: document, stored_outline=lambda _: outline)
+    cited = Citation("A", 300_000, 300_200, text[300_000:300_200], "verified")
+    page = tmp_path / "page.html"
+    page.write_text(render_answer(answered(cited), corpus), "utf-8")
+    with HeadlessBrowser(tmp_path / "profile") as browser:
+        browser.resize(width, 850)
+        browser.open(page.as_uri())
+        browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
+        assert (
+            browser.run(
+                """(async () => {
+              const start = performance.now();
+              document.querySelector('#ref-1').click();
+              await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+              return performance.now() - start;
+            })()"""
+            )
+            < 1000
+        )
+        browser.wait_for(
+            "(({top}) => top > 0 && top < 400)(document.querySelector('#place-1').getBoundingClientRect())"
+        )
