@@ -39,7 +39,7 @@ class Citation(NamedTuple):
     section: tuple[str, ...] = ()  # titles, the main part's first; empty where they are not known
     speaker: Speaker | None = None  # who speaks in most of it; None: nobody, or not known
     censured: bool = False  # it quotes reasoning that the court then quashes
-    warnings: tuple[str, ...] = ()  # French sentences: who speaks, a word beside the quotation not checked
+    warnings: tuple[str, ...] = ()  # French sentences: what a reader should know of the words around the quotation
 
     @property
     def said_by(self) -> str:
