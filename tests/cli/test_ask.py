@@ -97,7 +97,17 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
     for one in value["citations"]:
-        assert {"doc_id", "char_start", "char_end", "quote", "status", "speaker", "censured", "section"} == set(one)
+        assert {
+            "doc_id",
+            "char_start",
+            "char_end",
+            "quote",
+            "status",
+            "speaker",
+            "censured",
+            "section",
+            "warnings",
+        } == set(one)
         assert tiny_library.document(one["doc_id"]).content[one["char_start"] : one["char_end"]] == one["quote"]
 
 
@@ -116,7 +126,7 @@ def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(
     out, err = capfd.readouterr()
     n = len(value["citations"])
     lines = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
-    counts = f"{n} citations vérifiées." if n > 1 else "1 citation vérifiée."
+    counts = f"{n} passages cités tels quels." if n > 1 else "1 passage cité tel quel."
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""
 
@@ -164,9 +174,9 @@ def test_a_stream_tells_what_the_model_thinks(asked, model, capfd):
         (Event("think", "finish", {"thought": None}, [], 1.0), "réfléchit → finish (1,0 s)"),
         (
             Event("cite", "citations", {"verified": 3, "relocated": 1, "removed": 2}, ["a"], 0.0),
-            "vérifie : 3 citations vérifiées, 1 replacée, 2 retirées (0,0 s)",
+            "contrôle 4 citations : 3 textes conformes ; 1 texte conforme, place rectifiée ; 2 retirées (0,0 s)",
         ),
-        (Event("cite", "citations", {"removed": 1}, [], 0.0), "vérifie : aucune citation, 1 retirée (0,0 s)"),
+        (Event("cite", "citations", {"removed": 1}, [], 0.0), "contrôle : aucune citation ; 1 retirée (0,0 s)"),
         (Event("answer", "react", {}, [], 2.0, Usage(1, 0, 1200, 34)), "répond, 1234 jetons (2,0 s)"),
         (Event("answer", "evidence", {}, [], 0.04), "répond (0,0 s)"),
         (
@@ -188,10 +198,11 @@ def test_each_event_has_its_line(event, line):
     [
         ({}, ""),
         ({"verified": 0, "removed": 3}, ""),
-        ({"unverified": 1}, "1 citation non vérifiée"),
+        ({"unverified": 1}, "1 citation : non confirmée"),
         (
             {"unverified": 2, "verified": 3, "relocated": 1, "supported": 2},
-            "3 citations vérifiées, 2 étayées, 1 replacée, 2 non vérifiées",
+            "8 citations : 3 textes conformes ; 1 texte conforme, place rectifiée ; 2 mêmes faits, mêmes mots ;"
+            " 2 non confirmées",
         ),
     ],
 )
@@ -264,7 +275,7 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said
     assert json.loads(said("answers", run_id, "--json", *there)) == json.loads(out)
     listed = said("answers", *there).splitlines()
     assert listed[0] == f"{run_id}  {QUESTION}"
-    assert re.fullmatch(r"   evidence, answered, \d citations? vérifiées?, \d+,\d s", listed[1])
+    assert re.fullmatch(r"   evidence, answered, \d passages? cités? tels? quels?, \d+,\d s", listed[1])
     plain = said("answers", run_id, *there)
     assert plain.startswith(f"Question : {QUESTION}\n\n{json.loads(out)['answer']}\n\n")
     said("answers", run_id, "--html", tmp_path / "a.html", *there)

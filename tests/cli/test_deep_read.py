@@ -70,7 +70,7 @@ def test_what_happens_is_told_while_it_happens(place, model, capfd):
         "Lecture approfondie (tout le corpus, 60 décisions) : au plus 400 appels au modèle, "
         "2\u202f000\u202f000 jetons lus et écrits, 1\u202f800 secondes ; un appel commencé va à son terme."
     )
-    assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "vérifie", "répond"]
+    assert [line.split(" ")[0] for line in lines] == ["réfléchit", "cherche", "contrôle", "répond"]
 
 
 def test_a_page_and_a_run_are_kept_where_they_are_asked_for(place, model, said, tiny_library, tmp_path):

@@ -10,13 +10,13 @@ from support.html_pages import ATTACKS, Page
 
 from legal_rag.agent import Prediction
 from legal_rag.agent.prediction import Passage
-from legal_rag.citations import Citation
+from legal_rag.citations import Citation, format_marker
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.structure.tree import Paragraph, TreeNode
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library.outlines import Outline, make_outline
 from legal_rag.report import render_answer, render_outline, show_outline
-from legal_rag.report.outline import CitedPlace, list_sections, shares_in_french, view_document
+from legal_rag.report.outline import Mark, list_sections, shares_in_french, view_document
 
 QUASHED = "Pour débouter le salarié, l'arrêt retient que l'employeur n'avait pas à chercher un autre poste."
 ANSWER = "En statuant ainsi, alors que l'obligation de reclassement s'imposait, la cour d'appel a violé ce texte."
@@ -63,8 +63,9 @@ def cite(quote, status="verified"):
 
 
 def answered(*citations, evidence=()):
+    markers = "".join(format_marker(*one[:3]) for one in citations)
     settings = {"mode": "evidence", "status": "answered", "citations": list(citations), "evidence": list(evidence)}
-    return Prediction(question="Quel emploi ?", answer="Voici.", **settings)
+    return Prediction(question="Quel emploi ?", answer=f"Voici {markers}.", **settings)
 
 
 def view(content, outline=None, cited=(), **settings):
@@ -171,7 +172,7 @@ def test_a_text_of_absurd_length_is_cut_and_says_so():
 )  # fmt: skip
 def test_passages_outside_their_text_lose_and_repeat_nothing(passages):
     nodes = [section(1, 1, -3, 4), section(2, 1, 4, 900)]
-    shown = view("Un bail simple.", Outline(tree(nodes, 15), passages), [CitedPlace("place-1", 3, 700)])
+    shown = view("Un bail simple.", Outline(tree(nodes, 15), passages), [Mark("place-1", 3, 700, cited=1)])
     assert "".join(run.text for one in shown.stretches for run in one.runs) == "Un bail simple."
     assert shown.anchors == {"d1-1", "d1-2", "place-1"}
 
@@ -190,28 +191,42 @@ def test_an_answers_page_shows_the_court_beside_what_it_quashes(library):
     page = render_answer(
         answered(cite(QUASHED)._replace(censured=True, speaker="lower_court"), evidence=[found]), library
     )
-    assert page.count("La juridiction répond</span> « 5. En statuant ainsi") == 3  # source, panel, passage found
-    row = page[page.index('id="evidence"') : page.index('id="texts"')]
-    assert "décision attaquée, censurée sur ce point" in row
-    mark = re.search(r'<a id="place-1"></a><mark>(.*?)</mark>', page)
-    assert mark[1] == QUASHED.replace("'", "&#39;")
+    assert page.count("La juridiction répond</span> « 5. En statuant ainsi") == 1
+    assert "décision attaquée, censurée sur ce point" in page[page.index('id="evidence"') : page.index('id="voices"')]
+    label, mark = re.search(r'<span class="note" id="place-1">(.*?)<mark>(.*?)</mark>', page, re.DOTALL).groups()
+    assert "texte conforme" in label
+    assert mark == QUASHED.replace("'", "&#39;")
 
 
-@pytest.mark.parametrize(
-    "quote", [cite(QUASHED)._replace(quote="Un autre texte"), cite(QUASHED)._replace(doc_id="GONE")]
-)
-def test_a_citation_of_a_text_that_changed_leads_nowhere(library, quote):
-    links, places = links_and_places(render_answer(answered(quote, cite(ANSWER)), library))
+def test_a_citation_of_a_text_that_changed_is_shown_alone_and_says_so(library):
+    page = render_answer(answered(cite(QUASHED)._replace(quote="Un autre texte"), cite(ANSWER)), library)
+    links, places = links_and_places(page)
     assert "#place-1" not in links | places
-    assert "#place-2" in links & places
+    assert {"#note-1", "#place-2"} <= places
+    assert 'Un autre texte</mark></blockquote><p class="quiet">Ce passage n’est plus dans le texte' in page
+
+
+def test_a_document_that_is_gone_is_shown_by_what_was_cited(library):
+    page = render_answer(answered(cite(QUASHED)._replace(doc_id="GONE")), library)
+    assert "Extraits : cette page n’a pas le texte entier de la décision." in page
+    assert "#place-1" in links_and_places(page)[1]
 
 
 def test_an_answers_page_bears_few_texts_and_says_so(library, monkeypatch):
     monkeypatch.setattr("legal_rag.report.page.MAX_TEXTS", 1)
-    evidence = [Passage("B", "B-0", 0, 15, "Un bail simple.", 1.0, "", "")]
+    evidence = [Passage("B", "B-0", 3, 7, "bail", 1.0, "", "")]
     page = render_answer(answered(cite(ANSWER), evidence=evidence), library)
-    assert page.count('<details class="document"') == 1
-    assert "Une autre décision n’est pas montrée en entier." in page
+    assert page.count("Extraits : cette page") == 1
+    assert "PAR CES MOTIFS" in page
+    assert "Un bail simple." not in page
+
+
+def test_each_passage_stands_once_in_an_answers_page(library):
+    start = CONTENT.index(ANSWER)
+    found = Passage("A", "A-0", start - 50, start + 90, CONTENT[start - 50 : start + 90], 1.0, "Cass. soc.", "")
+    for corpus in (library, None):
+        text = Page(render_answer(answered(cite(ANSWER), evidence=[found]), corpus)).text()
+        assert text.count(ANSWER) == 1
 
 
 def test_a_notebook_shows_the_outline_in_a_closed_frame_and_a_terminal_prints_it(library, monkeypatch, capsys):
@@ -255,13 +270,44 @@ def test_on_a_phone_and_in_a_notebooks_frame_links_lead_to_their_places(library,
     with HeadlessBrowser(tmp_path / "profile") as browser:
         browser.resize(390, 700)
         browser.open(page.as_uri())
-        browser.click("#sources a.place")
+        browser.click("#answer .cite")
         browser.wait_for("document.activeElement.id === 'place-1' && document.querySelector('#d1').open")
         assert browser.run("document.documentElement.scrollWidth <= 390")
-        assert QUASHED in browser.text(".reached")
+        assert "texte conforme" in browser.text(".reached")
         browser.open(host.as_uri())
         entry = "[...document.querySelectorAll('.outline a.place')].at(-1)"
         reached = browser.run_in_frame(f"{entry}.click(); document.activeElement.id === {entry}.hash.slice(1)")
         assert reached
         assert "PAR CES MOTIFS" in browser.run_in_frame("document.querySelector('.reached').innerText")
         assert (browser.messages, browser.alerts) == ([], [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_decision_of_438_000_characters_opens_in_under_a_second(tmp_path, width):
+    text = "\n\n".join(f"{n}. {QUASHED} {ANSWER}" for n in range(2200))[:438_000]
+    document = Document(id="A", content=text, title="Une très longue décision")
+    outline = make_outline(document)
+    corpus = SimpleNamespace(document=lambda _: document, stored_outline=lambda _: outline)
+    cited = Citation("A", 300_000, 300_200, text[300_000:300_200], "verified")
+    page = tmp_path / "page.html"
+    page.write_text(render_answer(answered(cited), corpus), "utf-8")
+    with HeadlessBrowser(tmp_path / "profile") as browser:
+        browser.resize(width, 850)
+        browser.open(page.as_uri())
+        browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert browser.run("performance.getEntriesByType('navigation')[0].loadEventEnd") < 1000
+        assert (
+            browser.run(
+                """(async () => {
+              const start = performance.now();
+              document.querySelector('#ref-1').click();
+              await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+              return performance.now() - start;
+            })()"""
+            )
+            < 1000
+        )
+        browser.wait_for(
+            "(({top}) => top > 0 && top < 400)(document.querySelector('#place-1').getBoundingClientRect())"
+        )

@@ -21,7 +21,15 @@ from legal_rag.cli.options import (
     sampling_settings,
     trust_option,
 )
-from legal_rag.report.lines import citations_in_french, event_line, french_seconds, in_one_line, printable
+from legal_rag.report.lines import (
+    VERBATIM_MODES,
+    citations_in_french,
+    event_line,
+    french_seconds,
+    in_one_line,
+    printable,
+    warning_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,8 +139,10 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
     if prediction.notice:
         click.echo(printable(prediction.notice) + "\n")
     click.echo(printable(prediction.answer))
-    if counts := citations_in_french(prediction.citation_counts):
+    if counts := citations_in_french(prediction.citation_counts, verbatim=prediction.mode in VERBATIM_MODES):
         click.echo(f"\n{counts}.")
+    for line in warning_lines(prediction.citations):
+        click.echo(line)
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
@@ -310,7 +320,7 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
         click.echo("no saved answers ('legal-rag ask --save' keeps one)", err=True)
     for one in answers:
         click.echo(f"{one.answer_id}  {in_one_line(one.question, QUESTION_CHARS)}")
-        counts = citations_in_french(one.citations) or "aucune citation"
+        counts = citations_in_french(one.citations, verbatim=one.mode in VERBATIM_MODES) or "aucune citation"
         cost = "" if not one.cost else f", {one.cost:.4f} $"
         calls = f", {one.model_calls} appel{'s' if one.model_calls > 1 else ''} du modèle" if one.model_calls else ""
         click.echo(f"   {one.mode}, {one.status}, {counts}, {french_seconds(one.seconds)}{calls}{cost}")

@@ -1,17 +1,26 @@
 """Events and citations as lines of text for a terminal."""
 
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from legal_rag.agent.prediction import Event
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.markers import format_marker
 
 MAX_CHARS = 160  # of a thought or a question in a line
+# What was checked, not whether it is right in law; in the order in which statuses are counted.
 STATUS_WORDS: Mapping[str, str] = {
-    "verified": "vérifiée",
-    "supported": "étayée",
-    "relocated": "replacée",
-    "unverified": "non vérifiée",
+    "verified": "texte conforme",
+    "relocated": "texte conforme, place rectifiée",
+    "supported": "mêmes faits, mêmes mots",
+    "unverified": "non confirmée",
 }
+PLURALS: Mapping[str, str] = {
+    "verified": "textes conformes",
+    "relocated": "textes conformes, places rectifiées",
+    "unverified": "non confirmées",
+}
+VERBATIM_MODES = frozenset({"evidence", "fallback"})  # answers made of passages as they stand
 
 
 def event_line(event: Event) -> str:
@@ -19,14 +28,33 @@ def event_line(event: Event) -> str:
     return f"{LINES[event.type](event)} ({french_seconds(event.seconds)})"
 
 
-def citations_in_french(counts: Mapping[str, int]) -> str:
-    """Count citations by status: « 3 citations vérifiées, 1 replacée », or nothing; other keys are ignored."""
-    parts: list[str] = []
-    for status, word in STATUS_WORDS.items():
-        if n := counts.get(status, 0):
-            number = f"{n}" if parts else _counted(n, "citation")
-            parts.append(f"{number} {word}{'s' if n > 1 else ''}")
-    return ", ".join(parts)
+def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) -> str:
+    """Count citations by status, or nothing; other keys are ignored.
+
+    « 3 citations : 2 textes conformes ; 1 non confirmée »; `verbatim`, of passages that were quoted as they stand:
+    « 3 passages cités tels quels ».
+    """
+    found = {status: n for status in STATUS_WORDS if (n := counts.get(status, 0))}
+    total = sum(found.values())
+    if not found or verbatim:
+        return f"{_counted(total, 'passage')} {'cités tels quels' if total > 1 else 'cité tel quel'}" if found else ""
+    parts = [counted_status(status, n) if total > 1 else STATUS_WORDS[status] for status, n in found.items()]
+    return f"{_counted(total, 'citation')} : {' ; '.join(parts)}"
+
+
+def counted_status(status: str, n: int) -> str:
+    """Count citations of one status: « 2 textes conformes »."""
+    return f"{n} {PLURALS.get(status, STATUS_WORDS[status]) if n > 1 else STATUS_WORDS[status]}"
+
+
+def warning_lines(citations: Iterable[Citation]) -> list[str]:
+    """Return a line for each citation that carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
+    return [
+        f"⚠ {format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != 'unverified')} :"
+        f" {in_one_line(' '.join(one.warnings), 1000)}"
+        for one in dict.fromkeys(citations)
+        if one.warnings
+    ]
 
 
 def french_seconds(seconds: float) -> str:
@@ -66,9 +94,10 @@ def _think_line(event: Event) -> str:
 
 
 def _cite_line(event: Event) -> str:
-    found = citations_in_french(event.input) or "aucune citation"
+    found = citations_in_french(event.input)
     removed = event.input.get("removed") or 0
-    return f"vérifie : {found}" + (f", {removed} retirée{'s' if removed > 1 else ''}" if removed else "")
+    told = f"contrôle {found}" if found else "contrôle : aucune citation"
+    return told + (f" ; {removed} retirée{'s' if removed > 1 else ''}" if removed else "")
 
 
 def _answer_line(event: Event) -> str:

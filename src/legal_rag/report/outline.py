@@ -1,7 +1,7 @@
 """A document's outline beside its text, and who speaks in each: as a page, in a notebook, as lines of text."""
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
@@ -43,6 +43,8 @@ MAX_SECTIONS = 3000
 MAX_CHARS = 1_000_000
 MAX_LEVELS = 8  # nested; deeper sections are listed in the eighth
 OPEN_SECTIONS = 80  # of an outline that is shown unfolded
+CONTEXT = 200  # characters on either side of a passage cited that stand by it on paper
+HEATS = 5  # steps of intensity
 
 Voice = Speaker | Literal["censured"]
 VOICES: tuple[Voice, ...] = (*SPEAKERS[:3], "censured", *SPEAKERS[3:])
@@ -77,13 +79,25 @@ class Section:
         return {**named, "char_start": node.char_start, "char_end": node.char_end, "spoken": self.spoken}
 
 
+class Mark(NamedTuple):
+    """A span of a text that can be linked to, by an id of its own in the page."""
+
+    anchor: str
+    char_start: int
+    char_end: int
+    cited: int = 0  # number of the passage cited; 0: none is
+    heat: int = 0  # of a word that matches one of the question: 1 to 5, rising with similarity
+
+
 class Run(NamedTuple):
     """A piece of a text with one look."""
 
     text: str
-    anchors: tuple[str, ...]  # ids of the places that begin with it
+    marks: tuple[Mark, ...]  # that begin with it
     heading: bool
     cited: bool
+    near: bool  # to a passage cited, or part of it
+    heat: int  # of the best match that it belongs to; 0: of none
 
 
 class Stretch(NamedTuple):
@@ -93,14 +107,6 @@ class Stretch(NamedTuple):
     voice: Voice | None
     runs: list[Run]
     answered: int | None  # where the court's answer to what it quashes begins
-
-
-class CitedPlace(NamedTuple):
-    """A span of a document to be marked and linked to."""
-
-    anchor: str  # an id of its own in the page
-    char_start: int
-    char_end: int
 
 
 class DocumentView(NamedTuple):
@@ -119,7 +125,7 @@ class DocumentView(NamedTuple):
     @property
     def anchors(self) -> set[str]:
         """Ids of the places of its text that can be linked to."""
-        return {anchor for stretch in self.stretches for run in stretch.runs for anchor in run.anchors}
+        return {mark.anchor for stretch in self.stretches for run in stretch.runs for mark in run.marks}
 
 
 def render_outline(corpus: Corpus, doc_id: str) -> str:
@@ -190,21 +196,21 @@ def list_sections(outline: Outline) -> Iterator[Section]:
 
 
 def view_document(
-    document: Document, outline: Outline, prefix: str, cited: Sequence[CitedPlace] = (), most_chars: int = MAX_CHARS
+    document: Document, outline: Outline, prefix: str, marks: Sequence[Mark] = (), most_chars: int = MAX_CHARS
 ) -> DocumentView:
-    """Cut a document where its sections, speakers and passages cited begin and end; linear in its length.
+    """Cut a document where its sections, speakers and marks begin and end; linear in its length.
 
     Args:
         document: The document.
         outline: Of its present text.
         prefix: Of the ids of its places, another for each document of a page.
-        cited: Passages to mark.
+        marks: What is cited and matched in it.
         most_chars: Of its text.
     """
     text = document.content[:most_chars]
     listed = [one for one in list_sections(outline) if one.node.char_start < max(1, len(text))]
     shown = listed[:MAX_SECTIONS]
-    stretches = list(_stretches(text, outline.passages, prefix, shown, cited))
+    stretches = list(_stretches(text, outline.passages, prefix, shown, marks))
     return DocumentView(
         document,
         prefix,
@@ -267,23 +273,20 @@ def _nested(sections: Iterable[Section]) -> list[Section]:
 
 
 def _stretches(
-    text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], cited: Sequence[CitedPlace]
+    text: str, passages: Sequence[Paragraph], prefix: str, sections: Sequence[Section], marks: Sequence[Mark]
 ) -> Iterator[Stretch]:
-    """Cut a text where speakers change, and each stretch at headings and passages cited."""
+    """Cut a text where speakers change, and each stretch at headings and marks."""
     spoken = list(_spoken_spans(text, passages))
     answers = _answers(spoken)
-    anchors = [(one.node.char_start, f"{prefix}-{one.number}") for one in sections]
-    anchors = sorted([*anchors, *((one.char_start, one.anchor) for one in cited)], key=lambda one: one[0])
-    looks = _Looks([one.node.heading for one in sections], [(one.char_start, one.char_end) for one in cited])
-    waiting = iter([*anchors, (len(text) + 1, "")])
-    place, anchor = next(waiting)
+    places = [Mark(f"{prefix}-{one.number}", one.node.char_start, one.node.char_start) for one in sections]
+    looks = _Looks(text, [one.node.heading for one in sections], marks)
+    waiting = deque(sorted([*places, *marks], key=lambda one: one.char_start))
     for number, ((start, end), voice) in enumerate(spoken):
         until = end if number + 1 < len(spoken) else len(text) + 1
-        here: dict[int, tuple[str, ...]] = {}
-        while place < until:
-            begun = min(max(place, start), end - 1)
-            here[begun] = (*here.get(begun, ()), anchor)
-            place, anchor = next(waiting)
+        here: dict[int, tuple[Mark, ...]] = {}
+        while waiting and waiting[0].char_start < until:
+            begun = min(max(waiting[0].char_start, start), end - 1)
+            here[begun] = (*here.get(begun, ()), waiting.popleft())
         yield Stretch(start, voice, list(_runs(text, (start, end), here, looks)), answers[number])
 
 
@@ -313,15 +316,22 @@ def _answers(spoken: Sequence[tuple[Span, Voice | None]]) -> list[int | None]:
 
 
 class _Looks:
-    """Tells of any character whether it belongs to a heading, and whether to a passage cited."""
+    """Tells of any character whether it belongs to a heading, to a passage cited, near one, and to a match."""
 
-    def __init__(self, headings: Iterable[Span], cited: Iterable[Span]) -> None:
-        changes: dict[int, list[int]] = {0: [0, 0]}
-        for kind, spans in enumerate((headings, cited)):
+    def __init__(self, text: str, headings: Iterable[Span], marks: Iterable[Mark]) -> None:
+        kinds: list[list[Span]] = [list(headings), *([] for _ in range(2 + HEATS))]
+        for _, start, end, cited, heat in marks:
+            if cited:
+                kinds[1].append((start, end))
+                kinds[2].append(_with_context(text, start, end))
+            elif heat:
+                kinds[2 + heat].append((start, end))
+        changes: dict[int, list[int]] = {0: [0] * len(kinds)}
+        for kind, spans in enumerate(kinds):
             for start, end in spans:
                 if start < end:
-                    changes.setdefault(start, [0, 0])[kind] += 1
-                    changes.setdefault(end, [0, 0])[kind] -= 1
+                    changes.setdefault(start, [0] * len(kinds))[kind] += 1
+                    changes.setdefault(end, [0] * len(kinds))[kind] -= 1
         self.places = sorted(changes)
         of_each = zip(*(changes[place] for place in self.places), strict=True)
         self._open = list(zip(*map(accumulate, of_each), strict=True))
@@ -330,13 +340,21 @@ class _Looks:
         """Return the places within a span where the look changes."""
         return self.places[bisect_right(self.places, start) : bisect_right(self.places, end - 1)]
 
-    def at(self, place: int) -> tuple[bool, bool]:
-        """Return whether a character stands in a heading, and whether it is cited."""
-        heading, cited = self._open[bisect_right(self.places, place) - 1]
-        return heading > 0, cited > 0
+    def at(self, place: int) -> tuple[bool, bool, bool, int]:
+        """Return whether a character stands in a heading, is cited, is near to that, and the heat of its match."""
+        heading, cited, near, *heats = self._open[bisect_right(self.places, place) - 1]
+        return heading > 0, cited > 0, near > 0, max((heat for heat, n in enumerate(heats, start=1) if n), default=0)
 
 
-def _runs(text: str, span: Span, anchors: Mapping[int, tuple[str, ...]], looks: _Looks) -> Iterator[Run]:
-    cuts = sorted({*span, *anchors, *looks.between(*span)})
+def _with_context(text: str, start: int, end: int) -> Span:
+    """Widen a span by `CONTEXT` characters on either side, and on to the end of a word."""
+    first, last = start - CONTEXT, end + CONTEXT
+    begin = text.find(" ", first, start) + 1 or start if first > 0 else 0
+    stop = text.rfind(" ", end, last) if last < len(text) else len(text)
+    return begin, max(stop, end)
+
+
+def _runs(text: str, span: Span, marks: Mapping[int, tuple[Mark, ...]], looks: _Looks) -> Iterator[Run]:
+    cuts = sorted({*span, *marks, *looks.between(*span)})
     for begin, end in pairwise(cuts):
-        yield Run(text[begin:end], anchors.get(begin, ()), *looks.at(begin))
+        yield Run(text[begin:end], marks.get(begin, ()), *looks.at(begin))

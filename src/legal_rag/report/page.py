@@ -2,24 +2,29 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, Prediction, require_valid
 from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import LegalCitation, legal_citation
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.corpus.sentences import split_sentences
+from legal_rag.corpus.structure.tree import Paragraph, TreeNode
 from legal_rag.html import (
     NotebookFrame,
     frame_of_page,
@@ -31,11 +36,12 @@ from legal_rag.html import (
 )
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.outlines import Outline, whole_outline_of
-from legal_rag.report.lines import STATUS_WORDS
+from legal_rag.report.lines import STATUS_WORDS, VERBATIM_MODES, counted_status
 from legal_rag.report.outline import (
+    HEATS,
     VOICES_IN_FRENCH,
-    CitedPlace,
     DocumentView,
+    Mark,
     Voice,
     outline_style,
     view_document,
@@ -55,83 +61,87 @@ MAX_SHOWN: Mapping[str, int] = {
     "documents": 500,
     "ungrounded_claims": 500,
 }
-MAX_TEXTS = 20  # documents shown whole, beside their outlines
-MAX_TEXTS_CHARS = 1_500_000  # of them together
+MAX_TEXTS = 20  # documents shown whole; of the others, the passages found
+MAX_TEXTS_CHARS = 1_500_000  # of them together, and of each
+MAX_PASSAGE = 6000  # characters of one passage: an index that came from elsewhere may find whole decisions
+MAX_MATCHES = 300  # of one passage
 MAX_VALUE = 400  # characters of one value in the table of steps
+CUT = "\n\n[…]\n\n"  # between passages of a document that is not shown whole
 
-SIGNS: Mapping[str, str] = {"verified": "✓", "supported": "≈", "relocated": "↷", "unverified": "?"}
+SIGNS: Mapping[str, str] = {"verified": "✓", "relocated": "↷", "supported": "≈", "unverified": "?"}
+NOT_THE_COURT = frozenset({"party", "lower_court", "censured"})
 # Noncharacters of Unicode as internal marks: those in the answer itself are replaced.
 MARK, BREAK = "\ufdd0", "\ufdd1"
 REPLACED = str.maketrans({MARK: "\ufffd", BREAK: "\ufffd"})
-PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # placeholder of a marker, in brackets as in Markdown
-BUTTON = Markup(
-    '<button type="button" class="cite {status}" popovertarget="passage-{number}" aria-haspopup="dialog"'
-    ' aria-label="Source {number}, {words}" title="{title} — {words}">'
-    '{number}<span aria-hidden="true">{sign}</span></button>{censured}'
+PLACEHOLDER = re.compile(rf"\[{MARK}(\d+){MARK}\]")  # of what is no Markdown, in brackets as a marker is
+MENTIONED = re.compile(r"\[Source(?: non vérifiée)?: ([^\n]{1,200}?)(?:, chars \d+-\d+)?\]")
+MARKER = Markup(
+    '<a class="place cite {status}"{id} href="#{place}" aria-label="{told}" title="{told}">'
+    '{number}<span aria-hidden="true">{sign}</span></a>'
 )
-
-CENSURED = Markup('<span class="speaker censured">décision censurée</span>')
+SPEAKER = Markup('<span class="speaker {}">{}</span>')
+MENTION = Markup('<a class="place" href="#{}">{}</a>')
 
 ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
 GUILLEMETS = re.compile("[«»]")
 LINE_BREAKS = re.compile(r"[^\S\n]*\n\s*")
+SPACES = ("\u00a0", "\u202f", " ", "")  # between guillemets and what they hold
 # A passage as `legal_rag.agent.evidence` writes it: number and title, then the quotation.
-QUOTED_PASSAGE = re.compile(r"(\d{1,4}\. [^\n]+)\n((?:\[…\] )?«.*)", re.DOTALL)
+QUOTED_PASSAGE = re.compile(rf"^(\d{{1,4}}\. [^\n]+)\n((?:\[…\] )?\[{MARK}\d+{MARK}\][^\n]*)$", re.MULTILINE)
 TAGS = frozenset("p h1 h2 h3 h4 h5 h6 ul ol li blockquote table thead tbody tr th td strong em".split())
 RULES = ("heading", "list", "blockquote", "hr", "table", "emphasis", "newline", "escape")
 MAX_MARKDOWN = 50_000  # characters; longer texts are no model's answer, and shown as they are
 
-CONTEXT = 200  # characters shown on either side of what is cited
-MAX_TEXT = 6000  # characters of one passage shown: an index that came from elsewhere may find whole decisions
-MAX_MATCHES = 300  # of one passage
-HEATS = 5  # steps of intensity
+
+NO_OUTLINE = Outline(TreeNode("0000", "", 0, 0, 0, (0, 0), "document"), [])
 
 
 class Note(NamedTuple):
-    """A passage cited, under the number of its buttons."""
+    """A passage cited, under the number of its markers."""
 
     number: int  # from 1
     citation: Citation
-    title: str
+    title: str  # of its document
+    place: str  # id of its place in the page
 
-
-class CitedPassage(NamedTuple):
-    """A passage cited, with the text around it."""
-
-    note: Note
-    date: str
-    before: str
-    after: str
-    in_context: bool  # the evidence shows its surroundings
+    @property
+    def told(self) -> str:
+        """What its marker says to those who do not see it: number, status, warnings, document."""
+        said = [f"Source {self.number}, {STATUS_WORDS[self.citation.status]}", *self.citation.warnings, self.title]
+        return " — ".join(filter(None, said))
 
 
 class TextPiece(NamedTuple):
-    """A piece of a text, highlighted if it belongs to matches."""
+    """A piece of the question, linked to the word that matches it best if there is one."""
 
     text: str
-    words: str  # numbers of its matches, blank-separated
+    place: str  # id of that word in the page; '': nothing matches it
     heat: int  # 1 to 5, rising with similarity; 0 without a match
-    title: str  # of the highlight: what matches what, in French
+    title: str  # what matches what, in French
 
 
 class EvidenceRow(NamedTuple):
-    """A passage of the evidence and the question, cut into pieces at their matches."""
+    """A passage of the evidence, and the question cut into pieces at the words that match."""
 
     rank: int  # from 1
     passage: Passage
+    place: str  # id of its place in the page
     notes: list[Note]  # that cite it
     question: list[TextPiece]
-    text: list[TextPiece]
-    cut: bool  # the text is longer than what is shown
     voices: list[Voice]  # who speaks in it, in order
-    answer: CourtAnswer | None  # to what is quashed in it
 
 
-class Source(NamedTuple):
-    """A document of the corpus."""
+class Decision(NamedTuple):
+    """A document that was cited, found or read, and what the page shows of its text."""
 
+    prefix: str  # its id in the page, with which those of its places begin
     document: Document
+    cited_as: LegalCitation
+    whole: bool  # the text is the corpus's own; else passages of it
     outline: Outline
+    text: "ShownText"
+    passages: list[tuple[int, Passage]]  # found in it, with their ranks
+    citations: list[tuple[int, Citation]]  # of it, with their numbers
 
 
 def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
@@ -139,14 +149,14 @@ def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
 
     Args:
         prediction: The answer.
-        corpus: The index that it was answered from; with it the page shows the documents beside their outlines, and who
-            speaks in each passage found.
+        corpus: The index that it was answered from; with it the page shows whole decisions beside their outlines, and
+            who speaks in them; without, the passages found.
 
     Raises:
         ValueError: If a field of the prediction has a wrong type, as a saved answer's may.
     """
     require_valid(prediction)
-    script, style = own_script(PACKAGE, "report.js", "outline.js", "print.js"), outline_style()
+    script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
     return storable(page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction, corpus)))
@@ -158,31 +168,40 @@ def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | N
 
 
 def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
-    known: list[Passage | CitedDocument] = [*prediction.evidence, *prediction.documents]
     citations = prediction.citations[: MAX_SHOWN["citations"]]
     evidence = prediction.evidence[: MAX_SHOWN["evidence"]]
-    notes = notes_of(citations, {one.doc_id: one.title for one in known})
-    cited = {one.doc_id for one in citations}
-    named = (citations, prediction.documents[: MAX_SHOWN["documents"]], evidence)
-    doc_ids = dict.fromkeys(one.doc_id for some in named for one in some) if corpus else {}
-    source_of = cache(lambda doc_id: _source(doc_id, corpus))
-    texts = _texts(doc_ids, source_of, notes)
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(citations), start=1)}
+    decisions = _decisions(prediction, numbers, evidence, corpus)
+    heats = _Heats(evidence)
+    views = {doc_id: _view(one, prediction.question, heats) for doc_id, one in decisions.items()}
+    anchors = {anchor for view in views.values() for anchor in view.anchors}
+    notes = [_note(number, one, decisions[one.doc_id], anchors) for one, number in numbers.items()]
+    mentions = {doc_id: MENTION.format(one.prefix, one.cited_as.text) for doc_id, one in decisions.items()}
+    writer = _Writer(prediction.citations, notes, mentions)
     return {
         "prediction": prediction,
-        "answer": answer_html(prediction.answer, citations, notes, markdown=prediction.mode == "agent"),
-        "cited": cited_passages(notes, evidence, {one.doc_id: french_date(one.decision_date) for one in known}),
-        "rows": evidence_rows(prediction.question, evidence, notes, source_of),
-        "answers": {note.number: _answer_to(note.citation, source_of(note.citation.doc_id)) for note in notes},
-        "texts": texts,
-        "text_of_document": {view.document.id: view.prefix for view in texts},
-        "places": {anchor for view in texts for anchor in view.anchors},
-        "texts_left_out": len(doc_ids) - len(texts),
+        "answer": writer.answer(prediction.answer),
+        "notice": writer.sentence(prediction.notice or ""),
+        "claims": [writer.sentence(one) for one in prediction.ungrounded_claims[: MAX_SHOWN["ungrounded_claims"]]],
+        "decisions": decisions,
+        "views": views,
+        "anchors": anchors,
+        "written": writer.written,
+        "notes": {note.number: note for note in notes},
+        "rows": [
+            _row(rank, prediction.question, one, decisions[one.doc_id], notes, heats, anchors)
+            for rank, one in enumerate(evidence, start=1)
+        ],
+        "answers": {number: _answer_to(one, decisions[one.doc_id]) for one, number in numbers.items()},
         "speakers": VOICES_IN_FRENCH,
-        "others": [one for one in prediction.documents[: MAX_SHOWN["documents"]] if one.doc_id not in cited],
+        "voices": [one for one in VOICES_IN_FRENCH if any(one in view.voices for view in views.values())],
+        "verbatim": prediction.mode in VERBATIM_MODES,
         "most": MAX_SHOWN,
         "signs": SIGNS,
         "words": STATUS_WORDS,
-        "button": marker_button,
+        "counted": counted_status,
+        "marker": marker_link,
+        "mentioned": lambda ids: dict.fromkeys(_mention(one, mentions) for one in ids),
         "value": _value,
         "inputs_of": _inputs_of,
         "date": french_date,
@@ -191,82 +210,100 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
     }
 
 
-def notes_of(citations: Iterable[Citation], titles: Mapping[str, str]) -> list[Note]:
-    """Number the passages cited in the order of the text, equal ones once; `titles` are the documents', by id."""
-    different = dict.fromkeys(citations)
-    return [Note(number, one, titles.get(one.doc_id) or one.doc_id) for number, one in enumerate(different, start=1)]
+def marker_link(note: Note, own_id: str = "") -> Markup:
+    """Write the link to a passage cited; status and warning have signs and names, not a colour alone."""
+    one = note.citation
+    return MARKER.format(
+        status=one.status,
+        id=Markup(' id="{}"').format(own_id) if own_id else "",
+        place=note.place,
+        told=note.told,
+        number=note.number,
+        sign=SIGNS[one.status] + "⚠" * bool(one.warnings),
+    )
 
 
-def marker_button(note: Note) -> Markup:
-    """Write the button that opens a passage; its status has a sign and a name, not a colour alone."""
-    status = note.citation.status
-    censured = CENSURED if note.citation.censured else ""
-    named = {"words": STATUS_WORDS[status], "title": note.title, "sign": SIGNS[status], "censured": censured}
-    return BUTTON.format(status=status, number=note.number, **named)
+def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool = True) -> Markup:
+    """Write an answer as HTML, a link for each marker of `citations` (in their order) that `notes` show.
 
-
-def answer_html(text: str, citations: Sequence[Citation], notes: Sequence[Note], *, markdown: bool) -> Markup:
-    """Write an answer as HTML, a button for each marker of `citations` (in their order) that `notes` show."""
-    placed = with_placeholders(text, citations, notes)
-    for quote in dict.fromkeys(one.quote for one in citations if "\n" in one.quote):
-        placed = placed.replace(quote, _on_one_line(quote))
-    placed = _quotations_on_one_line(placed)
-    writer = _Writer({note.number: note for note in notes})
-    blocks = writer.blocks(placed) if markdown and len(placed) <= MAX_MARKDOWN else writer.paragraphs(placed)
-    return Markup("").join(blocks)
-
-
-def with_placeholders(text: str, citations: Sequence[Citation], notes: Sequence[Note]) -> str:
-    """Replace the markers of citations, in their order, by placeholders for the buttons of the notes shown."""
-    numbers = {note.citation: note.number for note in notes}
-    waiting: dict[str, list[int]] = {}
-    for one in citations:
-        written = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
-        waiting.setdefault(written.translate(REPLACED), []).append(numbers.get(one, 0))
-
-    def placeholder(marker: re.Match[str]) -> str:
-        of_marker = waiting[marker.group()]
-        number = of_marker.pop(0) if len(of_marker) > 1 else of_marker[0]
-        return f"[{MARK}{number}{MARK}]" if number else marker.group()
-
-    text = text.translate(REPLACED)
-    markers = "|".join(map(re.escape, sorted(waiting, key=len)))  # an id may hold brackets: the shortest one first
-    return re.sub(markers, placeholder, text) if waiting else text
-
-
-def _quotations_on_one_line(text: str) -> str:
-    """Keep outermost quotations from being cut into paragraphs and lists; one that is never closed stays."""
-    pieces, done, start, depth = [], 0, 0, 0
-    for match in GUILLEMETS.finditer(text):
-        if match.group() == "«":
-            start = match.start() if depth == 0 else start
-            depth += 1
-        elif depth:
-            depth -= 1
-            if depth == 0:
-                pieces += [text[done:start], _on_one_line(text[start : match.end()])]
-                done = match.end()
-    return "".join([*pieces, text[done:]])
-
-
-def _on_one_line(text: str) -> str:
-    return LINE_BREAKS.sub(BREAK, text)
+    Its Markdown is read, but for passages cited that stand in it word for word, and all of it unless `markdown`.
+    """
+    return _Writer(citations, notes, {}).answer(text, markdown=markdown)
 
 
 class _Writer:
-    """Writes blocks of text as HTML."""
+    """Writes an answer, and sentences about it, as HTML."""
 
-    def __init__(self, notes: Mapping[int, Note]) -> None:
-        self._notes = notes
+    def __init__(self, citations: Sequence[Citation], notes: Iterable[Note], mentions: Mapping[str, Markup]) -> None:
+        """Take the answer's citations, what is shown of them, and links to documents by id."""
+        self._notes, self._mentions = {note.citation: note for note in notes}, mentions
+        self._quotes = sorted({one.quote.translate(REPLACED) for one in citations if one.quote}, key=len, reverse=True)
+        self._waiting: dict[str, list[Citation]] = {}
+        for one in citations:
+            marker = format_marker(one.doc_id, one.char_start, one.char_end, verified=one.status != "unverified")
+            self._waiting.setdefault(marker.translate(REPLACED), []).append(one)
+        # An id may hold brackets: the shortest marker first.
+        self._markers = re.compile("|".join(map(re.escape, sorted(self._waiting, key=len))) or "(?!)")
+        self.written: set[int] = set()  # numbers of the notes whose first marker stands in the answer
+        self._held: list[Markup] = []  # what placeholders stand for
 
-    def paragraphs(self, text: str) -> Iterator[Markup]:
+    def answer(self, text: str, *, markdown: bool = True) -> Markup:
+        """Write the answer."""
+        placed = _quotations_on_one_line(self._markers.sub(self._marker, self._with_quotes(text)))
+        if not markdown or len(placed) > MAX_MARKDOWN:
+            return Markup("").join(self._paragraphs(placed))
+        written: list[Markup] = []
+        done = 0
+        for passage in QUOTED_PASSAGE.finditer(placed):
+            title, quote = map(self._text, passage.groups())
+            written += self._blocks(placed[done : passage.start()])
+            written.append(Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(title, quote))
+            done = passage.end()
+        return Markup("").join([*written, *self._blocks(placed[done:])])
+
+    def sentence(self, text: str) -> Markup:
+        """Write a sentence that may name documents."""
+        placed = MENTIONED.sub(self._mention, self._markers.sub(self._marker, self._with_quotes(text)))
+        if len(placed) > MAX_MARKDOWN:
+            return self._text(placed)
+        (inline,) = _parser().parseInline(placed)
+        return Markup("").join(self._inline(inline.children or []))
+
+    def _with_quotes(self, text: str) -> str:
+        """Put placeholders for passages cited word for word: nothing in them is Markdown or a marker."""
+        text = text.translate(REPLACED)
+        for quote in self._quotes:
+            for space in SPACES:
+                quoted = f"«{space}{quote}{space}»"
+                if quoted in text:
+                    text = text.replace(quoted, self._hold(_with_breaks(quoted)))
+        return text
+
+    def _hold(self, html: Markup) -> str:
+        self._held.append(html)
+        return f"[{MARK}{len(self._held) - 1}{MARK}]"
+
+    def _marker(self, match: re.Match[str]) -> str:
+        waiting = self._waiting[match.group()]
+        citation = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        note = self._notes.get(citation)
+        if note is None:
+            return match.group()
+        first = note.number not in self.written
+        self.written.add(note.number)
+        voice = "censured" if citation.censured else citation.speaker
+        speaker = SPEAKER.format(voice, citation.said_by) if voice in NOT_THE_COURT else ""
+        return self._hold(marker_link(note, f"ref-{note.number}" if first else "") + speaker)
+
+    def _mention(self, match: re.Match[str]) -> str:
+        mention = self._mentions.get(match[1])
+        return self._hold(mention) if mention else match.group()
+
+    def _paragraphs(self, text: str) -> Iterator[Markup]:
         for block in re.split(r"\n\s*\n", text.strip()):
-            if passage := QUOTED_PASSAGE.fullmatch(block):
-                yield Markup("<h3>{}</h3>\n<blockquote>{}</blockquote>\n").format(*map(self._text, passage.groups()))
-            else:
-                yield Markup("<p>{}</p>\n").format(Markup("").join(self._pieces(block, _analyses(block), 0)))
+            yield Markup("<p>{}</p>\n").format(Markup("").join(self._pieces(block, _analyses(block), 0)))
 
-    def blocks(self, text: str) -> Iterator[Markup]:
+    def _blocks(self, text: str) -> Iterator[Markup]:
         for token in _parser().parse(text):
             if token.type == "inline":
                 yield from self._inline(token.children or [])
@@ -299,16 +336,33 @@ class _Writer:
     def _text(self, text: str) -> Markup:
         written, done = [], 0
         for match in PLACEHOLDER.finditer(text):
-            written += [_plain(text[done : match.start()]), marker_button(self._notes[int(match[1])])]
+            written += [_plain(text[done : match.start()]), self._held[int(match[1])]]
             done = match.end()
         return Markup("").join([*written, _plain(text[done:])])
 
 
+def _quotations_on_one_line(text: str) -> str:
+    """Keep outermost quotations from being cut into paragraphs and lists; one that is never closed stays."""
+    pieces, done, start, depth = [], 0, 0, 0
+    for match in GUILLEMETS.finditer(text):
+        if match.group() == "«":
+            start = match.start() if depth == 0 else start
+            depth += 1
+        elif depth:
+            depth -= 1
+            if depth == 0:
+                pieces += [text[done:start], LINE_BREAKS.sub(BREAK, text[start : match.end()])]
+                done = match.end()
+    return "".join([*pieces, text[done:]])
+
+
 def _plain(text: str) -> Markup:
     tag = Markup('<span class="tag">Analyse</span>')
-    text = text.replace(BREAK, "\n")
-    parts = [escape(part).replace("\n", Markup("<br>\n")) for part in ANALYSIS.split(text)]
-    return tag.join(parts)
+    return tag.join(_with_breaks(part.replace(BREAK, "\n")) for part in ANALYSIS.split(text))
+
+
+def _with_breaks(text: str) -> Markup:
+    return Markup("<br>\n").join(LINE_BREAKS.split(text))
 
 
 def _analyses(text: str) -> list[Span]:
@@ -343,141 +397,175 @@ def _parser() -> Any:
     return MarkdownIt("zero", {"html": False, "breaks": True}).enable(list(RULES))
 
 
-def cited_passages(notes: Iterable[Note], evidence: Iterable[Passage], dates: Mapping[str, str]) -> list[CitedPassage]:
-    """Add to each passage cited what surrounds it in the evidence; `dates` are the documents', by id."""
-    of_document: dict[str, list[Passage]] = {}
-    for one in evidence:
-        widened = one._replace(char_start=one.char_start - len(one.before), text=one.before + one.text + one.after)
-        of_document.setdefault(one.doc_id, []).append(widened)
-    shown = []
-    for note in notes:
-        doc_id = note.citation.doc_id
-        found = [around for one in of_document.get(doc_id, []) if (around := _around(note.citation, one))]
-        before, after = max(found, key=lambda around: len(around[0]) + len(around[1]), default=("", ""))
-        shown.append(CitedPassage(note, dates.get(doc_id, ""), before, after, bool(found)))
-    return shown
+class ShownText:
+    """A document's text, or the passages of it that are known, a cut between them."""
+
+    def __init__(self, pieces: Iterable[tuple[int, str]]) -> None:
+        """Take pieces with the places where they begin in the document; one that another contradicts is left out."""
+        self._starts: list[int] = []
+        joined: list[str] = []
+        for start, text in sorted(pieces, key=lambda one: (one[0], -len(one[1]))):
+            ahead = start - self._starts[-1] if joined else -1
+            if joined and ahead <= len(joined[-1]):
+                known = joined[-1][ahead : ahead + len(text)]
+                joined[-1] += text[len(known) :] if text.startswith(known) else ""
+            elif text:
+                self._starts.append(start)
+                joined.append(text)
+        self._places = [0, *accumulate(len(text) + len(CUT) for text in joined)]
+        self.text = CUT.join(joined)
+
+    def place(self, start: int, text: str) -> int | None:
+        """Return where a passage stands that begins at `start` in the document; None if something else stands there."""
+        at = bisect_right(self._starts, start) - 1
+        if at < 0 or not text:
+            return None
+        place = self._places[at] + start - self._starts[at]
+        return place if self.text.startswith(text, place) else None
 
 
-def evidence_rows(
-    question: str, evidence: Sequence[Passage], notes: Sequence[Note], source_of: Callable[[str], Source | None]
-) -> list[EvidenceRow]:
-    """Cut the question and each passage at the words that match; `source_of` knows who speaks in a document."""
-    similarities = [match.similarity for passage in evidence for match in passage.matches[:MAX_MATCHES]]
-    low, high = min(similarities, default=0.0), max(similarities, default=0.0)
-
-    def heat(similarity: float) -> int:  # from the page's lowest to its highest: encoders differ in both
-        return 1 + min(HEATS - 1, int(HEATS * (similarity - low) / (high - low))) if high > low else HEATS
-
-    return [
-        _row(rank, question, passage, notes, heat, source_of(passage.doc_id))
-        for rank, passage in enumerate(evidence, start=1)
-    ]
-
-
-def _source(doc_id: str, corpus: Corpus | None) -> Source | None:
-    """Return a document and its outline; None if there is none, as of an answer saved before it was removed."""
-    if corpus is None:
-        return None
-    try:
-        return Source(corpus.document(doc_id), whole_outline_of(corpus, doc_id))
-    except LookupError:
-        return None
-
-
-def _texts(
-    doc_ids: Iterable[str], source_of: Callable[[str], Source | None], notes: Sequence[Note]
-) -> list[DocumentView]:
-    """Return the documents to show whole, the passages cited marked in them: as many as a page can bear."""
-    views: list[DocumentView] = []
-    chars = MAX_TEXTS_CHARS
-    for doc_id in doc_ids:
-        if len(views) == MAX_TEXTS:
-            break
-        if (source := source_of(doc_id)) is None:
-            continue
-        document, outline = source
-        if views and len(document.content) > chars:
-            break
-        cited = [
-            CitedPlace(f"place-{note.number}", note.citation.char_start, note.citation.char_end)
-            for note in notes
-            if note.citation.doc_id == doc_id and _still_stands(note.citation, document)
-        ]
-        views.append(view_document(document, outline, f"d{len(views) + 1}", cited))
-        chars -= len(document.content)
-    return views
+def _decisions(
+    prediction: Prediction, numbers: Mapping[Citation, int], evidence: Sequence[Passage], corpus: Corpus | None
+) -> dict[str, Decision]:
+    """Return the documents that were cited, found and read, in this order, by id; as many whole as a page can bear."""
+    known: dict[str, CitedDocument | Passage] = {one.doc_id: one for one in evidence}
+    known |= {one.doc_id: one for one in prediction.documents[: MAX_SHOWN["documents"]]}
+    decisions: dict[str, Decision] = {}
+    texts, chars = MAX_TEXTS, MAX_TEXTS_CHARS
+    for doc_id in dict.fromkeys([*(one.doc_id for one in numbers), *known]):
+        document = _document(doc_id, known.get(doc_id), corpus)
+        found = [(rank, one) for rank, one in enumerate(evidence, start=1) if one.doc_id == doc_id]
+        cited = [(number, one) for one, number in numbers.items() if one.doc_id == doc_id]
+        length = len(document.content)
+        if whole := 0 < length <= chars and texts > 0:
+            pieces = [(0, document.content)]
+            texts, chars = texts - 1, chars - length
+        else:
+            pieces = [(one.char_start, one.quote[:MAX_PASSAGE]) for _, one in cited]
+            pieces += [_with_surroundings(one) for _, one in found]
+        outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
+        prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
+        decisions[doc_id] = Decision(prefix, document, legal_citation(document), whole, outline, text, found, cited)
+    return decisions
 
 
-def _still_stands(citation: Citation, document: Document) -> bool:
-    """Whether a document's present text is what was quoted."""
-    quote = document.content[citation.char_start : citation.char_end]
-    return bool(quote) and citation.char_start >= 0 and quote == citation.quote
+def _document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus | None) -> Document:
+    """Return a document; without its text, if the corpus lacks it or there is none, what is known of it."""
+    if corpus is not None:
+        with suppress(LookupError):  # of an answer saved before the document was removed
+            return corpus.document(doc_id)
+    if known is None:
+        return Document(id=doc_id, content="")
+    names = CitedDocument._fields[1:] if isinstance(known, CitedDocument) else ("title", "decision_date")
+    return Document(id=doc_id, content="", **{name: getattr(known, name) for name in names})
 
 
-def _answer_to(citation: Citation, source: Source | None) -> CourtAnswer | None:
+def _with_surroundings(one: Passage) -> tuple[int, str]:
+    if len(one.text) > MAX_PASSAGE:
+        return one.char_start, one.text[:MAX_PASSAGE]
+    return one.char_start - len(one.before), one.before + one.text + one.after
+
+
+def _view(one: Decision, question: str, heats: "_Heats") -> DocumentView:
+    """Mark the passages cited and found, and the words that match the question's, in a document's text."""
+    marks: list[Mark] = []
+    for number, citation in one.citations:
+        quote = citation.quote[:MAX_PASSAGE]
+        if (place := one.text.place(citation.char_start, quote)) is not None:
+            marks.append(Mark(f"place-{number}", place, place + len(quote), cited=number))
+    for rank, passage in one.passages:
+        if (place := one.text.place(passage.char_start, passage.text[:MAX_PASSAGE])) is not None:
+            marks.append(Mark(f"passage-{rank}", place, place))
+            for n, _, (start, end), similarity in _matches(passage, question):
+                heat = heats.of(similarity)
+                marks.append(Mark(f"word-{rank}-{n}", place + start, place + end, heat=heat))
+    return view_document(replace(one.document, content=one.text.text), one.outline, one.prefix, marks)
+
+
+def _note(number: int, citation: Citation, decision: Decision, anchors: Container[str]) -> Note:
+    place = f"place-{number}"
+    return Note(number, citation, decision.cited_as.text, place if place in anchors else f"note-{number}")
+
+
+def _answer_to(citation: Citation, decision: Decision) -> CourtAnswer | None:
     """Return what the court answers to the quashed reasoning that a citation quotes."""
-    if source is None or not citation.censured or not _still_stands(citation, source.document):
+    stands = decision.text.place(citation.char_start, citation.quote[:MAX_PASSAGE]) is not None
+    if not (citation.censured and decision.whole and stands):
         return None
-    return answer_to_quashed(citation.char_start, source.document.content, source.outline.passages)
+    return answer_to_quashed(citation.char_start, decision.document.content, decision.outline.passages)
 
 
-def _voices(passage: Passage, source: Source | None) -> tuple[list[Voice], CourtAnswer | None]:
-    """Return who speaks in a passage found, in order, and the court's answer to what it quashes there."""
-    start, end = passage.char_start, passage.char_end
-    if source is None or source.document.content[max(0, start) : end] != passage.text:
-        return [], None
-    said = [one for one in source.outline.passages if one.start < end and start < one.end]
-    voices = dict.fromkeys(voice for one in said if (voice := voice_of(one)))
-    quashed = next((one for one in said if one.censured), None)
-    answer = quashed and answer_to_quashed(quashed.start, source.document.content, source.outline.passages)
-    return list(voices), answer
+class _Heats:
+    """Degrees of similarity, from the page's lowest to its highest: encoders differ in both."""
+
+    def __init__(self, evidence: Iterable[Passage]) -> None:
+        found = [match.similarity for one in evidence for match in one.matches[:MAX_MATCHES]]
+        self._low, self._high = min(found, default=0.0), max(found, default=0.0)
+
+    def of(self, similarity: float) -> int:
+        """Return the degree of a similarity, 1 to `HEATS`."""
+        spread = self._high - self._low
+        return 1 + min(HEATS - 1, int(HEATS * (similarity - self._low) / spread)) if spread > 0 else HEATS
 
 
-def _around(one: Citation, passage: Passage) -> tuple[str, str] | None:
-    """Return the text before and after a citation, if a passage shows it."""
-    text, start = passage.text, one.char_start - passage.char_start
-    end = start + len(one.quote)
-    if not one.quote or start < 0 or text[start:end] != one.quote:
-        return None
-    return text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+def _matches(passage: Passage, question: str) -> Iterator[tuple[int, Span, Span, float]]:
+    """Yield a passage's matches: number, span of the question, span of the passage, similarity."""
+    length = min(len(passage.text), MAX_PASSAGE)
+    for n, one in enumerate(passage.matches[:MAX_MATCHES]):
+        asked = (one.query_start, one.query_end)
+        found = (one.char_start - passage.char_start, one.char_end - passage.char_start)
+        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= found[0] < found[1] <= length:
+            yield n, asked, found, one.similarity
 
 
 def _row(
     rank: int,
     question: str,
     passage: Passage,
-    notes: Sequence[Note],
-    heat: Callable[[float], int],
-    source: Source | None,
+    decision: Decision,
+    notes: Iterable[Note],
+    heats: _Heats,
+    anchors: Container[str],
 ) -> EvidenceRow:
-    text, start = passage.text[:MAX_TEXT], passage.char_start
-    marks: list[tuple[Span, Span, int, str]] = []  # in the question, in the text, heat, title
-    for one in passage.matches[:MAX_MATCHES]:
-        asked, found = (one.query_start, one.query_end), (one.char_start - start, one.char_end - start)
-        if 0 <= asked[0] < asked[1] <= len(question) and 0 <= found[0] < found[1] <= len(text):
-            words = f"« {question[slice(*asked)][:80]} » → « {text[slice(*found)][:80]} »"
-            marks.append((asked, found, heat(one.similarity), f"{words} : {french_decimal(one.similarity)}"))
+    words: list[tuple[Span, TextPiece]] = []
+    for n, asked, found, similarity in _matches(passage, question):
+        pair = f"« {question[slice(*asked)][:80]} » → « {passage.text[slice(*found)][:80]} »"
+        place, title = f"word-{rank}-{n}", f"{pair} : {french_decimal(similarity)}"
+        words.append((asked, TextPiece("", place if place in anchors else "", heats.of(similarity), title)))
+    place = f"passage-{rank}"
+    said: list[Paragraph] = []
+    if decision.whole and place in anchors:
+        said = [
+            one for one in decision.outline.passages if one.start < passage.char_end and passage.char_start < one.end
+        ]
     return EvidenceRow(
         rank,
         passage,
+        place if place in anchors else "",
         [note for note in notes if passage.is_cited_by(note.citation)],
-        _pieces(question, [(asked, degree, title) for asked, _, degree, title in marks]),
-        _pieces(text, [(found, degree, title) for _, found, degree, title in marks]),
-        len(text) < len(passage.text),
-        *_voices(passage, source),
+        _pieces(question, words),
+        list(dict.fromkeys(voice for one in said if (voice := voice_of(one)))),
     )
 
 
-def _pieces(text: str, marks: Sequence[tuple[Span, int, str]]) -> list[TextPiece]:
-    """Cut a text where marks, each a span with its heat and title, begin and end."""
-    places = sorted({0, len(text), *(place for span, _, _ in marks for place in span)})
+def _pieces(question: str, words: Sequence[tuple[Span, TextPiece]]) -> list[TextPiece]:
+    """Cut a question where matched spans begin and end; a piece of several leads to the best match."""
+    places = sorted({0, len(question), *(place for span, _ in words for place in span)})
     pieces = []
     for begin, end in pairwise(places):
-        over = [number for number, ((first, last), _, _) in enumerate(marks) if first <= begin and end <= last]
-        heat = max((marks[number][1] for number in over), default=0)
-        title = " ; ".join(marks[number][2] for number in over)
-        pieces.append(TextPiece(text[begin:end], " ".join(map(str, over)), heat, title))
+        over = [word for (first, last), word in words if first <= begin and end <= last]
+        best = max(over, key=lambda word: word.heat, default=TextPiece("", "", 0, ""))
+        pieces.append(best._replace(text=question[begin:end], title=" ; ".join(word.title for word in over)))
     return pieces
+
+
+def _mention(an_id: str, mentions: Mapping[str, Markup]) -> Markup:
+    """Name the document of an id, a document's or a chunk's, by its legal citation."""
+    doc_id = an_id
+    if an_id not in mentions:
+        with suppress(ValueError):
+            doc_id = parse_chunk_id(an_id)[0]
+    return mentions.get(doc_id) or Markup('<bdi class="id">{}</bdi>').format(an_id[:200])
 
 
 def french_date(iso: str) -> str:

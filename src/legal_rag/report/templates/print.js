@@ -1,14 +1,15 @@
-// On paper everything is open but the texts that the reader left closed; browsers that cannot say so in their style are
-// told here.
+// On paper everything is open, at once; browsers that cannot say so in their style are told here.
 addEventListener("beforeprint", () => {
-  for (const one of document.querySelectorAll("details:not([open], .document)")) {
+  for (const one of document.querySelectorAll("details:not([open])")) {
+    one.dataset.closed = one.getAttribute("name") ?? "";
+    one.removeAttribute("name");
     one.open = true;
-    one.dataset.closed = "";
   }
 });
 addEventListener("afterprint", () => {
   for (const one of document.querySelectorAll("details[data-closed]")) {
     one.open = false;
+    if (one.dataset.closed) one.setAttribute("name", one.dataset.closed);
     delete one.dataset.closed;
   }
 });

@@ -1,32 +1,37 @@
-// A word of the question and the words of the passage that answer it light up together.
-const wordsOf = (node) => node.dataset.words.split(" ");
+// Escape goes back to the citation whose passage was opened.
+let opener = null;
+addEventListener("click", (event) => {
+  opener = event.target.closest("#answer .cite") ?? opener;
+});
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") opener?.focus();
+});
 
-const listen = (match) => {
-  const all = [...match.querySelectorAll("[data-words]")];
-  const told = match.querySelector(".told");
-  const passage = match.querySelector(".passage");
-  const show = (chosen) => {
-    const wanted = new Set(chosen ? wordsOf(chosen) : []);
-    for (const node of all) node.classList.toggle("lit", wordsOf(node).some((word) => wanted.has(word)));
-    if (told) told.textContent = chosen ? chosen.title : told.dataset.rest;
-    const found = chosen?.matches("button") && all.find((node) => node.matches("mark.lit"));
-    if (found) passage.scrollTop = found.offsetTop - passage.clientHeight / 2;
-  };
-  const wordAt = (event) => event.target.closest("[data-words]");
-  match.addEventListener("pointerover", (event) => wordAt(event) && show(wordAt(event)));
-  match.addEventListener("pointerleave", () => show(null));
-  match.addEventListener("focusin", (event) => show(wordAt(event)));
-  match.addEventListener("click", (event) => wordAt(event) && show(wordAt(event)));
+// A word of the question lights up the word that answers it.
+const light = (event) => {
+  for (const one of document.querySelectorAll(".lit")) one.classList.remove("lit");
+  const link = event.target.closest?.("a.word");
+  if (link) placeOf(link)?.closest("span").querySelector(".word")?.classList.add("lit");
 };
-for (const match of document.querySelectorAll(".match")) listen(match);
+addEventListener("pointerover", light);
+addEventListener("focusin", light);
 
-// A passage opens where it is cited, even if its title fills the panel; keys go on from there, and Escape goes back.
-for (const panel of document.querySelectorAll(".panel")) {
-  panel.addEventListener("toggle", () => {
-    if (!panel.matches(":popover-open")) return;
-    panel.querySelector("h2").focus({ preventScroll: true });
-    const cited = panel.querySelector("mark");
-    const top = cited ? cited.getBoundingClientRect().top - panel.getBoundingClientRect().top : 0;
-    if (top > 0.6 * panel.clientHeight) panel.scrollTop += top - 0.4 * panel.clientHeight;
-  });
+// The reference is copied by hand of the browser: a file, or a notebook's frame, may not use the clipboard otherwise.
+addEventListener("click", (event) => {
+  const button = event.target.closest("button.copy");
+  if (!button) return;
+  document.addEventListener("copy", (copying) => {
+    copying.clipboardData.setData("text/plain", button.dataset.copy);
+    copying.preventDefault();
+  }, { once: true });
+  const label = button.textContent;
+  button.textContent = document.execCommand("copy") ? "Référence copiée" : button.dataset.copy;
+  setTimeout(() => { button.textContent = label; }, 3000);
+});
+
+// Beside the answer stands the first passage that it cites.
+const first = document.querySelector("#answer .cite");
+if (first && matchMedia("(min-width: 64rem)").matches) {
+  const place = placeOf(first);
+  if (place) show(place);
 }
