@@ -9,23 +9,29 @@ from functools import cached_property
 from typing import NamedTuple
 
 from legal_rag.citations.sources import SourceText
-from legal_rag.corpus.folding import LETTERS, Span, fold_text
+from legal_rag.corpus.folding import LETTERS, Span
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
 MAX_WORDS = 400  # of a quotation whose nearest passage is looked for
-MAX_CANDIDATES = 8  # documents that a quotation is looked for in, when many have its words
-MAX_HAVING = 40  # documents that have all its words, all of which are read
-RARE_WORDS = 14  # by which candidates are ranked
+MAX_PASSAGES = 8  # by the index of words, in which a quotation is looked for
+MAX_ALIGNED = 3  # of them, aligned word by word
+MAX_HAVING = 60  # documents that have all words of a quotation; where there are more the index's order counts
+RARE_WORDS = 14  # by which passages are ranked
+AROUND = 1500  # characters before and after a chunk, as long as a quotation may begin or end outside it
 KEPT_CHARS = 8_000_000  # of documents, in memory
-COMMON = 60  # places of a word in one document, above which it leads nowhere
+COMMON = 60  # places of a word in one text, above which it leads nowhere
 MOST_ADDED = 80  # characters of the document that an editor's words in brackets may stand for
+MOST_CUT = 3000  # characters of the document that a cut may stand for
 
 _KEPT = re.compile(r"[^\W_]+|[%‰€$£§]|(?<=\d),(?=\d)|(?<![\w)])[-−](?=\d)")
-_NUMBER_SIGN = re.compile(r"\bn\s?[°º]")
-_WORD = re.compile(r"[^\W_]+|[%‰€$£§]")
-_CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]")
-_BRACKETS = re.compile(r"\[[^\[\]\n]{1,80}\]")
+_NUMBER_SIGN = re.compile(r"\bn\s?[°º]", re.IGNORECASE)
+_WORD = re.compile(r"[^\W_]+|[%‰€$£§]|\[\s{0,3}(?:\.{3}|…)\s{0,3}\]|\(\s{0,3}(?:\.{3}|…)\s{0,3}\)|\.{3}|…")
+_CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
+_BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, no cut
+_LETTERS = str.maketrans(LETTERS)
+_NEGATION = re.compile(r"\b(?:n['’]|(?:ne|pas|jamais|aucune?|nul|nulle|non|sauf|ni|sans|hormis|point)\b)", re.IGNORECASE)
+_STOP = re.compile(r"[.;!?]\s")
 
 
 class Difference(NamedTuple):
@@ -43,7 +49,7 @@ class NearPassage(NamedTuple):
     char_end: int
     text: str
     likeness: float  # share of words that are equal, in [0, 1]
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference, ...]  # none: only what cuts leave out
 
 
 class _Word(NamedTuple):
@@ -53,58 +59,65 @@ class _Word(NamedTuple):
 
 
 class QuotedText:
-    """One document's text, searched for quotations."""
+    """A document's text, or a part of it, searched for quotations."""
 
-    def __init__(self, doc_id: str, content: str) -> None:
-        self.doc_id, self.content = doc_id, content
+    def __init__(self, doc_id: str, content: str, offset: int = 0) -> None:
+        """Take a text that begins `offset` characters into its document."""
+        self.doc_id, self.content, self._offset = doc_id, content, offset
         self._source = SourceText(doc_id, content)
 
-    def find(self, quotation: str) -> Span | None:
-        """Return the first place of a quotation, word for word; typography, blanks and punctuation do not count.
-
-        Cuts such as [...] may leave out what `SourceText.quotation_spans` allows; words that an editor added in
-        brackets may stand for others.
-        """
+    def find_literal(self, quotation: str) -> Span | None:
+        """Return the first place of a quotation, as `SourceText.quotation_spans` finds it."""
         spans = self._source.quotation_spans(quotation)
-        if spans:
-            return spans[0]
+        return self._in_document(*spans[0]) if spans else None
+
+    def find(self, quotation: str) -> Span | None:
+        """Return the first place of a quotation; typography, blanks and punctuation do not count.
+
+        Words that an editor added in brackets may stand for others.
+        """
+        if literal := self.find_literal(quotation):
+            return literal
         return None if _CUT.search(quotation) else self._in_pieces([one for one in _BRACKETS.split(quotation) if one])
+
+    def votes(self, quotation: str) -> int:
+        """Estimate how much of a quotation stands in one place; higher is more."""
+        return self._window(_wanted(quotation))[1]
 
     def nearest(self, quotation: str) -> NearPassage | None:
         """Return the passage with most of a quotation's words in their order; None if it has few of them."""
-        wanted = [_Word(*one) for one in _words_of(_BRACKETS.sub(" ", quotation))][:MAX_WORDS]
-        if not wanted or not (window := self._window(wanted)):
-            return None
-        first, last = window
+        wanted = _wanted(quotation)
+        (first, last), votes = self._window(wanted)
         here = self._words[first:last]
-        matcher = difflib.SequenceMatcher(None, [one.folded for one in wanted], [one.folded for one in here], False)
-        blocks = [one for one in matcher.get_matching_blocks() if one.size]
+        blocks = _matcher(wanted, here).get_matching_blocks()[:-1] if votes else []
         if not blocks:
             return None
-        begin, end = (
-            blocks[0].b - blocks[0].a,
-            blocks[-1].b + blocks[-1].size + len(wanted) - blocks[-1].a - blocks[-1].size,
-        )
-        begin, end = max(begin, 0), min(end, len(here))
+        last_block = blocks[-1]
+        begin = max(blocks[0].b - blocks[0].a, 0)
+        end = min(last_block.b + len(wanted) - last_block.a, len(here))
+        here = here[begin : max(end, last_block.b + last_block.size)]
+        differences = tuple(self._differences(_BRACKETS.sub(" ", quotation), wanted, here))
+        cut = sum(len(one.document.split()) for one in differences if _CUT.fullmatch(one.quoted))
+        n_cuts = sum(_CUT.fullmatch(one.folded) is not None for one in wanted)
         equal = sum(one.size for one in blocks)
-        likeness = equal / max(len(wanted), end - begin)
-        span = here[begin].start, here[end - 1].end
-        return NearPassage(
-            self.doc_id,
-            *span,
-            self.content[slice(*span)],
-            likeness,
-            self._differences(quotation, wanted, here[begin:end]),
-        )
+        likeness = min(equal / max(len(wanted) - n_cuts, len(here) - cut, 1), 1.0)
+        span = here[0].start, here[-1].end
+        told = tuple(one for one in differences if not self._is_cut(one))
+        return NearPassage(self.doc_id, *self._in_document(*span), self.content[slice(*span)], likeness, told)
 
-    def _differences(self, quotation: str, wanted: Sequence[_Word], here: Sequence[_Word]) -> tuple[Difference, ...]:
-        said = _BRACKETS.sub(" ", quotation)
-        matcher = difflib.SequenceMatcher(None, [one.folded for one in wanted], [one.folded for one in here], False)
-        return tuple(
-            Difference(_span_of(said, wanted[a:b]), _span_of(self.content, here[c:d]))
-            for tag, a, b, c, d in matcher.get_opcodes()
-            if tag != "equal"
-        )
+    def _is_cut(self, one: Difference) -> bool:
+        """Tell what a cut leaves out from what it hides: a negation within its sentence."""
+        if not _CUT.fullmatch(one.quoted):
+            return False
+        return _STOP.search(one.document) is not None or _NEGATION.search(one.document) is None
+
+    def _differences(self, said: str, wanted: Sequence[_Word], here: Sequence[_Word]) -> Iterator[Difference]:
+        for tag, a, b, c, d in _matcher(wanted, here).get_opcodes():
+            if tag != "equal":
+                yield Difference(_span_of(said, wanted[a:b]), _span_of(self.content, here[c:d]))
+
+    def _in_document(self, start: int, end: int) -> Span:
+        return self._offset + start, self._offset + end
 
     @cached_property
     def _squeezed(self) -> tuple[str, "array[int]"]:
@@ -112,7 +125,7 @@ class QuotedText:
 
     @cached_property
     def _words(self) -> list[_Word]:
-        return [_Word(*one) for one in _words_of(self.content)]
+        return _words_of(self.content)
 
     @cached_property
     def _places(self) -> dict[str, list[int]]:
@@ -134,7 +147,7 @@ class QuotedText:
                 if end < 0:
                     break
             if end >= 0 and self._at_borders(starts[at], starts[end - 1] + 1):
-                return starts[at], starts[end - 1] + 1
+                return self._in_document(starts[at], starts[end - 1] + 1)
             at = text.find(needles[0], at + 1)
         return None
 
@@ -143,8 +156,8 @@ class QuotedText:
         inside = self.content[start], self.content[end - 1]
         return not any(out.isalnum() and within.isalnum() for out, within in zip(around, inside, strict=True))
 
-    def _window(self, wanted: Sequence[_Word]) -> tuple[int, int] | None:
-        """Return the words among which most of the wanted ones stand at the same distance from one another."""
+    def _window(self, wanted: Sequence[_Word]) -> tuple[tuple[int, int], int]:
+        """Return the words among which most of the wanted ones stand as far apart as they should, and the votes."""
         votes: Counter[int] = Counter()
         for number, word in enumerate(wanted):
             places = self._places.get(word.folded, ())
@@ -152,10 +165,12 @@ class QuotedText:
                 for place in places:
                     votes[(place - number) // 8] += 1 + len(word.folded)
         if not votes:
-            return None
+            return (0, 0), 0
         best = max(votes, key=lambda one: votes[one] + votes[one + 1])
         first = max(best * 8 - 12, 0)
-        return first, min(first + len(wanted) + 44, len(self._words))
+        # What a cut leaves out moves the rest.
+        more = 44 + (MOST_CUT // 6 if any(_CUT.fullmatch(one.folded) for one in wanted) else 0)
+        return (first, min(first + len(wanted) + more, len(self._words))), votes[best] + votes[best + 1]
 
 
 class QuotedCorpus:
@@ -191,23 +206,24 @@ class QuotedCorpus:
         return one
 
     def find(self, quotation: str) -> tuple[str, Span] | None:
-        """Return the first document found that has a quotation word for word, and where."""
+        """Return a document that has a quotation word for word, and where."""
         if quotation not in self._found:
             self._found[quotation] = self._find(quotation)
         return self._found[quotation]
 
     def nearest(self, quotation: str) -> NearPassage | None:
-        """Return the most similar passage of the documents that share most of a quotation's rare words."""
-        found = (self.text(doc_id).nearest(quotation) for doc_id in self._ranked(quotation))
+        """Return the most similar of the passages that share most of a quotation's rare words."""
+        passages = sorted(self._passages(quotation), key=lambda one: one.votes(quotation), reverse=True)
+        found = (one.nearest(quotation) for one in passages[:MAX_ALIGNED])
         return max(filter(None, found), key=lambda one: one.likeness, default=None)
 
     def _find(self, quotation: str) -> tuple[str, Span] | None:
-        tried: set[str] = set()
-        for doc_ids in (self._having, self._ranked):
-            for doc_id in doc_ids(quotation):
-                if doc_id not in tried and (span := self.text(doc_id).find(quotation)):
-                    return doc_id, span
-                tried.add(doc_id)
+        for doc_id in self._having(quotation):
+            if span := self.text(doc_id).find_literal(quotation):
+                return doc_id, span
+        for passage in self._passages(quotation):
+            if span := passage.find(quotation):
+                return passage.doc_id, span
         return None
 
     def _having(self, quotation: str) -> list[str]:
@@ -216,24 +232,35 @@ class QuotedCorpus:
         if self._index is None or not terms:
             return []
         places = self._index.documents_having([terms], MAX_HAVING)
-        return self._present(places or ())
+        chunks = self.library.chunks_at(places) if places else []
+        return [one.doc_id for one in chunks if one.doc_id in self.library]
 
-    def _ranked(self, quotation: str) -> list[str]:
+    def _passages(self, quotation: str) -> list[QuotedText]:
+        """Return the passages that share the most of a quotation's rare words, with their surroundings."""
         if self._index is None:
             return []
-        words = dict.fromkeys(_WORD.findall(quotation.lower()))
+        words = dict.fromkeys(one.folded for one in _wanted(quotation))
         rare = sorted(words, key=self._index.rarity, reverse=True)[:RARE_WORDS]
-        hits = self._index.search(" ".join(rare), 3 * MAX_CANDIDATES) if rare else []
-        return self._present([(shard, position) for shard, position, _ in hits])[:MAX_CANDIDATES]
+        hits = self._index.search(" ".join(rare), MAX_PASSAGES) if rare else []
+        passages = []
+        for chunk in self.library.chunks_at([(shard, position) for shard, position, _ in hits]):
+            if chunk.doc_id in self.library:
+                start, end = max(chunk.char_start - AROUND, 0), chunk.char_end + AROUND
+                passages.append(QuotedText(chunk.doc_id, self.text(chunk.doc_id).content[start:end], start))
+        return passages
 
-    def _present(self, places: Sequence[tuple[int, int]]) -> list[str]:
-        chunks = self.library.chunks_at(places) if places else []
-        return [doc_id for doc_id in dict.fromkeys(one.doc_id for one in chunks) if doc_id in self.library]
+
+def _wanted(quotation: str) -> list[_Word]:
+    return _words_of(_BRACKETS.sub(" ", quotation))[:MAX_WORDS]
 
 
-def _words_of(text: str) -> Iterator[tuple[str, int, int]]:
-    for match in _WORD.finditer(text):
-        yield fold_text(match.group()), match.start(), match.end()
+def _words_of(text: str) -> list[_Word]:
+    matches = _WORD.finditer(text)
+    return [_Word(one.group().translate(_LETTERS).casefold(), one.start(), one.end()) for one in matches]
+
+
+def _matcher(wanted: Sequence[_Word], here: Sequence[_Word]) -> "difflib.SequenceMatcher[str]":
+    return difflib.SequenceMatcher(None, [one.folded for one in wanted], [one.folded for one in here], autojunk=False)
 
 
 def _span_of(text: str, words: Sequence[_Word]) -> str:

@@ -86,8 +86,15 @@ _LIST = re.compile(
 _ANOTHER_DECISION = re.compile(
     rf"(?<!\()(?:\b(?:l['’]|un|le|la|les|une|cette?|du|d['’]|de l['’])\s{{0,3}})(?:{_NOUN})(?!\w)", re.IGNORECASE
 )
+# What happened on a day that is not the decision's own.
+_OTHER_DAY = re.compile(
+    r"\b(?:enregistr|dépos|introdui|saisi|notifi|signifi|reçu|form|interjet|intent|présent|modifi|conclu|licenci|assign)"
+    r"\w*[^.;]{0,100}$",
+    re.IGNORECASE,
+)
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
 _DECISION_NOUN = re.compile(rf"(?<!\w)(?:{_NOUN})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
+_PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
 _WEAK_CONTEXT = re.compile(
     r"conseil constitutionnel|cons\. ?const|conseil d['’][ée]tat|\bCE\b|\bCAA\b|\bTA\b|cour |cass\b|\bCA\b"
     r"|tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi",
@@ -175,6 +182,17 @@ _INTRODUCED = re.compile(
     r"(?:\bqu(?:e|['’])|:|\bénonc\w+|\bjug\w+|\bretien\w*|\bselon lequel|\baffirm\w+|\bdispos\w+)\W{0,4}$",
     re.IGNORECASE,
 )
+_TEXT = re.compile(
+    r"\b(?:articles?|art\.|alinéas?|lois?|ordonnances?|décrets?|arrêtés?|directives?|règlements?|conventions?|charte"
+    r"|déclaration|codes?|constitution|traité|contrats?|clauses?|accords?|avenants?|courriels?|lettres?|courriers?|statuts"
+    r"|bail|circulaires?|préambule|procès-verbal|annexe|conclusions|mémoires?|requérante?|demandeur|moyens?)(?!\w)",
+    re.IGNORECASE,
+)
+_DECIDER = re.compile(
+    r"(?<!\w)(?:arr[êe]ts?|d[ée]cisions?|jugements?|cour|juges?|juge|conseil|tribunal|chambre|juridiction|énonc\w+|jug\w+|attendu|considérant|motifs?)"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 _MARKS = re.compile(r"[*_`~\\]")
 
@@ -223,6 +241,8 @@ class StatedQuotation(NamedTuple):
     words: str
     sources: tuple[Source, ...]
     introduced: bool  # by "que", a colon, or followed by its source in parentheses
+    of_a_text: bool  # named last before it: a statute, an article, a contract, no decision
+    speaker: str  # the court named last before it in its sentence; may be empty
 
 
 class References(NamedTuple):
@@ -263,6 +283,7 @@ class _Reader:
                 self.names.setdefault(one.start, []).append(one)
         self.courts = _courts(self.plain)
         self.court_starts = [start for start, _ in self.courts]
+        self.named_starts = sorted(self.names)
         self.sentence_starts = [start for start, _ in self.sentences]
 
     def read(self) -> References:
@@ -316,9 +337,15 @@ class _Reader:
             return False
         if last.kind == "number" and _ANOTHER_DECISION.search(gap):
             return False
+        if last.kind == "date" and part.kind == "number" and self._is_of_another_day(last):
+            return False
         between_court_and_number = {last.kind, part.kind} == {"court", "number"}
         court = self.plain[slice(*(last if last.kind == "court" else part)[1:])]
         return not (between_court_and_number and _APPEALED.search(gap) and not _may_be_cassation(court))
+
+    def _is_of_another_day(self, date: _Part) -> bool:
+        start = self.sentences[self._sentence(date.start)][0]
+        return _OTHER_DAY.search(self.plain[max(start, date.start - 120) : date.start]) is not None
 
     def _dates_its_own(self, run: Sequence[_Part], date: _Part) -> bool:
         """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""
@@ -344,6 +371,8 @@ class _Reader:
     def _is_certain(self, part: _Part, kinds: set[str]) -> bool:
         """Tell a decision's number from one that only looks like it, by what stands around it."""
         one = self.names[part.start][0]
+        if one.kind == "number" and _PART_OF_ARTICLE.search(self.plain[max(part.start - 20, 0) : part.start]):
+            return False
         if one.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
             return True
         start, end = self.sentences[self._sentence(part.start)]
@@ -421,8 +450,22 @@ class _Reader:
             )
             n_words = len(CONTENT_WORD.findall(one.text))
             if n_words >= QUOTED_WORDS or (near and introduced and n_words):
-                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced))
+                said_by = self._said_by(first, one.start)
+                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced, *said_by))
         return stated
+
+    def _said_by(self, first: int, start: int) -> tuple[bool, str]:
+        """Return whether a text rather than a decision is named last in a sentence before a place, and the court."""
+        lead_start = max(first, start - 300)
+        lead = self.outside[lead_start:start]
+        text = max((match.end() for match in _TEXT.finditer(lead)), default=-1)
+        decider = max((match.end() for match in _DECIDER.finditer(lead)), default=-1)
+        number = bisect_left(self.court_starts, start) - 1
+        known = number >= 0 and self.court_starts[number] >= lead_start
+        court = self.plain[slice(*self.courts[number])] if known else ""
+        last_named = bisect_left(self.named_starts, start) - 1
+        named = self.named_starts[last_named] - lead_start if last_named >= 0 else -1
+        return text > max(decider, named), court
 
     def _last_of_source(self, end: int) -> int:
         """Return where the sentence ends that a quotation closes, with a source in parentheses behind it."""

@@ -31,6 +31,7 @@ from legal_rag.verification.quotations import NearPassage, QuotedCorpus
 from legal_rag.verification.reading import readable
 from legal_rag.verification.references import (
     QUOTED_WORDS,
+    Source,
     StatedArticle,
     StatedDecision,
     StatedQuotation,
@@ -54,10 +55,13 @@ MAX_QUOTATIONS = 1000
 MAX_NEAREST = 400  # references not found, whose nearest is looked for
 MAX_SAME_DAY = 300  # decisions of one day that are compared
 LONGEST_QUOTATION = 20_000  # characters
-NEAR = 0.8  # share of equal words from which a quotation without a source is an altered one
-NEAR_IN_SOURCE = 0.5  # from which its source's nearest passage is shown
-NEAR_WORDS = 7  # that a quotation without a source needs to be called altered
+NEAR = 0.88  # share of equal words from which a quotation without a source is an altered one
+NEAR_IN_SOURCE = 0.7  # from which one is altered, whatever else may be its source
+SHOWN = 0.4  # from which the nearest passage of its source is shown
+NEAR_WORDS = 8  # that a quotation without a source needs to be called altered
 WHOLE_CODE = 100  # articles of a code, from which one that is not there does not exist
+MAX_SOURCES = 20  # documents that one quotation's source may be
+MAX_DIFFERENCES = 10  # told of one quotation
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
 _DAY_OF_DECISION = re.compile(
@@ -71,8 +75,8 @@ _TYPES = frozenset(
 )
 _CHAMBERS = frozenset("sociale commerciale criminelle pleniere mixte reunies civile".split())
 _NOT_TOWNS = frozenset(
-    "etat assemblee correctionnelle correctionnels sociales pole section premiere financiere economique instruction accusation"
-    " famille mineurs"
+    "etat assemblee correctionnelle correctionnels sociales pole section premiere financiere economique instruction"
+    " accusation famille mineurs"
     " securite prud hommes paritaire baux ruraux affaires grande haute juridiction francaise".split()
 )
 
@@ -312,102 +316,92 @@ class _Verifier:
         if len(stated.words) > LONGEST_QUOTATION:
             self._notice(f"Une citation de plus de {LONGEST_QUOTATION} caractères n'a pas été vérifiée.")
             return None
-        sources = [one for source in stated.sources for one in self._texts_of(source)]
-        for document in dict.fromkeys(sources):
-            if span := self._quoted.text(document).find(stated.words):
-                return self._quoted_at(stated, document, span, "Le texte cité y est, mot pour mot.")
-        unheld = [one for one in stated.sources if not self._texts_of(one)]
-        long_enough = _n_words(stated.words) >= QUOTED_WORDS
-        if stated.sources and sources and not unheld:
-            return self._altered(stated, sources[0])
-        if not long_enough:
-            return None
-        return self._without_source(stated, unheld, sources)
+        texts = [self._texts_of(one) for one in stated.sources]
+        held = list(dict.fromkeys(doc_id for some in texts for doc_id in some))[:MAX_SOURCES]
+        for doc_id in held:
+            if span := self._quoted.text(doc_id).find(stated.words):
+                return self._quoted_at(stated, doc_id, span, "Le texte cité y est, mot pour mot.")
+        unheld = [one for one, some in zip(stated.sources, texts, strict=True) if not some]
+        if held:
+            return self._not_in(stated, held, unheld)
+        return self._without_source(stated, unheld) if _n_words(stated.words) >= QUOTED_WORDS else None
 
-    def _texts_of(self, source: StatedDecision | StatedArticle) -> tuple[str, ...]:
+    def _texts_of(self, source: Source) -> list[str]:
+        """Return the documents that a source may be, as it was checked."""
         reference = self._checked.get((source.start, source.end))
-        if reference is None:
-            return ()
+        if reference is None or reference.verdict in ("missing", "not_indexed"):
+            return []
         if isinstance(source, StatedDecision):
             same = self._decisions.named(source) if source.names else self._decisions.of_court_and_day(source)
-            ids = [one.id for one in same][:20]
-            return tuple(ids or ([reference.doc_id] if reference.doc_id else []))
-        return (reference.doc_id,) if reference.doc_id else ()
+            return [one.id for one in same] or [reference.doc_id]
+        return [reference.doc_id] if reference.doc_id else []
 
     def _quoted_at(self, stated: StatedQuotation, doc_id: str, span: tuple[int, int], said: str) -> Reference:
-        place: dict[str, Any] = {
-            "doc_id": doc_id,
-            "title": self._decisions.title(doc_id),
-            "char_start": span[0],
-            "char_end": span[1],
-        }
+        place = self._place(doc_id, span)
         return self._made("quotation", stated.start, stated.end, "confirmed", said, **place)
 
-    def _altered(self, stated: StatedQuotation, doc_id: str) -> Reference | None:
-        """Judge a quotation that is not in the document given as its source."""
-        if not stated.introduced and _n_words(stated.words) < QUOTED_WORDS:
-            return None  # a term, not a quotation
-        title = self._decisions.title(doc_id)
-        whole = stated.start, stated.end
-        about: dict[str, Any] = {"doc_id": doc_id, "title": title}
-        near = self._quoted.text(doc_id).nearest(stated.words)
-        elsewhere = self._quoted.find(stated.words) if _n_words(stated.words) >= QUOTED_WORDS else None
-        if elsewhere and (near is None or near.likeness < NEAR):
-            other = self._decisions.title(elsewhere[0])
-            correction = Correction("source", title, other)
-            said = f"Ces mots ne sont pas dans {title} ; ils sont dans {other}."
-            place: dict[str, Any] = {
-                "doc_id": elsewhere[0],
-                "title": other,
-                "char_start": elsewhere[1][0],
-                "char_end": elsewhere[1][1],
-            }
-            return self._made("quotation", *whole, "wrong", said, corrections=(correction,), **place)
+    def _place(self, doc_id: str, span: tuple[int, int]) -> dict[str, Any]:
+        return {"doc_id": doc_id, "title": self._decisions.title(doc_id), "char_start": span[0], "char_end": span[1]}
+
+    def _not_in(self, stated: StatedQuotation, held: Sequence[str], unheld: Sequence[Source]) -> Reference | None:
+        """Judge a quotation that none of the documents has that may be its source."""
+        whole, long_enough = (stated.start, stated.end), _n_words(stated.words) >= QUOTED_WORDS
+        passages = filter(None, (self._quoted.text(doc_id).nearest(stated.words) for doc_id in held))
+        near = max(passages, key=lambda one: one.likeness, default=None)
         if near and near.likeness >= NEAR_IN_SOURCE:
             return self._differs(stated, near)
-        correction = Correction("words", stated.words, "")
-        return self._made(
-            "quotation", *whole, "wrong", f"Ces mots ne sont pas dans {title}.", corrections=(correction,), **about
-        )
+        elsewhere = self._quoted.find(stated.words) if long_enough else None
+        document = self._decisions.document(held[0])
+        if unheld or stated.of_a_text or _court(stated.speaker).contradicts(_court_of(document)):
+            return self._without_source(stated, unheld or stated.sources) if long_enough else None
+        if elsewhere:
+            right = self._decisions.title(elsewhere[0])
+            correction = Correction("source", name_of(document), right)
+            said = f"Ces mots ne sont pas dans {name_of(document)} ; ils sont dans {right}."
+            return self._made("quotation", *whole, "wrong", said, corrections=(correction,), **self._place(*elsewhere))
+        if not long_enough and not stated.introduced:
+            return None  # a term, not a quotation
+        if near and near.likeness >= SHOWN:
+            return self._differs(stated, near)
+        said = f"Ces mots ne sont pas dans {name_of(document)}."
+        about: dict[str, Any] = {"doc_id": document.id, "title": name_of(document)}
+        corrections = (Correction("words", stated.words, ""),)
+        return self._made("quotation", *whole, "wrong", said, corrections=corrections, **about)
 
     def _differs(self, stated: StatedQuotation, near: NearPassage) -> Reference:
-        title = self._decisions.title(near.doc_id)
-        corrections = tuple(Correction("words", one.quoted, one.document) for one in near.differences[:10])
-        said = f"{title} dit : « {' '.join(near.text.split())} »."
-        place: dict[str, Any] = {
-            "doc_id": near.doc_id,
-            "title": title,
-            "char_start": near.char_start,
-            "char_end": near.char_end,
-        }
+        place = self._place(near.doc_id, (near.char_start, near.char_end))
+        if not near.differences:
+            said = "Le texte cité y est, mot pour mot, aux coupures près."
+            return self._made("quotation", stated.start, stated.end, "confirmed", said, **place)
+        corrections = tuple(Correction("words", one.quoted, one.document) for one in near.differences[:MAX_DIFFERENCES])
+        said = f"{place['title']} dit : « {' '.join(near.text.split())} »."
         return self._made("quotation", stated.start, stated.end, "wrong", said, corrections=corrections, **place)
 
-    def _without_source(
-        self, stated: StatedQuotation, unheld: Sequence[StatedDecision | StatedArticle], sources: Sequence[str]
-    ) -> Reference:
-        whole = stated.start, stated.end
-        if found := self._quoted.find(stated.words):
-            if not unheld:
-                return self._quoted_at(stated, *found, "Le texte cité est dans l'index, mot pour mot.")
-            near = Nearest(found[0], self._decisions.title(found[0]), "mêmes mots")
-            return self._unheld(stated, unheld, (near,))
-        if unheld:
-            return self._unheld(stated, unheld, ())
-        near_passage = None
-        if self._nearest_left > 0:
-            self._nearest_left -= 1
-            near_passage = self._quoted.nearest(stated.words)
-        if near_passage and near_passage.likeness >= NEAR and len(stated.words.split()) >= NEAR_WORDS:
-            return self._differs(stated, near_passage)
-        return self._made("quotation", *whole, "missing", "Ces mots ne sont pas dans l'index.")
-
-    def _unheld(
-        self, stated: StatedQuotation, unheld: Sequence[StatedDecision | StatedArticle], nearest: tuple[Nearest, ...]
-    ) -> Reference:
-        source = self._checked.get((unheld[0].start, unheld[0].end))
+    def _without_source(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
+        """Judge a quotation whose source is not named, or not in the Library."""
+        found = self._quoted.find(stated.words)
+        if found and not unheld:
+            return self._quoted_at(stated, *found, "Le texte cité est dans l'index, mot pour mot.")
+        near = None if found else self._near(stated.words)
+        if near and not near.differences and not unheld:
+            return self._differs(stated, near)
+        if near and not unheld and not stated.of_a_text and len(stated.words.split()) >= NEAR_WORDS:
+            return self._differs(stated, near)
+        doc_id = found[0] if found else near.doc_id if near else ""
+        why = "mêmes mots" if found else "mots semblables"
+        nearest = (Nearest(doc_id, self._decisions.title(doc_id), why),) if doc_id else ()
+        source = self._checked.get((unheld[0].start, unheld[0].end)) if unheld else None
         verdict: Verdict = "not_indexed" if source and source.verdict == "not_indexed" else "missing"
         said = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
+        said = said if unheld else "Ces mots ne sont pas dans l'index."
         return self._made("quotation", stated.start, stated.end, verdict, said, nearest=nearest)
+
+    def _near(self, words: str) -> NearPassage | None:
+        if self._nearest_left <= 0:
+            return None
+        self._nearest_left -= 1
+        near = self._quoted.nearest(words)
+        return near if near and near.likeness >= NEAR else None
 
 
 class _Decisions:
