@@ -152,6 +152,7 @@ display(Image(picture.read_bytes()))
 # La question dont la bonne décision vient le plus tard, ce qui était attendu et ce qui est venu à la place.
 
 # %%
+from legal_rag.corpus import legal_citation
 from legal_rag.evaluation import hardest
 
 texts = {query.qid: query.text for query in queries}
@@ -159,4 +160,4 @@ failure = hardest(qrels, runs["hybrid"], n=1)[0]
 print(texts[failure.qid], "\nPremière bonne décision au rang", failure.first_rank)
 for doc_id in [*failure.wanted, *failure.returned[:3]]:
     indexed = doc_id in retriever.corpus
-    print("-", doc_id, ":", retriever.corpus.document(doc_id).title if indexed else "absente de l'index")
+    print("-", doc_id, ":", legal_citation(retriever.corpus.document(doc_id)).with_name if indexed else "absente")

@@ -128,6 +128,7 @@ view_entities(library)
 # garde que celles-là.
 
 # %%
+from legal_rag.corpus import legal_citation
 from legal_rag.library import Filters
 from legal_rag.retriever import build_retriever
 
@@ -135,4 +136,4 @@ retriever = build_retriever(library)
 amounts = [one for id_ in library for one in library.entities_of(id_) if one["extraction_class"] == "montant"]
 amount = amounts[0]["extraction_text"]
 for hit in retriever.search("somme due", 3, filters=Filters(entity=(f"montant={amount}",))):
-    print(f"{amount} : {hit.doc_id}, {hit.title}")
+    print(f"{amount} : {hit.doc_id}, {legal_citation(library.document(hit.doc_id)).with_name}")

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from legal_rag.cli.evaluate import print_figures
+from legal_rag.corpus import legal_citation
 from legal_rag.evaluation import (
     Qrels,
     Run,
@@ -66,7 +67,7 @@ def analyze(
             click.echo(f"\n{one.qid}, first hit at {one.first_rank or 'no rank'}: {texts.get(one.qid, '')}")
             for label, ids in (("wanted", one.wanted), ("returned", one.returned)):
                 for doc_id in ids:
-                    click.echo(f"  {label:8} {doc_id}  {_title(library, doc_id)}")
+                    click.echo(f"  {label:8} {doc_id}  {_citation(library, doc_id)}")
     for absence in analysis.absences(judged, library) if library is not None else ():
         click.echo(f"absent: {absence.doc_id}: {absence.why}")
     if warning := caution(asked):
@@ -94,10 +95,10 @@ def _holding_any(runs: Iterable[Run], library: Library | None) -> Library | None
     return None
 
 
-def _title(library: Library | None, doc_id: str) -> str:
+def _citation(library: Library | None, doc_id: str) -> str:
     if library is None:
         return ""
-    return library.document(doc_id).title if doc_id in library else "not in the index"
+    return legal_citation(library.document(doc_id)).plain if doc_id in library else "not in the index"
 
 
 def _print_ids_and_scores(judged: Qrels, run: Run) -> None:

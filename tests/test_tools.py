@@ -92,7 +92,7 @@ def test_what_is_known_of_a_decision_comes_before_its_text():
         "applied_law": "Code du travail, L. 1152-1; Code civil, 1240",
     }
     assert lookup_legal_doc("A-1-0", [row], 2.5) == (
-        "Décision : A-1\nTitre : Arrêt\nDate : 1998-02-03\nJuridiction : Cour de cassation\n"
+        "Décision : A-1\nCitation : Cass. soc., 3 févr. 1998, Arrêt\nJuridiction : Cour de cassation\n"
         "Formation : Chambre sociale\nSolution : Rejet\n"
         "Droit appliqué : Code du travail, L. 1152-1 ; Code civil, 1240\nScore : 2.50\n\nRejette."
     )

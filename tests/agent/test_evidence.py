@@ -19,6 +19,7 @@ from legal_rag.agent.evidence import (
 )
 from legal_rag.agent.passages import PASSAGE_CHARS, WeighedPassage, is_cut
 from legal_rag.citations import format_marker
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.retriever import build_retriever
@@ -46,7 +47,7 @@ def rebuilt(prediction, library):
         quote = document.content[one.char_start : one.char_end]
         marker = format_marker(one.doc_id, one.char_start, one.char_end)
         (around,) = [p for p in read_paragraphs(document.content) if p.start <= one.char_start < p.end]
-        said = ", ".join(filter(None, [f"{number}. {document.title} ({document.decision_date})", around.in_french]))
+        said = ", ".join(filter(None, [f"{number}. {legal_citation(document).with_name}", around.in_french]))
         passage = WeighedPassage(one.char_start, one.char_end, around, 0.0)
         begun, ended = is_cut(document.content, passage)
         before, after = "[…] " * begun, " […]" * ended
@@ -54,7 +55,7 @@ def rebuilt(prediction, library):
     return "\n\n".join(parts)
 
 
-def test_an_answer_is_titles_and_verbatim_passages_and_nothing_else(agent, tiny_library):
+def test_an_answer_is_citations_and_verbatim_passages_and_nothing_else(agent, tiny_library):
     prediction = agent(QUESTION)
     assert (prediction.mode, prediction.status, prediction.notice) == ("evidence", "answered", None)
     assert prediction.question == QUESTION
@@ -106,7 +107,7 @@ def test_an_answer_in_place_of_a_failed_model_keeps_the_run_so_far(agent, tiny_l
 def test_json_has_the_forms_of_the_command_line(agent):
     value = json.loads(json.dumps(agent(QUESTION).to_json()))
     assert {"question", "answer", "mode", "status", "notice", "documents", "citations", "events"} <= set(value)
-    described = {"juridiction", "formation", "solution", "applied_laws"}
+    described = {"juridiction", "formation", "solution", "applied_laws", "citation"}
     assert set(value["documents"][0]) == {"doc_id", "title", "decision_date", *described}
     assert set(value["citations"][0]) == {
         *("doc_id", "char_start", "char_end", "quote", "status", "section", "speaker", "censured")

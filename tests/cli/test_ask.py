@@ -90,7 +90,9 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     }
     assert (value["question"], value["mode"], value["status"]) == (QUESTION, "evidence", "answered")
     assert value["notice"] is None
-    described = {"doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws"}
+    described = {
+        *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation")
+    }
     assert [set(one) for one in value["documents"]] == [described] * 3
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}
     assert (value["usage"]["calls"], value["usage"]["cost"]) == (0, 0.0)
@@ -113,7 +115,7 @@ def test_an_answer_is_printed_with_how_its_citations_fared_and_what_it_rests_on(
     assert main(asked) == 0
     out, err = capfd.readouterr()
     n = len(value["citations"])
-    lines = [f"- {one['doc_id']} : {one['title']} ({one['decision_date']})" for one in value["documents"]]
+    lines = [f"- {one['doc_id']} : {one['citation']}".replace("\u00a0", " ") for one in value["documents"]]
     counts = f"{n} citations vérifiées." if n > 1 else "1 citation vérifiée."
     assert out == "\n".join([value["answer"], "", counts, "", "Décisions consultées :", *lines, ""])
     assert err == ""

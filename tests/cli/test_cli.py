@@ -177,6 +177,7 @@ def test_search_shows_where_a_passage_matches_and_how_to_read_it_whole(tmp_path,
 def test_structured_search_says_which_part_found_what_and_why(place, said, capfd):
     hits = json.loads(said("search", QUESTION, "--structured", "--k", "3", "--json", *place))
     keys = ["rank", "doc_id", "char_start", "char_end", "text", "score", "source", "title", "sections", "reason"]
+    keys.append("citation")
     assert [list(hit) for hit in hits] == [keys] * 3
     assert [hit["rank"] for hit in hits] == [1, 2, 3]
     assert {hit["source"] for hit in hits} <= {"entity", "chunk"}
@@ -212,6 +213,7 @@ def test_search_lists_ranked_passages(place, tiny_library, said):
         "char_end",
         "text",
         "passages",
+        "citation",
     ]
     assert [list(hit) for hit in hits] == [keys] * 7
     assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]
@@ -219,9 +221,8 @@ def test_search_lists_ranked_passages(place, tiny_library, said):
         tiny_library.document(hit["doc_id"]).content[hit["char_start"] : hit["char_end"]] == hit["text"] for hit in hits
     )
     plain = said("search", QUESTION, *place)
-    assert [f"{hit['rank']}. {hit['chunk_id']}  {hit['score']:.3f}" in plain for hit in hits] == [True] * 5 + [
-        False
-    ] * 2
+    lines = [f"{hit['rank']}. {hit['chunk_id']}  {hit['score']:.3f}  {hit['citation']}" for hit in hits]
+    assert [line.replace("\u00a0", " ") in plain for line in lines] == [True] * 5 + [False] * 2
     documents = json.loads(said("search", QUESTION, "--k", "7", "--by-document", "--json", *place))
     assert len({hit["doc_id"] for hit in documents}) == 7
 
@@ -246,11 +247,13 @@ def test_lookup_prints_a_whole_decision(place, tiny_library, said):
         "formation": document.formation,
         "solution": "Non-conformité totale - effet différé",
         "applied_laws": list(document.applied_laws),
+        "citation": "[Décision fictive] Cons.\u00a0const., 14\u00a0oct.\u00a02016, n°\u00a02016-9561 QPC",
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
     assert plain == (
-        f"Décision : FICTIF0102\nTitre : {document.title}\nDate : {document.decision_date}\n"
+        "Décision : FICTIF0102\nCitation : [Décision fictive] Cons. const., 14 oct. 2016, n° 2016-9561 QPC, "
+        "Société civile immobilière Les Tamaris [Visite des constructions par les agents de l’urbanisme]\n"
         "Juridiction : Conseil constitutionnel\nFormation : Formation plénière\n"
         f"Solution : Non-conformité totale - effet différé\n"
         f"Droit appliqué : {' ; '.join(document.applied_laws)}\n\n{document.content}\n"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from legal_rag.citations.claims import content_words
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.patterns import Identifier, find_identifiers
 from legal_rag.corpus.patterns.courts import CourtRank, court_of
 from legal_rag.corpus.references import canonical_key, own_keys
@@ -60,6 +61,7 @@ class ComparedDecision(NamedTuple):
     char_start: int
     char_end: int
     quote: str  # content[char_start:char_end]
+    citation: str  # as lawyers write it: see `legal_rag.corpus.legal_citations`
 
 
 class ArticleMention(NamedTuple):
@@ -120,7 +122,7 @@ class AnalysedDecision:
         """Return what a reader is shown, with one of its mentions."""
         one, span = self.document, (mention.start, mention.end)
         said_of = (one.id, one.title, one.decision_date, one.juridiction, one.formation, self.outcome.words)
-        return ComparedDecision(*said_of, *span, one.content[slice(*span)])
+        return ComparedDecision(*said_of, *span, one.content[slice(*span)], legal_citation(one).text)
 
     def around(self, mention: ArticleMention, context: int) -> str:
         """Return a mention with `context` characters on either side."""

@@ -320,7 +320,7 @@ def _ask_about(pair: Pair, citations: Sequence[Citation], corpus: Corpus, calls:
 
 
 def _shown(decision: AnalysedDecision, one: ComparedDecision, passages: Iterable[tuple[int, int]]) -> str:
-    head = " ; ".join(filter(None, (one.title, one.decision_date, f"solution : {one.outcome}")))
+    head = " ; ".join(filter(None, (one.citation, f"solution : {one.outcome}")))
     return block(f"{head}\n\n{decision.excerpt([(one.char_start, one.char_end), *passages])}")
 
 
@@ -363,9 +363,8 @@ def _scope(comparison: Comparison) -> str:
 def _written(pair: Pair) -> str:
     parts = [f"{pair.label.capitalize()} : {pair.reason}"]
     for name, one in (("citée", pair.cited), ("autre", pair.other)):
-        date_of = f" ({one.decision_date})" if one.decision_date else ""
         marker = format_marker(one.doc_id, one.char_start, one.char_end)
-        parts.append(f"   {name} : {one.title or one.doc_id}{date_of}, {as_said(one.outcome)} {marker}")
+        parts.append(f"   {name} : {one.citation}, {as_said(one.outcome)} {marker}")
     for quotation in pair.quotations or ():
         marker = format_marker(quotation.doc_id, quotation.char_start, quotation.char_end)
         parts.append(f"   « {' '.join(quotation.quote.split())} » {marker}")

@@ -16,6 +16,8 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.library.filters import Filters
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -83,7 +85,7 @@ class EvidenceAgent(Agent):
         with log.record("search", "search_legal_docs", **asked) as ids:
             findings = self.find(query)
             ids += [hit.chunk_id for hit in findings.hits]
-        found = "\n".join(hit_text(hit) for hit in findings.hits)
+        found = "\n".join(hit_text(hit, self._retriever.corpus.document(hit.doc_id)) for hit in findings.hits)
         log.trajectory.add("", "search_legal_docs", asked, found)
         yield
         relevant = bool(findings.hits) and is_relevant(findings.mean_maxsim, self._background)
@@ -139,7 +141,7 @@ class EvidenceAgent(Agent):
         for rank, (of, one) in enumerate(choose_passages(weighed, scores, most, most * CHARS_EACH), start=1):
             hit, content = hits[of], contents[of]
             lines += [SEE_ALSO] if rank == 2 else []
-            lines.append(_quotation(rank, hit, content, one))
+            lines.append(_quotation(rank, documents[of], one))
             citations.append(Citation(hit.doc_id, one.start, one.end, content[one.start : one.end], "verified"))
             quoted.append(self._around(hit, one.start))
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
@@ -154,15 +156,15 @@ class EvidenceAgent(Agent):
         return found._replace(char_start=chunk.char_start, char_end=chunk.char_end)
 
 
-def _quotation(rank: int, hit: SearchHit, content: str, passage: WeighedPassage) -> str:
-    """Write a passage under its document's title, with who speaks; marks outside it say where a paragraph is cut."""
+def _quotation(rank: int, document: Document, passage: WeighedPassage) -> str:
+    """Write a passage under its document's citation, with who speaks; marks outside it say where a paragraph is cut."""
     start, end, paragraph, _ = passage
-    date = f" ({hit.decision_date})" if hit.decision_date else ""
+    content = document.content
     said = f", {paragraph.in_french}" if paragraph.in_french else ""
     before, after = (CUT * cut for cut in is_cut(content, passage))
-    marker = format_marker(hit.doc_id, start, end)
+    marker = format_marker(document.id, start, end)
     quote = " ".join(filter(None, [before, f"« {content[start:end]} »", marker, after]))
-    return f"{rank}. {hit.title or hit.doc_id}{date}{said}\n{quote}"
+    return f"{rank}. {legal_citation(document).with_name}{said}\n{quote}"
 
 
 def abstention(removed: Sequence[str] = ()) -> EnrichedResponse:

@@ -9,6 +9,7 @@ from legal_rag.agent.budget import Usage
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.legal_citations import legal_citation
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -29,11 +30,13 @@ class CitedDocument(NamedTuple):
     formation: str = ""
     solution: str = ""
     applied_laws: tuple[str, ...] = ()
+    citation: str = ""  # as lawyers write it: see `legal_rag.corpus.legal_citations`
 
     @classmethod
     def of(cls, document: Document) -> "CitedDocument":
         """Take the metadata of a document."""
-        return cls(document.id, *(getattr(document, name) for name in cls._fields[1:]))
+        columns = {name: getattr(document, name) for name in cls._fields[1:-1]}
+        return cls(document.id, **columns, citation=legal_citation(document).text)
 
 
 class TokenMatch(NamedTuple):

@@ -11,13 +11,14 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
-TITLE_CHARS = 250  # shown of a title in a list of results
+FIELD_CHARS = 250  # shown of a column above passages
 MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
@@ -97,19 +98,17 @@ def block(text: str) -> str:
     return f"<extrait>\n{as_data(text)}\n</extrait>"
 
 
-def hit_text(hit: SearchHit, spoken: str = "") -> str:
-    """Write one result of a search, with its marker, who speaks in it and an excerpt."""
+def hit_text(hit: SearchHit, document: Document, spoken: str = "") -> str:
+    """Write one result of a search: how its document is cited, its marker, who speaks in it and an excerpt."""
     marker = format_marker(hit.doc_id, hit.char_start, hit.char_end)
-    date = f" ({hit.decision_date})" if hit.decision_date else ""
-    title = _shortened(hit.title, TITLE_CHARS)
     excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut(hit.text, EXCERPT_CHARS)
-    head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {title}{date}"
+    head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {legal_citation(document).plain}"
     return "\n".join(filter(None, [head, spoken, marker, f"« {excerpt} »"]))
 
 
 def passages_text(document: Document, found: FoundChunks) -> list[str]:
     """Write what a decision is, then the passages of it, each with its id and marker; the one asked for says so."""
-    texts = [_head(document, most=TITLE_CHARS)]
+    texts = [_head(document, most=FIELD_CHARS)]
     for chunk in found.chunks:
         marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
         asked = " (passage demandé)" if chunk == found.asked else ""
@@ -125,7 +124,7 @@ def document_text(document: Document, score: float | None = None) -> str:
 def window_text(document: Document, window: Window) -> str:
     """Write a window of a decision: its position, then its pieces, each after its offsets."""
     pieces = (f"[chars {start}-{end}] {document.content[start:end]}" for start, end in window.pieces)
-    text = "\n".join([_head(document, most=TITLE_CHARS), *pieces])
+    text = "\n".join([_head(document, most=FIELD_CHARS), *pieces])
     whole = len(document.content)
     where = f"Caractères {window.start} à {window.end} sur {whole}"
     rest = f" ; la suite : start={window.end}" if window.end < whole else " ; fin de la décision"
@@ -154,10 +153,11 @@ def _entity_line(doc_id: str, one: Entity) -> str:
 
 def _head(document: Document, score: float | None = None, most: int | None = None) -> str:
     """Write what is known of a decision, a line each, of at most so many characters of the corpus."""
+    cited = legal_citation(document)
+    named = {"Citation": cited.plain} if cited.court else {"Titre": document.title, "Date": document.decision_date}
     known = {
         "Décision": document.id,
-        "Titre": document.title,
-        "Date": document.decision_date,
+        **named,
         "Juridiction": document.juridiction,
         "Formation": document.formation,
         "Solution": document.solution,

@@ -73,8 +73,8 @@ class _Tools:
         """Cherche dans le corpus les passages les plus proches d'une question en français.
 
         Donne au plus k passages (1 à 50 ; sans k, le nombre habituel), du plus proche au moins proche : identifiant du
-        passage, score, titre, date, position dans la décision, extrait. Reformulez la question avec les mots du droit
-        si rien ne convient.
+        passage, score, décision, position dans la décision, extrait. Reformulez la question avec les mots du droit si
+        rien ne convient.
         Filtres facultatifs : juridiction (« Cass. soc. », « CA Lyon »), formation (« chambre sociale »), solution
         (« rejet »), date_from et date_to (« 2023 », « 8 novembre 2023 »), number (numéro ou ECLI de la décision),
         article (« L. 1152-1 du code du travail »), entites (ce que le texte doit contenir, séparé par « ; » :
@@ -101,7 +101,10 @@ class _Tools:
         for hit in hits:
             self._log.saw(hit)
         nothing = "Aucun passage trouvé avec ces filtres." if asked else "Aucun passage trouvé."
-        return _blocks(hit_text(hit, spoken_in(hit, self._corpus)) for hit in hits) or nothing
+        return _blocks(map(self._hit_text, hits)) or nothing
+
+    def _hit_text(self, hit: SearchHit) -> str:
+        return hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus))
 
     def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
         """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.

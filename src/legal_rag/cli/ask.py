@@ -128,8 +128,7 @@ def print_answer(prediction: "Prediction", comparison: "Comparison | None" = Non
     if prediction.documents:
         click.echo("\nDécisions consultées :")
     for document in prediction.documents:
-        date = f" ({document.decision_date})" if document.decision_date else ""
-        click.echo(in_one_line(f"- {document.doc_id} : {document.title}{date}", 1000))
+        click.echo(in_one_line(f"- {document.doc_id} : {document.citation or document.title}", 1000))
     if prediction.ungrounded_claims:
         click.echo("\nAffirmations qu'aucune citation n'appuie :")
     for claim in prediction.ungrounded_claims:

@@ -21,11 +21,13 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from legal_rag.corpus.legal_citations import LegalCitation
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
@@ -75,18 +77,24 @@ def search_command(
         return
     hits = retriever.search(query, k, filters=filters, **settings)
     if as_json:
-        print_json(
-            [{**hit._asdict(), "passages": [one.to_json() for one in _passages(library, hit, filters)]} for hit in hits]
-        )
+        print_json([_hit_json(library, hit, filters) for hit in hits])
         return
     if not hits:
         click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
     for hit in hits:
-        date = f" ({hit.decision_date})" if hit.decision_date else ""
-        click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {hit.title}{date}")
+        click.echo(f"{hit.rank}. {hit.chunk_id}  {hit.score:.3f}  {_cited(library, hit.doc_id).plain}")
         _print_excerpt(hit, _passages(library, hit, filters), query)
     if hits:
         suggest(f"lookup {quote(hits[0].chunk_id)}", index_folder, index_name)
+
+
+def _hit_json(library: "Library", hit: "SearchHit", filters: "Filters") -> dict[str, Any]:
+    passages = [one.to_json() for one in _passages(library, hit, filters)]
+    return {**hit._asdict(), "passages": passages, "citation": _cited(library, hit.doc_id).text}
+
+
+def _cited(library: "Library", doc_id: str) -> "LegalCitation":
+    return legal_citation(library.document(doc_id))
 
 
 def _check_options(settings: dict[str, Any], model: dict[str, Any], *, structured: bool) -> None:
@@ -115,14 +123,16 @@ def _print_structured(
     provider = StructuredProvider(retriever, _reasoner(model), mode)
     found = provider.retrieve(query, k, filters)
     if as_json:
-        print_json([{"rank": rank, **one.to_json()} for rank, one in enumerate(found, start=1)])
+        cited = [{**one.to_json(), "citation": _cited(library, one.doc_id).text} for one in found]
+        print_json([{"rank": rank, **one} for rank, one in enumerate(cited, start=1)])
         return
     if missing := provider.health_check().missing:
         click.echo(click.style(f"without {', '.join(missing)}", dim=True), err=True)
     if not found:
         click.echo(f"no passage found{filter_at_fault(library, filters)}", err=True)
     for rank, one in enumerate(found, start=1):
-        click.echo(f"{rank}. {one.doc_id} {one.char_start}-{one.char_end}  {one.score:.3f}  {one.source}  {one.title}")
+        named = _cited(library, one.doc_id).plain
+        click.echo(f"{rank}. {one.doc_id} {one.char_start}-{one.char_end}  {one.score:.3f}  {one.source}  {named}")
         click.echo(click.style("   " + " ".join(f"{' › '.join(one.sections)} - {one.reason}".split()), dim=True))
         excerpt = " ".join(one.text[:EXCERPT_CHARS].split())
         click.echo(f"   {excerpt}{'…' * (len(one.text) > EXCERPT_CHARS)}\n")

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.structure.tree import (
     CENSURED_IN_FRENCH,
     PART_TITLES,
@@ -129,9 +130,10 @@ def render_outline(corpus: Corpus, doc_id: str) -> str:
     """
     document = corpus.document(doc_id)
     view = view_document(document, whole_outline_of(corpus, doc_id), "d1")
-    heading = f"{(document.title or doc_id)[:100]} — {TITLE}"
+    named = legal_citation(document).with_name
+    heading = f"{named[:100]} — {TITLE}"
     frame = frame_of_page(heading, own_script(PACKAGE, "outline.js", "print.js"), outline_style())
-    values = {"view": view, "words": VOICES_IN_FRENCH, "number": french_number}
+    values = {"view": view, "named": named, "words": VOICES_IN_FRENCH, "number": french_number}
     return storable(page_template(PACKAGE, "outline.html.j2").render(**frame, **values))
 
 
@@ -163,7 +165,8 @@ def format_outline(corpus: Corpus, doc_id: str) -> str:
         LookupError: If there is no such document.
     """
     document = corpus.document(doc_id)
-    lines = [in_one_line(f"{doc_id} : {document.title}")] if document.title else [in_one_line(doc_id)]
+    named = legal_citation(document).with_name
+    lines = [in_one_line(doc_id if named == doc_id else f"{doc_id} : {named}")]
     for one in list_sections(whole_outline_of(corpus, doc_id)):
         node = one.node
         place = f"{french_number(node.char_start)}-{french_number(node.char_end)}"

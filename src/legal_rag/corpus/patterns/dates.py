@@ -24,7 +24,7 @@ MONTHS = (
     "juillet", "août", "septembre", "octobre", "novembre", "décembre",
 )  # fmt: skip
 _MONTH_FORMS = {month: number for number, month in enumerate(MONTHS, start=1)} | {
-    "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "sept": 9,
+    "fevrier": 2, "aout": 8, "decembre": 12, "janv": 1, "févr": 2, "fév": 2, "avr": 4, "juil": 7, "juill": 7, "sept": 9,
     "oct": 10, "nov": 11, "déc": 12,
 }  # fmt: skip
 _ENGLISH_MONTHS = {
