@@ -30,7 +30,9 @@ _WORD = re.compile(r"[^\W_]+|[%‰€$£§]|\[\s{0,3}(?:\.{3}|…)\s{0,3}\]|\(\s
 _CUT = re.compile(r"[\[(]\s{0,3}(?:\.{3}|…)\s{0,3}[\])]|\.{3}|…")
 _BRACKETS = re.compile(r"\[(?!\s{0,3}(?:\.{3}|…)\s{0,3}\])[^\[\]\n]{1,80}\]")  # an editor's, no cut
 _LETTERS = str.maketrans(LETTERS)
-_NEGATION = re.compile(r"\b(?:n['’]|(?:ne|pas|jamais|aucune?|nul|nulle|non|sauf|ni|sans|hormis|point)\b)", re.IGNORECASE)
+_NEGATION = re.compile(
+    r"\b(?:n['’]|(?:ne|pas|jamais|aucune?|nul|nulle|non|sauf|ni|sans|hormis|point)\b)", re.IGNORECASE
+)
 _STOP = re.compile(r"[.;!?]\s")
 
 

@@ -3,11 +3,13 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.citations.claims import Quotation, find_quotations
 from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import code_abbreviations
 from legal_rag.corpus.patterns import (
     SERIES,
     Identifier,
@@ -101,43 +103,56 @@ _WEAK_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 
-# Abbreviations of codes, and how articles are cited with them; the codes' names as `find_identifiers` gives them.
-CODES: dict[str, str] = {
-    "code du travail": r"c\._?trav\.?",
-    "code civil": r"c\._?civ\.?",
-    "code pénal": r"c\._?pén\.?",
-    "code de commerce": r"c\._?com\.?",
-    "code électoral": r"c\._?élect?\.?",
-    "code de la consommation": r"c\._?consom?\.?",
-    "code de la sécurité sociale": r"(?:c\._?séc\._?soc\.?|(?-i:CSS))",
-    "code de procédure civile": r"(?:c\._?pr(?:oc)?\._?civ\.?|(?-i:CPC|NCPC))",
-    "code de procédure pénale": r"(?:c\._?pr(?:oc)?\._?pén\.?|(?-i:CPP))",
-    "code général des impôts": r"(?-i:CGI)",
-    "livre des procédures fiscales": r"(?-i:LPF)",
-    "code de justice administrative": r"(?-i:CJA)",
-    "code de l'organisation judiciaire": r"(?:(?-i:COJ)|c\._?org\._?jud\.?)",
-    "code de l'environnement": r"c\._?env(?:ir)?\.?",
-    "code de l'urbanisme": r"c\._?urb\.?",
-    "code de la propriété intellectuelle": r"(?-i:CPI)",
-    "code général des collectivités territoriales": r"(?-i:CGCT)",
-    "code rural et de la pêche maritime": r"c\._?rur\.?",
-    "code des assurances": r"c\._?assur\.?",
-    "code de la santé publique": r"(?:(?-i:CSP)|c\._?sant[ée]_?publ\.?)",
-    "code monétaire et financier": r"(?:c\._?mon\._?fin\.?|(?-i:CMF))",
-    "code de la construction et de l'habitation": r"(?-i:CCH)",
+# How codes are abbreviated besides the forms of `code_abbreviations`.
+_OTHER_ABBREVIATIONS = {
+    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
+    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
+    "code de la sécurité sociale": ["C. séc. soc."],
+    "code de la consommation": ["C. conso."],
+    "code de l'organisation judiciaire": ["C. org. jud."],
+    "livre des procédures fiscales": ["LPF"],
+    "code électoral": ["C. élec."],
 }
-_CODE = "|".join(f"(?P<c{number}>{pattern})" for number, pattern in enumerate(CODES.values()))
 _ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
-_CODE_WORDS = ["c. ", "c.", "css", "cpc", "ncpc", "cpp", "cgi", "lpf", "cja", "coj", "cpi", "cgct", "csp", "cmf", "cch"]
-_CODE_FIRST = Led(rf"(?<![\w.])(?:{_CODE})_,?_(?:articles?|art\.)_{_ARTICLES}", _CODE_WORDS)
-_ARTICLE_FIRST = Led(
-    rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_|de la_)?(?:{_CODE})(?!\w)",
-    ["article", "art."],
-)
-_NUMBER_FIRST = Led(
-    rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{_CODE})(?!\w)",
-    ["l. ", "l.", "l1", "l2", "r. ", "r.", "d. ", "d."],
-)
+
+
+class _Codes(NamedTuple):
+    """Patterns of articles cited with the abbreviation of their code."""
+
+    names: list[str]  # group 'c0' is the first one's abbreviation
+    scans: tuple[Led, ...]
+
+
+@cache
+def _codes() -> _Codes:
+    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
+    forms |= {name: some for name, some in _OTHER_ABBREVIATIONS.items() if name not in forms}
+    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, some))})" for n, some in enumerate(forms.values()))
+    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for some in forms.values() for form in some})
+    return _Codes(
+        list(forms),
+        (
+            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
+            Led(
+                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
+                ["article", "art."],
+            ),
+            Led(
+                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
+                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
+            ),
+        ),
+    )
+
+
+def _abbreviation(form: str) -> str:
+    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
+    if form.isupper():
+        return rf"(?-i:{form})"
+    parts = re.findall(r"[^\W\d_]+", form)
+    return r"\.?_".join(map(re.escape, parts)) + r"\.?"
+
+
 _NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
 FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
@@ -209,7 +224,7 @@ class Outcome(NamedTuple):
 class StatedDecision(NamedTuple):
     """A decision that a text names, and what it says of it."""
 
-    start: int  # characters: of the number, or of court and date
+    start: int  # characters: with court and date, or of the number alone where there are several
     end: int
     names: tuple[Identifier, ...]  # of one number: joined cases have several; none: named by court and date
     court: str  # as written; empty if none is stated
@@ -385,6 +400,9 @@ class _Reader:
         span, sentence = (run[0].start, run[-1].end), self._sentence(run[0].start)
         said = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence)
         numbers = [one for one in run if one.kind == "number"]
+        if len(numbers) == 1:
+            yield said._replace(names=tuple(self.names[numbers[0].start]))
+            return
         for one in numbers:
             yield said._replace(start=one.start, end=one.end, names=tuple(self.names[one.start]))
         if not numbers:
@@ -548,8 +566,8 @@ def _may_be_cassation(court: str) -> bool:
 
 
 def _abbreviated_articles(text: str) -> Iterator[tuple[int, int, str, str]]:
-    names = list(CODES)
-    for scan in (_CODE_FIRST, _ARTICLE_FIRST, _NUMBER_FIRST):
+    names, scans = _codes()
+    for scan in scans:
         for match in scan.finditer(text):
             code = next(name for number, name in enumerate(names) if match[f"c{number}"])
             for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):

@@ -5,13 +5,15 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.patterns import MONTHS, SERIES, Identifier, find_dates
+from legal_rag.corpus.legal_citations import legal_citation, legal_date
+from legal_rag.corpus.patterns import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.references import canonical_key, cited_keys, relaxed_key
 from legal_rag.corpus.structure.decision import operative_part
@@ -231,13 +233,13 @@ class _Verifier:
             return self._missing(stated)
         checked = [(document, tuple(_corrections(stated, document))) for document in documents]
         document, corrections = min(checked, key=lambda one: len(one[1]))
-        about: dict[str, Any] = {"doc_id": document.id, "title": name_of(document)}
+        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
         whole = stated.start, stated.end
         if not corrections:
             others = f" ({len(documents)} décisions de l'index ont ce numéro)" if len(documents) > 1 else ""
             return self._made("decision", *whole, "confirmed", f"Décision de l'index{others}.", **about)
         if _is_of_another_court(stated, corrections):
-            near = Nearest(document.id, name_of(document), "même numéro")
+            near = Nearest(document.id, legal_citation(document).text, "même numéro")
             return self._made(
                 "decision",
                 *whole,
@@ -257,12 +259,12 @@ class _Verifier:
             said = "Une décision de l'index est de cette juridiction et de ce jour."
         else:
             said = f"{len(documents)} décisions de l'index sont de cette juridiction et de ce jour."
-        about: dict[str, Any] = {"doc_id": document.id, "title": name_of(document)}
+        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
         return self._made("decision", *whole, "confirmed", said, **about)
 
     def _missing(self, stated: StatedDecision) -> Reference:
         if joined := self._decisions.joined(stated):
-            about: dict[str, Any] = {"doc_id": joined.id, "title": name_of(joined)}
+            about: dict[str, Any] = {"doc_id": joined.id, "title": legal_citation(joined).text}
             said = "Affaire jointe à celle de la décision de l'index."
             corrections = tuple(_corrections(stated, joined))
             if not corrections:
@@ -356,15 +358,15 @@ class _Verifier:
             return self._without_source(stated, unheld or stated.sources) if long_enough else None
         if elsewhere:
             right = self._decisions.title(elsewhere[0])
-            correction = Correction("source", name_of(document), right)
-            said = f"Ces mots ne sont pas dans {name_of(document)} ; ils sont dans {right}."
+            correction = Correction("source", legal_citation(document).text, right)
+            said = f"Ces mots ne sont pas dans {legal_citation(document).text} ; ils sont dans {right}."
             return self._made("quotation", *whole, "wrong", said, corrections=(correction,), **self._place(*elsewhere))
         if not long_enough and not stated.introduced:
             return None  # a term, not a quotation
         if near and near.likeness >= SHOWN:
             return self._differs(stated, near)
-        said = f"Ces mots ne sont pas dans {name_of(document)}."
-        about: dict[str, Any] = {"doc_id": document.id, "title": name_of(document)}
+        said = f"Ces mots ne sont pas dans {legal_citation(document).text}."
+        about: dict[str, Any] = {"doc_id": document.id, "title": legal_citation(document).text}
         corrections = (Correction("words", stated.words, ""),)
         return self._made("quotation", *whole, "wrong", said, corrections=corrections, **about)
 
@@ -421,7 +423,7 @@ class _Decisions:
         return self._documents[doc_id]
 
     def title(self, doc_id: str) -> str:
-        return name_of(self.document(doc_id))
+        return legal_citation(self.document(doc_id)).text
 
     def look_up(self, stated: Sequence[StatedDecision]) -> None:
         """Look up all numbers at once."""
@@ -469,7 +471,7 @@ class _Decisions:
         for document, why in (*self._of_that_day(stated), *self._a_figure_apart(stated), *self._citing(stated)):
             if document.id not in seen:
                 seen.add(document.id)
-                yield Nearest(document.id, name_of(document), why)
+                yield Nearest(document.id, legal_citation(document).text, why)
 
     def _of_that_day(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         if stated.date and stated.court:
@@ -522,7 +524,7 @@ class _Articles:
         return _Held(self._codes.get(code, {}), self._library)
 
     def title(self, doc_id: str) -> str:
-        return name_of(self._library.document(doc_id))
+        return legal_citation(self._library.document(doc_id)).text
 
     def near(self, code: str, value: str) -> list[str]:
         """Return up to three article numbers nearest to one that is not there, of its series where there are any."""
@@ -552,26 +554,6 @@ class _Held(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._keys)
-
-
-def name_of(document: Document) -> str:
-    """Return how a document is called in French: its court, date and number, or its title."""
-    number = document.extra.get("number") or ""
-    number = ", ".join(map(str, number)) if isinstance(number, list | tuple) else str(number)
-    if not document.juridiction or not document.decision_date:
-        return document.title or document.id
-    court = ", ".join(filter(None, [document.juridiction, document.formation.lower()]))
-    parts = [court, day_in_french(document.decision_date), f"n° {number}" if number else ""]
-    return ", ".join(filter(None, parts))
-
-
-def day_in_french(day: str) -> str:
-    """Write a day as '9 janvier 2018'; what is no day as it is."""
-    match = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", day)
-    if not match or not 1 <= int(match[2]) <= 12:
-        return day
-    number = int(match[3])
-    return f"{'1er' if number == 1 else number} {MONTHS[int(match[2]) - 1]} {match[1]}"
 
 
 class _Court(NamedTuple):
@@ -626,8 +608,8 @@ def _corrections(stated: StatedDecision, document: Document) -> Iterator[Correct
         right = ", ".join(filter(None, [document.juridiction, document.formation])) or document.title
         yield Correction("court", stated.court, right)
     if stated.date and not _is_of_day(document, stated.date.value.isoformat()):
-        stated_day = day_in_french(stated.date.value.isoformat())
-        yield Correction("date", stated_day, day_in_french(document.decision_date))
+        stated_day = legal_date(stated.date.value.isoformat())
+        yield Correction("date", stated_day, legal_date(document.decision_date) or document.decision_date)
     for outcome in stated.outcomes:
         if outcome.court and _court(outcome.court).contradicts(_court_of(document)):
             continue  # what another court did
@@ -647,15 +629,9 @@ def _is_of_day(document: Document, day: str) -> bool:
     return any(
         one.value.isoformat() == day
         and _DAY_OF_DECISION.search(text[max(one.start - 100, 0) : one.start]) is not None
-        and abs((one.value - _iso(document.decision_date)).days) <= 120
+        and abs((one.value - date.fromisoformat(document.decision_date)).days) <= 120
         for one in find_dates(text)
     )
-
-
-def _iso(day: str) -> Any:
-    from datetime import date
-
-    return date.fromisoformat(day)
 
 
 def _outcomes_of(document: Document) -> frozenset[str]:
@@ -707,8 +683,6 @@ def _written(name: Identifier) -> str:
 
 def _heads_with(head: str, name: Identifier) -> bool:
     """Tell whether the head of a decision lists a number as one of its own."""
-    from legal_rag.corpus.patterns import find_identifiers
-
     for one in find_identifiers(head):
         if one.value == name.value:
             before = head[max(one.start - 120, 0) : one.start]
