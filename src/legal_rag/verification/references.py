@@ -94,6 +94,11 @@ _OTHER_DAY = re.compile(
     r"\w*[^.;]{0,100}$",
     re.IGNORECASE,
 )
+# A court whose decision another one judges: "a cassé l'arrêt de la cour d'appel de Lyon".
+_JUDGED = re.compile(
+    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b[^.;,()]{0,60}$",
+    re.IGNORECASE,
+)
 _APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
 _DECISION_NOUN = re.compile(rf"(?<!\w)(?:{_NOUN})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
 _PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
@@ -354,9 +359,18 @@ class _Reader:
             return False
         if last.kind == "date" and part.kind == "number" and self._is_of_another_day(last):
             return False
+        if part.kind == "number" and self.names[part.start][0].kind == "pourvoi" and self._is_judged(run):
+            return False
         between_court_and_number = {last.kind, part.kind} == {"court", "number"}
         court = self.plain[slice(*(last if last.kind == "court" else part)[1:])]
         return not (between_court_and_number and _APPEALED.search(gap) and not _may_be_cassation(court))
+
+    def _is_judged(self, run: Sequence[_Part]) -> bool:
+        court = next((one.start for one in run if one.kind == "court"), None)
+        if court is None:
+            return False
+        before = max(self.sentences[self._sentence(court)][0], court - 100)
+        return _JUDGED.search(self.plain[before:court]) is not None
 
     def _is_of_another_day(self, date: _Part) -> bool:
         start = self.sentences[self._sentence(date.start)][0]

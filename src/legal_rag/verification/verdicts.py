@@ -71,6 +71,7 @@ _DAY_OF_DECISION = re.compile(
     r"\b[^.;\n]{0,80}$",
     re.IGNORECASE,
 )
+_REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi")
 _TYPES = frozenset(
     "cassation constitutionnel conseiletat appel caa administratif judiciaire tgi commerce prudhommes conflits instance"
     " proximite correctionnel cedh cjue cjce".split()
@@ -437,12 +438,14 @@ class _Decisions:
 
     def named(self, stated: StatedDecision) -> list[Document]:
         """Return the decisions that have one of the numbers; of another series only where none is stated."""
-        found: dict[str, None] = {}
-        for name in stated.names:
-            key = canonical_key(name)
-            ids = self._ids.get(key) or (self._ids.get(relaxed_key(key)) if name.kind == "number" else None) or ()
-            found |= dict.fromkeys(ids)
-        return [self.document(doc_id) for doc_id in found]
+        if len(stated.names) < 2:
+            return [self.document(doc_id) for name in stated.names for doc_id in self._having(name)]
+        _, *parts = (self._having(name) for name in stated.names)  # of joined cases: the first is all of them
+        return [self.document(doc_id) for doc_id in parts[0] if all(doc_id in some for some in parts)]
+
+    def _having(self, name: Identifier) -> list[str]:
+        key = canonical_key(name)
+        return self._ids.get(key) or (self._ids.get(relaxed_key(key), []) if name.kind == "number" else [])
 
     def of_court_and_day(self, stated: StatedDecision) -> list[Document]:
         if stated.date is None:
@@ -468,10 +471,20 @@ class _Decisions:
     def near(self, stated: StatedDecision) -> Iterator[Nearest]:
         """Yield what is near to a decision that is not there: of its court and day, or a figure apart."""
         seen: set[str] = set()
-        for document, why in (*self._of_that_day(stated), *self._a_figure_apart(stated), *self._citing(stated)):
+        for document, why in (
+            *self._in_part(stated),
+            *self._of_that_day(stated),
+            *self._a_figure_apart(stated),
+            *self._citing(stated),
+        ):
             if document.id not in seen:
                 seen.add(document.id)
                 yield Nearest(document.id, legal_citation(document).text, why)
+
+    def _in_part(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
+        for name in stated.names[1:]:
+            for doc_id in self._having(name)[:1]:
+                yield self.document(doc_id), f"n° {name.value} seulement"
 
     def _of_that_day(self, stated: StatedDecision) -> Iterator[tuple[Document, str]]:
         if stated.date and stated.court:
@@ -646,8 +659,11 @@ def _outcomes_of(document: Document) -> frozenset[str]:
     ):  # fmt: skip
         if stem in folded:
             kinds.add(kind)
-    if kinds & {CASSATION, ANNULATION} and "cassation" in _court_of(document).types:
-        kinds |= {CASSATION, ANNULATION}
+    if "cassation" in _court_of(document).types:
+        if REJET not in kinds_of(document.solution) and not _REJECTED.search(folded):
+            kinds.discard(REJET)  # of other claims
+        if kinds & {CASSATION, ANNULATION}:
+            kinds |= {CASSATION, ANNULATION}
     return frozenset(kinds)
 
 
