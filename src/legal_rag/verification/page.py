@@ -76,7 +76,8 @@ def format_verification(verification: Verification) -> str:
     lines = [_line(one) for one in verification.references]
     counts = verification.counts
     counted = ", ".join(f"{counts[verdict]} {IN_FRENCH[verdict]}" for verdict in VERDICTS if counts[verdict])
-    total = f"{len(verification.references)} références : {counted}." if counted else "Aucune référence trouvée."
+    n = len(verification.references)
+    total = f"{n} référence{'s' * (n > 1)} : {counted}." if n else "Aucune référence trouvée."
     return "\n".join([*lines, *verification.notices, total])
 
 

@@ -16,7 +16,8 @@ from legal_rag.library.library import Library
 MAX_WORDS = 400  # of a quotation whose nearest passage is looked for
 MAX_PASSAGES = 8  # by the index of words, in which a quotation is looked for
 MAX_ALIGNED = 3  # of them, aligned word by word
-MAX_HAVING = 60  # documents that have all words of a quotation; where there are more the index's order counts
+FEW_HAVING, MANY_HAVING = 60, 1000  # documents that have all words of a quotation, read before and after the passages
+MAX_READ = 20_000  # documents read for the quotations of one text, those of the first passages apart
 RARE_WORDS = 14  # by which passages are ranked
 AROUND = 1500  # characters before and after a chunk, as long as a quotation may begin or end outside it
 KEPT_CHARS = 8_000_000  # of documents, in memory
@@ -68,18 +69,13 @@ class QuotedText:
         self.doc_id, self.content, self._offset = doc_id, content, offset
         self._source = SourceText(doc_id, content)
 
-    def find_literal(self, quotation: str) -> Span | None:
-        """Return the first place of a quotation, as `SourceText.quotation_spans` finds it."""
-        spans = self._source.quotation_spans(quotation)
-        return self._in_document(*spans[0]) if spans else None
-
     def find(self, quotation: str) -> Span | None:
         """Return the first place of a quotation; typography, blanks and punctuation do not count.
 
         Words that an editor added in brackets may stand for others.
         """
-        if literal := self.find_literal(quotation):
-            return literal
+        if spans := self._source.quotation_spans(quotation):
+            return self._in_document(*spans[0])
         return None if _CUT.search(quotation) else self._in_pieces([one for one in _BRACKETS.split(quotation) if one])
 
     def votes(self, quotation: str) -> int:
@@ -122,8 +118,12 @@ class QuotedText:
         return self._offset + start, self._offset + end
 
     @cached_property
-    def _squeezed(self) -> tuple[str, "array[int]"]:
+    def _squeezed(self) -> str:
         return _squeeze(self.content)
+
+    @cached_property
+    def _squeezed_places(self) -> "array[int]":
+        return _squeezed_places(self.content)
 
     @cached_property
     def _words(self) -> list[_Word]:
@@ -138,20 +138,27 @@ class QuotedText:
 
     def _in_pieces(self, pieces: Sequence[str]) -> Span | None:
         """Find pieces one behind another, letters and figures alone."""
-        text, starts = self._squeezed
-        needles = [squeezed for piece in pieces if (squeezed := _squeeze(piece)[0])]
-        at = text.find(needles[0]) if needles else -1
+        needles = [squeezed for piece in pieces if (squeezed := _squeeze(piece))]
+        at = self._squeezed.find(needles[0]) if needles else -1
         while at >= 0:
-            end = at + len(needles[0])
-            for needle in needles[1:]:
-                following = text.find(needle, end, end + MOST_ADDED + len(needle))
-                end = following + len(needle) if following >= 0 else -1
-                if end < 0:
-                    break
-            if end >= 0 and self._at_borders(starts[at], starts[end - 1] + 1):
-                return self._in_document(starts[at], starts[end - 1] + 1)
-            at = text.find(needles[0], at + 1)
+            if (spans := self._following(needles, at)) and all(self._at_borders(*span) for span in spans):
+                return self._in_document(spans[0][0], spans[-1][1])
+            at = self._squeezed.find(needles[0], at + 1)
         return None
+
+    def _following(self, needles: Sequence[str], at: int) -> list[Span]:
+        """Return where each of some pieces stands, the first one at a place; none if one is missing or negated."""
+        spans: list[Span] = []
+        for needle in needles:
+            at = self._squeezed.find(needle, at, at + len(needle) + (MOST_ADDED if spans else 0))
+            if at < 0:
+                return []
+            start, end = self._squeezed_places[at], self._squeezed_places[at + len(needle) - 1] + 1
+            if spans and _NEGATION.search(self.content, spans[-1][1], start):
+                return []
+            spans.append((start, end))
+            at += len(needle)
+        return spans
 
     def _at_borders(self, start: int, end: int) -> bool:
         around = self.content[max(start - 1, 0) : start], self.content[end : end + 1]
@@ -181,7 +188,7 @@ class QuotedCorpus:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._kept: OrderedDict[str, QuotedText] = OrderedDict()
-        self._chars = 0
+        self._chars, self._to_read = 0, MAX_READ
         self._found: dict[str, tuple[str, Span] | None] = {}
 
     @cached_property
@@ -220,22 +227,35 @@ class QuotedCorpus:
         return max(filter(None, found), key=lambda one: one.likeness, default=None)
 
     def _find(self, quotation: str) -> tuple[str, Span] | None:
-        for doc_id in self._having(quotation):
-            if span := self.text(doc_id).find_literal(quotation):
-                return doc_id, span
+        few = self._having(quotation, FEW_HAVING)
+        if few and (found := self._first_with(quotation, few)):
+            return found
         for passage in self._passages(quotation):
             if span := passage.find(quotation):
                 return passage.doc_id, span
+        # A formula that many decisions repeat, each with a date or a name of its own.
+        many = self._having(quotation, MANY_HAVING) if few is None and self._to_read > 0 else None
+        return self._first_with(quotation, many or ())
+
+    def _first_with(self, quotation: str, doc_ids: Sequence[str]) -> tuple[str, Span] | None:
+        """Return the first of some documents that has a quotation."""
+        tell_tales: dict[str, str] = {}
+        for doc_id, content in self.library.contents().of(doc_ids):
+            self._to_read -= 1
+            source = SourceText(doc_id, content.decode("utf-8"), tell_tales=tell_tales)
+            if spans := source.quotation_spans(quotation):
+                return doc_id, spans[0]
         return None
 
-    def _having(self, quotation: str) -> list[str]:
-        """Return the documents that have all words of a quotation, unless they are many."""
+    def _having(self, quotation: str, most: int) -> list[str] | None:
+        """Return the documents that have all words of a quotation; None if they are more than `most`."""
         terms = set(lexical_words(_BRACKETS.sub(" ", quotation)))
         if self._index is None or not terms:
             return []
-        places = self._index.documents_having([terms], MAX_HAVING)
-        chunks = self.library.chunks_at(places) if places else []
-        return [one.doc_id for one in chunks if one.doc_id in self.library]
+        places = self._index.documents_having([terms], most)
+        if places is None:
+            return None
+        return list(dict.fromkeys(one.doc_id for one in self.library.chunks_at(places)))
 
     def _passages(self, quotation: str) -> list[QuotedText]:
         """Return the passages that share the most of a quotation's rare words, with their surroundings."""
@@ -269,14 +289,19 @@ def _span_of(text: str, words: Sequence[_Word]) -> str:
     return " ".join(text[words[0].start : words[-1].end].split()) if words else ""
 
 
-def _squeeze(text: str) -> tuple[str, "array[int]"]:
-    """Return letters and figures, in small letters, and where each stood; signs that change a sum are kept."""
-    pieces: list[str] = []
-    starts = array("q")
-    text = _NUMBER_SIGN.sub(lambda sign: "n" + " " * (len(sign.group()) - 2) + "o", text)
-    for match in _KEPT.finditer(text):
+def _squeeze(text: str) -> str:
+    """Return letters and figures alone, in small letters; signs that change a sum are kept."""
+    return "".join(_KEPT.findall(_signs_as_letters(text))).translate(_LETTERS).casefold()
+
+
+def _squeezed_places(text: str) -> "array[int]":
+    """Return where each letter of a squeezed text stood."""
+    places = array("q")
+    for match in _KEPT.finditer(_signs_as_letters(text)):
         for place, letter in enumerate(match.group(), match.start()):
-            folded = LETTERS.get(letter, letter).casefold()
-            pieces.append(folded)
-            starts.extend([place] * len(folded))
-    return "".join(pieces), starts
+            places.extend([place] * len(LETTERS.get(letter, letter).casefold()))
+    return places
+
+
+def _signs_as_letters(text: str) -> str:
+    return _NUMBER_SIGN.sub(lambda sign: "n" + " " * (len(sign.group()) - 2) + "o", text)

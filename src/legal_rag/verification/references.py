@@ -191,6 +191,10 @@ _PATTERNS: dict[str, str] = {
 }
 _OUTCOMES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS.items()]
 _NEGATED = re.compile(r"(?:\bne?\b|\bn['’]|\bsans\b|\bpas\b|\bfaut-il\b|\bsi\b)[^.;,]{0,20}$", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
+    re.IGNORECASE,
+)
 
 # A sentence that goes on about the decision named before it.
 _GOES_ON = re.compile(
@@ -284,6 +288,10 @@ class _Part(NamedTuple):
     end: int
 
 
+def _date_first(part: _Part) -> bool:
+    return part.kind != "date"
+
+
 class _Reader:
     """Reads one text: its parts of citations are joined where only words of citation stand between them."""
 
@@ -303,6 +311,7 @@ class _Reader:
                 self.names.setdefault(one.start, []).append(one)
         self.courts = _courts(self.plain)
         self.court_starts = [start for start, _ in self.courts]
+        self.date_starts = sorted(self.dates)
         self.named_starts = sorted(self.names)
         self.sentence_starts = [start for start, _ in self.sentences]
 
@@ -357,7 +366,7 @@ class _Reader:
             return False
         if last.kind == "number" and _ANOTHER_DECISION.search(gap):
             return False
-        if last.kind == "date" and part.kind == "number" and self._is_of_another_day(last):
+        if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
             return False
         if part.kind == "number" and self.names[part.start][0].kind == "pourvoi" and self._is_judged(run):
             return False
@@ -443,6 +452,8 @@ class _Reader:
                 if any(match.start() < stop and begin < match.end() for begin, stop in taken):
                     continue
                 taken.append(match.span())
+                if _ASKED.search(said[max(match.start() - 100, 0) : match.start()]):
+                    continue
                 if kind != ELIGIBLE and _NEGATED.search(said[max(match.start() - 30, 0) : match.start()]):
                     continue
                 before = bisect_left(self.court_starts, start + match.start()) - 1
@@ -453,7 +464,7 @@ class _Reader:
     def _articles(self) -> list[StatedArticle]:
         found = [(one.start, one.end, one.value, one.code) for one in self.numbered_articles if one.code]
         taken = {start for start, *_ in found}
-        found += [one for one in _abbreviated_articles(self.plain) if one[0] not in taken]
+        found += {one[0]: one for one in _abbreviated_articles(self.plain) if one[0] not in taken}.values()
         return [
             StatedArticle(*one, FORMER.search(self.plain, *self._around(one[0])) is not None, self._sentence(one[0]))
             for one in sorted(found)
@@ -482,9 +493,15 @@ class _Reader:
             )
             n_words = len(CONTENT_WORD.findall(one.text))
             if n_words >= QUOTED_WORDS or (near and introduced and n_words):
-                said_by = self._said_by(first, one.start)
-                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced, *said_by))
+                of_a_text, court = self._said_by(first, one.start)
+                of_a_text |= not near and self._has_date(first, last)  # a letter's, or a citation of unknown form
+                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced, of_a_text, court))
         return stated
+
+    def _has_date(self, start: int, end: int) -> bool:
+        number = bisect_left(self.date_starts, start)
+        within = self.date_starts[number : number + 20]
+        return any(place < end and not self._quoted(place) for place in within)
 
     def _said_by(self, first: int, start: int) -> tuple[bool, str]:
         """Return whether a text rather than a decision is named last in a sentence before a place, and the court."""

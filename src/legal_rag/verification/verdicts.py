@@ -15,7 +15,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation, legal_date
 from legal_rag.corpus.patterns import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import canonical_key, cited_keys, relaxed_key
+from legal_rag.corpus.references import canonical_key, relaxed_key
 from legal_rag.corpus.structure.decision import operative_part
 from legal_rag.extraction.outcomes import (
     ANNULATION,
@@ -64,6 +64,7 @@ NEAR_WORDS = 8  # that a quotation without a source needs to be called altered
 WHOLE_CODE = 100  # articles of a code, from which one that is not there does not exist
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # told of one quotation
+MAX_CITING = 10  # decisions that cite a number, asked whether it is one of theirs
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
 _DAY_OF_DECISION = re.compile(
@@ -72,6 +73,9 @@ _DAY_OF_DECISION = re.compile(
     re.IGNORECASE,
 )
 _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi")
+_LISTED = re.compile(
+    r"(?i:\b(?:pourvois?|jonction|affaires?)|\bR\.?\s?G\.?)\s*+:?(?:\s++|n[°os.]{0,3}|N°|[A-Z](?!\w)|[\d./-]++|et\b|à|[,;:])*+$"
+)
 _TYPES = frozenset(
     "cassation constitutionnel conseiletat appel caa administratif judiciaire tgi commerce prudhommes conflits instance"
     " proximite correctionnel cedh cjue cjce".split()
@@ -454,18 +458,13 @@ class _Decisions:
         return [one for one in self._of_day(stated.date.value.isoformat()) if court.agrees_with(_court_of(one))]
 
     def joined(self, stated: StatedDecision) -> Document | None:
-        """Return the decision whose head lists a number beside its own: cases joined to it."""
-        keys = {canonical_key(name) for name in stated.names if name.kind in ("pourvoi", "rg")}
-        if not keys:
+        """Return the decision whose head lists a number beside its own: a case joined to it."""
+        name = stated.names[0] if stated.names else None
+        if name is None or name.kind not in ("pourvoi", "rg"):
             return None
-        names = " ; ".join(f"{'RG ' if name.kind == 'rg' else ''}{name.value}" for name in stated.names)
-        for doc_id in islice(self._library.ids_citing(names), 10):
-            document = self.document(doc_id)
-            head = Document(id="", content=document.content[:HEAD])
-            own = self._library.document(doc_id).extra.get("number") or ""
-            kind = stated.names[0].kind
-            if keys & set(cited_keys(head)) and _heads_with(document.content[:HEAD], stated.names[0]) and (own or kind):
-                return document
+        for doc_id in islice(self._library.ids_citing(_written(name)), MAX_CITING):
+            if _heads_with(self.document(doc_id).content[:HEAD], name):
+                return self.document(doc_id)
         return None
 
     def near(self, stated: StatedDecision) -> Iterator[Nearest]:
@@ -699,11 +698,8 @@ def _written(name: Identifier) -> str:
 
 def _heads_with(head: str, name: Identifier) -> bool:
     """Tell whether the head of a decision lists a number as one of its own."""
-    for one in find_identifiers(head):
-        if one.value == name.value:
-            before = head[max(one.start - 120, 0) : one.start]
-            return re.search(r"pourvois?|R\.?\s?G|jonction|N°|Nos", before, re.IGNORECASE) is not None
-    return False
+    places = (one.start for one in find_identifiers(head) if one.value == name.value)
+    return any(_LISTED.search(head[max(place - 200, 0) : place]) is not None for place in places)
 
 
 def _in_figures(value: str) -> tuple[str, tuple[int, ...]]:
