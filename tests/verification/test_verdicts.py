@@ -1,6 +1,8 @@
 """Verdicts on what a text refers to, against a small Library of decisions and articles made up for this."""
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -289,3 +291,15 @@ def test_a_removed_decision_is_not_found(tmp_path):
     text = f"« {RULE} » (Cass. soc., 9 janv. 2018, n° 16-86.735)"
     found = verify_text(text, Library.open(tmp_path, "less"))
     assert {one.verdict for one in found.references} == {"missing"}
+
+
+@pytest.mark.slow
+def test_the_installed_command_checks_a_file_without_loading_an_encoder(command, tmp_path):
+    (tmp_path / "a.md").write_text(f"« {RULE} » (Cass. soc., 10 janv. 2018, n° 16-86.735)", "utf-8")
+    code = (
+        "import sys\nfrom legal_rag.cli import main\nstatus = main(sys.argv[1:])\n"
+        "assert not {'torch', 'openvino', 'dspy', 'transformers'} & set(sys.modules)\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *command(tmp_path / "a.md")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [line.split(" : ")[1] for line in done.stdout.splitlines()[:2]] == ["✓ confirmé", "✗ faux"]

@@ -68,9 +68,7 @@ MAX_CITING = 10  # decisions that cite a number, asked whether it is one of thei
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
 _DAY_OF_DECISION = re.compile(
-    r"(?:séance|audience|délibéré|rendue?|prononcée?|mise à disposition|lecture|arrêt|jugement|ordonnance|décision)"
-    r"\b[^.;\n]{0,80}$",
-    re.IGNORECASE,
+    r"(?:séance|audience|délibéré|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$", re.IGNORECASE
 )
 _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi")
 _LISTED = re.compile(
