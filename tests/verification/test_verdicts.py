@@ -165,6 +165,9 @@ def test_words_as_the_source_has_them_are_confirmed(verdict, text):
         f"« {OTHER} » (Cass. soc., 9 janv. 2018, n° 16-86.735)",  # of another decision
         "« le contrat de travail du dirigeant est suspendu de plein droit pendant le mandat » (n° 16-86.735)",
         "Dans cet arrêt n° 16-86.735, la Cour énonce : « nul ne plaide par procureur ».",
+        "Au visa de l'article 1240 du code civil, l'arrêt n° 16-86.735 énonce que « le préjudice moral se présume ».",
+        "Il juge que « la clause abusive est réputée nulle » (n° 16-86.735), la cour d'appel de Paris ayant, par arrêt "
+        "du 3 mars 2016, jugé le contraire.",
     ],
 )
 def test_words_that_the_source_named_does_not_have_are_wrong(verdict, text):
@@ -184,6 +187,7 @@ def test_an_altered_quotation_is_told_word_by_word(verdict):
         ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "missing"),
         (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "missing"),  # no decision's words
         (f"« {RULE} » (Cass. soc., 5 mai 2001, n° 99-11.222)", "missing"),
+        ("« le préjudice moral du salarié se présume » (n° 16-86.735 et n° 99-11.222)", "missing"),
     ],
 )
 def test_words_of_what_the_library_does_not_have_are_not_called_wrong(verdict, text, found):

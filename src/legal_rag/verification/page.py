@@ -62,6 +62,7 @@ def render_verification(verification: Verification, title: str = "") -> str:
         "kinds": KINDS,
         "meanings": MEANINGS,
         "number": french_number,
+        "typeset": typeset,
     }
     return storable(page_template(PACKAGE, "verification.html.j2").render(**frame, **values))
 
@@ -92,6 +93,11 @@ def _line(one: Reference) -> str:
     line = " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())
     line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
     return f"ligne {one.line} : {line}"
+
+
+def typeset(text: str) -> str:
+    """Keep guillemets and high punctuation with their words, as French typography does."""
+    return re.sub(r"(?<=«) | (?=[»:;?!])", "\u00a0", text)
 
 
 def rows_of(verification: Verification) -> Iterator[Row]:

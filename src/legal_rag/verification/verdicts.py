@@ -65,6 +65,7 @@ WHOLE_CODE = 100  # articles of a code, from which one that is not there does no
 MAX_SOURCES = 20  # documents that one quotation's source may be
 MAX_DIFFERENCES = 10  # told of one quotation
 MAX_CITING = 10  # decisions that cite a number, asked whether it is one of theirs
+LIST_GAP = 60  # characters between two sources given together
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
 _DAY_OF_DECISION = re.compile(
@@ -328,8 +329,18 @@ class _Verifier:
                 return self._quoted_at(stated, doc_id, span, "Le texte cité y est, mot pour mot.")
         unheld = [one for one, some in zip(stated.sources, texts, strict=True) if not some]
         if held:
-            return self._not_in(stated, held, unheld)
+            surely = stated.introduced and texts[0] and not stated.of_a_text
+            others = [one for one in unheld if not surely or self._are_listed(stated, one)]
+            return self._not_in(stated, held, others)
         return self._without_source(stated, unheld) if _n_words(stated.words) >= QUOTED_WORDS else None
+
+    def _are_listed(self, stated: StatedQuotation, other: Source) -> bool:
+        """Tell whether another source is given with the first: in its parentheses, or joined to it by a word or two."""
+        one = stated.sources[0]
+        first, second = sorted((one, other), key=lambda source: source.start)
+        between = self.text[first.end : second.start]
+        alike = type(one) is type(other) or first.start >= stated.end
+        return alike and len(between) <= LIST_GAP and ")" not in between
 
     def _texts_of(self, source: Source) -> list[str]:
         """Return the documents that a source may be, as it was checked."""
