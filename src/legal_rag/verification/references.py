@@ -69,7 +69,7 @@ _SMALL = (
     "du|de|des|la|le|les|en|date|par|dans|sa|son|cette|cet|ce|un|une|sous|au|aux|pourvois?|requ[êe]tes?|req|affaires?|aff"
     "|numéros?|nos?|n|rg|rôle|répertoire|général|publiée?s?|publ|inédite?|bulletin|bull|arr|déc|préc|précitée?|audience"
     "|publique|séance|voir|v|cf|fs|fp|fd|f|p|b|r|i|d|pb|pbi|pbri|qpc|section|sect|chambres?|ch|civ|soc|plén|ass|jcp|jurisdata"
-    "|formation|plénière|lecture|réf|ord|ordre|public|solennelle|et autres?|grande"
+    "|an|sen|dc|formation|plénière|lecture|réf|ord|ordre|public|solennelle|et autres?|grande"
 )
 
 

@@ -68,8 +68,10 @@ MAX_CITING = 10  # decisions that cite a number, asked whether it is one of thei
 LIST_GAP = 60  # characters between two sources given together
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 _MAIN = frozenset({CASSATION, REJET, ANNULATION, INELIGIBLE, ELIGIBLE, CONFIRMATION, INFIRMATION})
+# Where a decision says when it was given; the days of its hearing and of its deliberation are others.
 _DAY_OF_DECISION = re.compile(
-    r"(?:séance|audience|délibéré|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$", re.IGNORECASE
+    r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
+    re.IGNORECASE,
 )
 _REJECTED = re.compile(r"rejett\w+\s+(?:\w+\s+){1,3}pourvoi")
 _LISTED = re.compile(
@@ -641,7 +643,7 @@ def _corrections(stated: StatedDecision, document: Document) -> Iterator[Correct
 
 
 def _is_of_day(document: Document, day: str) -> bool:
-    """Tell whether a decision is, or may be, of a day: it was heard, read or made public then."""
+    """Tell whether a decision is of a day, or says that it was read or made public then."""
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", document.decision_date):
         return day.startswith(document.decision_date[:4]) if document.decision_date[:4].isdecimal() else True
     if document.decision_date == day:
