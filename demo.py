@@ -242,6 +242,19 @@ for topic, ids in CorpusIndex.open(corpus).topics.items() if known else ():
     print(f"{len(ids):4} {topic}")
 
 # %% [markdown]
+# ## 7. Vérifier un texte
+#
+# N'importe quel texte : chaque décision, article ou citation qu'il contient est confirmé, faux (avec ce qui est juste)
+# ou absent de l'index. Ici la première réponse, suivie d'une référence inventée.
+
+# %%
+from legal_rag import verify_text
+from legal_rag.verification import show_verification
+
+draft = f"{predictions[0].answer}\n\nCass. soc., 9 janv. 2018, n° 16-99.999, l'aurait confirmé."
+show_verification(verify_text(draft, corpus)) if known else print("Un index de PyLate n'a pas les numéros.")
+
+# %% [markdown]
 # Les réponses, à garder ou à partager.
 
 # %%

@@ -30,6 +30,7 @@ COMMANDS = {  # name: module, short help; read without importing the commands
     "search": ("search", "Rank passages for a query."),
     "lookup": ("search", "Print a whole document."),
     "ask": ("ask", "Answer a question with checked citations."),
+    "verify": ("verify", "Check the decisions, articles and quotations of any text."),
     "deep-read": ("deep_read", "Answer a question over many decisions, or whole ones."),
     "trace": ("deep_read", "Show a deep read turn by turn."),
     "answers": ("ask", "List, show or delete saved answers."),
@@ -50,6 +51,7 @@ EXAMPLES = {  # of each command, shown by its --help
     "search": "--juridiction 'Cass. soc.' --date-from 2015 'obligation de reclassement'",
     "lookup": "'n° 87-13.415'",
     "ask": "--html reponse.html 'Le trouble anormal de voisinage suppose-t-il une faute ?'",
+    "verify": "--html conclusions.html conclusions.docx",
     "deep-read": "'Combien de décisions cassent un arrêt ?' --model MODEL --api-base http://127.0.0.1:8000/v1",
     "trace": "trace.jsonl --html trace.html",
     "answers": "",
@@ -59,6 +61,7 @@ EXAMPLES = {  # of each command, shown by its --help
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
+FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
 
 
 class _LazyGroup(click.Group):
@@ -110,31 +113,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, by default of the process's own arguments.
 
     Returns:
-        0, or 1 after an expected error, which is one line on stderr.
+        0, or what the command gives; after an expected error, which is one line on stderr, 1, or what `FAILED` says.
     """
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.Abort:
-        return _fail("interrupted" + ": the same command resumes" * (arguments[0] in RESUMED))
+        return _fail("interrupted" + ": the same command resumes" * (arguments[0] in RESUMED), failed)
     except click.ClickException as error:
         unquoted = error.message.startswith("Got unexpected extra argument")
-        return _fail(error.format_message() + " (put a text with blanks in quotation marks)" * unquoted)
+        return _fail(error.format_message() + " (put a text with blanks in quotation marks)" * unquoted, failed)
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
             raise
-        return _fail(str(missing))
+        return _fail(str(missing), failed)
     except (ValueError, LookupError, OSError, sqlite3.DatabaseError, OpenVinoError) as error:
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
-        return _fail(str(error) or type(error).__name__)
+        return _fail(str(error) or type(error).__name__, failed)
     return status or 0
 
 
-def _fail(message: str) -> int:
+def _fail(message: str, status: int) -> int:
     click.echo("legal-rag: " + " ".join(message.split()), err=True)
-    return 1
+    return status

@@ -90,6 +90,11 @@ def legal_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day}{NO_BREAK}{_MONTHS[day.month - 1]}{NO_BREAK}{day.year}"
 
 
+def code_abbreviations() -> dict[str, str]:
+    """Return how each code is abbreviated, "C. trav.", by its name in small letters, 'code du travail'."""
+    return dict(_tables().codes)
+
+
 @cache
 def _tables() -> _Tables:
     table = tomllib.loads((files("legal_rag.corpus") / "legal_citations.toml").read_text("utf-8"))

@@ -185,6 +185,25 @@ class Library(Corpus):
         """
         return self._ids([naming_condition(name)])
 
+    def ids_named(self, keys: Iterable[str]) -> dict[str, list[str]]:
+        """Return, for each own key of `legal_rag.corpus.references` that documents have, their ids in index order."""
+        query = f"""
+            SELECT value, documents.id FROM json_each(?) CROSS JOIN names INDEXED BY names_own ON term = value AND own
+            CROSS JOIN documents USING (document_key) WHERE {self._present} ORDER BY document_key
+        """  # noqa: S608
+        found: dict[str, list[str]] = {}
+        for key, doc_id in self._connection.execute(query, (json.dumps(list(dict.fromkeys(keys))),)):
+            found.setdefault(key, []).append(doc_id)
+        return found
+
+    def own_keys(self, kind: str) -> Iterator[str]:
+        """Stream the own keys of one kind that documents have, such as 'article', sorted; some more than once."""
+        query = f"""
+            SELECT term FROM names INDEXED BY names_own CROSS JOIN documents USING (document_key)
+            WHERE own AND term >= ? AND term < ? AND {self._present} ORDER BY term
+        """  # noqa: S608
+        return (key for (key,) in self._connection.execute(query, (f"{kind}:", f"{kind};")))
+
     def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
         """Return the positions of chunks that a question's identifiers and rare facts lead to."""
         query, connection = ParsedQuery.of(query), self._connection

@@ -1,0 +1,134 @@
+"""Show a verification: a page of the text with verdicts in its margins, or lines for a terminal."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from legal_rag.corpus.cleaning import storable
+from legal_rag.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
+from legal_rag.verification.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
+
+PACKAGE = "legal_rag.verification"
+TITLE = "Références vérifiées"
+SIGNS: dict[Verdict, str] = {"confirmed": "✓", "wrong": "✗", "missing": "?", "not_indexed": "∅"}
+KINDS = {"decision": "décision", "article": "article", "quotation": "citation"}
+MEANINGS: dict[Verdict, str] = {
+    "confirmed": "dans l'index, et conforme à ce que le texte en dit",
+    "wrong": "contraire à l'index : la marge dit ce qui est juste",
+    "missing": "ni confirmé ni démenti : l'index ne l'a pas",
+    "not_indexed": "ni confirmé ni démenti : l'index n'a pas ce code",
+}
+LINE_CHARS = 400  # of a reference in the terminal
+MAX_SHOWN = 600_000  # characters of the text in a page
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+
+
+class Piece(NamedTuple):
+    """A piece of the text with one look."""
+
+    text: str
+    verdict: Verdict | None  # of the shortest reference that it belongs to
+    ends: list[int]  # numbers of the references that end with it
+
+
+class Row(NamedTuple):
+    """A paragraph, and the notes in its margin: numbered references."""
+
+    pieces: list[Piece]
+    notes: list[tuple[int, Reference]]
+
+
+def render_verification(verification: Verification, title: str = "") -> str:
+    """Render a text with its verdicts as a French HTML page that loads nothing from elsewhere.
+
+    Args:
+        verification: Of `verify_text`.
+        title: Of the text, such as its file's name.
+    """
+    heading = f"{title[:100]} — {TITLE}" if title else TITLE
+    frame = frame_of_page(heading, own_script(PACKAGE), own_style(PACKAGE, "verification.css"))
+    numbered = list(enumerate(verification.references, start=1))
+    values = {
+        "title": title,
+        "verification": verification,
+        "rows": list(rows_of(verification)),
+        "left_out": max(len(verification.text) - MAX_SHOWN, 0),
+        "wrong": [(number, one) for number, one in numbered if one.verdict == "wrong"],
+        "verdicts": VERDICTS,
+        "words": IN_FRENCH,
+        "signs": SIGNS,
+        "kinds": KINDS,
+        "meanings": MEANINGS,
+        "number": french_number,
+        "typeset": typeset,
+    }
+    return storable(page_template(PACKAGE, "verification.html.j2").render(**frame, **values))
+
+
+def show_verification(verification: Verification, height: int = 720) -> Any:
+    """Render a verification for a notebook, in a sandboxed frame `height` pixels high."""
+    return NotebookFrame(render_verification(verification), TITLE, height)
+
+
+def format_verification(verification: Verification) -> str:
+    """Write a verification as lines: each reference with its line, the verdict and what is right; then the counts."""
+    lines = [_line(one) for one in verification.references]
+    counts = verification.counts
+    counted = ", ".join(f"{counts[verdict]} {IN_FRENCH[verdict]}" for verdict in VERDICTS if counts[verdict])
+    n = len(verification.references)
+    total = f"{n} référence{'s' * (n > 1)} : {counted}." if n else "Aucune référence trouvée."
+    return "\n".join([*lines, *verification.notices, total])
+
+
+def _line(one: Reference) -> str:
+    near = f" Proche : {'; '.join(f'{two.title} ({two.why})' for two in one.nearest)}." if one.nearest else ""
+    changed = "".join(
+        f" « {two.stated} » au lieu de « {two.right} »." for two in one.corrections if two.what == "words" and two.right
+    )
+    of = f" [{one.title}]" if one.title and one.verdict == "confirmed" else ""
+    text = one.text if len(one.text) <= LINE_CHARS // 4 else one.text[: LINE_CHARS // 4].rstrip() + "…"
+    said = f"{SIGNS[one.verdict]} {IN_FRENCH[one.verdict]} : {text}{of} — {one.explanation}{changed}{near}"
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in said).split())
+    line = line if len(line) <= LINE_CHARS else line[: LINE_CHARS - 1].rstrip() + "…"
+    return f"ligne {one.line} : {line}"
+
+
+def typeset(text: str) -> str:
+    """Keep guillemets and high punctuation with their words, as French typography does."""
+    return re.sub(r"(?<=«) | (?=[»:;?!])", "\u00a0", text)
+
+
+def rows_of(verification: Verification) -> Iterator[Row]:
+    """Cut a text into paragraphs with the references that begin in each; linear but for sorting."""
+    text = verification.text[:MAX_SHOWN]
+    numbered = list(enumerate(verification.references, start=1))
+    starts = [one.start for _, one in numbered]
+    begin = 0
+    for end in [*(match.end() for match in _PARAGRAPH.finditer(text)), len(text)]:
+        notes = numbered[bisect_left(starts, begin) : bisect_left(starts, end)]
+        if text[begin:end].strip():
+            open_before = [one for one in numbered[: bisect_left(starts, begin)][-20:] if one[1].end > begin]
+            yield Row(list(_pieces(text, begin, end, [*open_before, *notes])), notes)
+        begin = end
+
+
+def _pieces(text: str, begin: int, end: int, references: Sequence[tuple[int, Reference]]) -> Iterator[Piece]:
+    changes: dict[int, list[tuple[int, Reference]]] = {begin: [], end: []}
+    for number, one in references:
+        for place in (one.start, one.end):
+            changes.setdefault(min(max(place, begin), end), []).append((number, one))
+    inside: dict[int, Reference] = {}
+    places = sorted(changes)
+    for start, stop in pairwise(places):
+        for number, one in changes[start]:
+            if one.start <= start < one.end:
+                inside[number] = one
+            else:
+                inside.pop(number, None)
+        shortest = min(inside.values(), key=lambda one: one.end - one.start, default=None)
+        ends = [number for number, one in changes[stop] if one.end == stop]
+        yield Piece(
+            text[start:stop].rstrip() if stop == end else text[start:stop], shortest.verdict if shortest else None, ends
+        )

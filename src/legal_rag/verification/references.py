@@ -1,0 +1,605 @@
+"""Find what a French text refers to: decisions and what it says of them, articles of codes, quotations."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from legal_rag.citations.claims import Quotation, find_quotations
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import code_abbreviations
+from legal_rag.corpus.patterns import (
+    SERIES,
+    Identifier,
+    LegalDate,
+    article_value,
+    find_courts,
+    find_dates,
+    find_formations,
+    find_identifiers,
+)
+from legal_rag.corpus.patterns.articles import ARTICLE_NUMBER
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, Led, spaced
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.extraction.outcomes import (
+    ANNULATION,
+    CASSATION,
+    CONFIRMATION,
+    ELIGIBLE,
+    INELIGIBLE,
+    INFIRMATION,
+    REJET,
+)
+
+CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
+QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
+MOST_GAP = 160  # characters between two parts of one citation
+
+# How courts are cited; full names are found by `legal_rag.corpus.patterns`.
+_ORDINAL = r"(?:[1-6]_(?:re|ère|ere|er|e|ème|eme|è|nde|°)|première|deuxième|troisième)"
+_CHAMBER = (
+    rf"(?:{_ORDINAL}_(?:ch(?:ambre|\.)_)?civ(?:iles?|\.|(?!\w))|civ\.?_{_ORDINAL}|civ\.?_[1-3](?!\d)|civ(?:\.|(?!\w))"
+    r"|(?:ch(?:ambre|\.)_)?(?:soc(?:iale|\.|(?!\w))|com(?:merciale|m?\.|(?!\w))|crim(?:inelle|\.|(?!\w)))"
+    r"|ass(?:emblée|\.)_pl[ée]n(?:ière|\.|(?!\w))|(?:ch(?:ambre|\.)_)mixte|ch(?:ambres|\.)_r[ée]un(?:ies|\.))"
+)
+_TOWN = r"(?-i:[A-ZÀ-ÖØ-Þ][\w'’]*(?:(?:[-‐‑ ]|-(?:en|sur|de|la|le)-| (?:en|de la|de) )[A-ZÀ-ÖØ-Þ][\w'’]*){0,4})"
+_ABBREVIATED = Led(
+    rf"(?<![\w/.-])(?:(?-i:Cass\.?|C\. ?cass\.)(?:_,?_{_CHAMBER})?"
+    r"|(?-i:CAA|C\.A\.A\.|CA|C\.A\.|TA|TGI|TJ|CPH|T\. ?com\.) (?:de |d['’]|du )?" + _TOWN + ""
+    rf"|(?-i:C\._?E\.|CE)(?=_[,(])|(?-i:Cons|C)\._?const(?:it)?\.|CJUE|CJCE|CEDH|T\._?confl\."
+    rf"|(?-i:Soc|Com|Crim|Civ)\.(?:_{_ORDINAL})?(?=_,)|(?-i:[1-3](?:re|e|ère|ème)) civ\.(?=_,)|ass\._plén\.(?=_,))"
+    rf"(?![\w°])",
+    ["cass", "c. cass", "c.cass", "caa", "c.a", "ca ", "ca\u00a0", "ta ", "tgi ", "tj ", "cph ", "t. com", "t.com",
+     "c.e", "c. e", "ce,", "ce ,", "ce (", "cons. const", "cons.const", "c. const", "cjue", "cjce", "cedh", "t. confl",
+     "soc.", "com.", "crim.", "civ.", "1re civ", "2e civ", "3e civ", "1ère civ", "2ème civ", "3ème civ", "ass. plén"],
+)  # fmt: skip
+_JOINS_COURT = re.compile(spaced(r"_[,(]?_(?:(?:de la|de l['’]|de|du|d['’])_)?"), re.IGNORECASE)
+
+# Words that may stand between the court, the date and the number of one citation.
+_NOUN = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"
+_DELIVERED = "a|été|est|rendue?s?|prononcée?s?|lue?s?|statué"
+_VERBS = (
+    "ont|jugé|juge|décidé|décide|retenu|retient|rejeté|rejette|cassé|casse|annulé|annule|confirmé|confirme"
+    "|infirmé|infirme|estimé|estime|considéré|considère|énoncé|énonce|rappelé|rappelle|affirmé|affirme|dit|statue"
+    "|précisé|précise|admis|admet|posé|pose|déclaré|ainsi|ensuite|également|encore|notamment"
+)
+_SMALL = (
+    "du|de|des|la|le|les|en|date|par|dans|sa|son|cette|cet|ce|un|une|sous|au|aux|pourvois?|requ[êe]tes?|req|affaires?|aff"
+    "|numéros?|nos?|n|rg|rôle|répertoire|général|publiée?s?|publ|inédite?|bulletin|bull|arr|déc|préc|précitée?|audience"
+    "|publique|séance|voir|v|cf|fs|fp|fd|f|p|b|r|i|d|pb|pbi|pbri|qpc|section|sect|chambres?|ch|civ|soc|plén|ass|jcp|jurisdata"
+    "|an|sen|dc|formation|plénière|lecture|réf|ord|ordre|public|solennelle|et autres?|grande"
+)
+
+
+def _only(words: str) -> re.Pattern[str]:
+    """Make a pattern for what holds nothing but some words, signs and small numbers; linear."""
+    return re.compile(
+        rf"(?:[\s,.:()\[\]*_+°º/–—-]|(?:l|d|s)['’]|(?:{words})(?!\w)|\d{{1,4}}(?![\w/-]))*+", re.IGNORECASE
+    )
+
+
+_FILLER = _only(f"{_NOUN}|{_DELIVERED}|{_VERBS}|{_SMALL}")
+_BEFORE_DATE = _only(f"{_NOUN}|{_DELIVERED}|{_SMALL}")  # what was judged may have a date too
+_LIST = re.compile(
+    rf"[\s,]*(?:et|ou|&|à|,|/)?[\s,(]*(?:pourvois?)?\s*(?:n{BLANK}?[°os.]{{0,3}})?\s*(?:[A-Z]\s)?", re.IGNORECASE
+)
+_ANOTHER_DECISION = re.compile(
+    rf"(?<!\()(?:\b(?:l['’]|un|le|la|les|une|cette?|du|d['’]|de l['’])\s{{0,3}})(?:{_NOUN})(?!\w)", re.IGNORECASE
+)
+# What happened on a day that is not the decision's own.
+_OTHER_DAY = re.compile(
+    r"\b(?:enregistr|dépos|introdui|saisi|notifi|signifi|reçu|form|interjet|intent|présent|modifi|conclu|licenci|assign)"
+    r"\w*[^.;]{0,100}$",
+    re.IGNORECASE,
+)
+# A court whose decision another one judges: "a cassé l'arrêt de la cour d'appel de Lyon".
+_JUDGED = re.compile(
+    r"\b(?:contre|encontre|cass\w+|censur\w+|attaqu\w+|annul\w+|déféré\w*|infirm\w+|approuv\w+)\b[^.;,()]{0,60}$",
+    re.IGNORECASE,
+)
+_APPEALED = re.compile(r"pourvoi", re.IGNORECASE)
+_DECISION_NOUN = re.compile(rf"(?<!\w)(?:{_NOUN})(?!\w)[^.;\n]{{0,60}}$", re.IGNORECASE)
+_PART_OF_ARTICLE = re.compile(r"\bart(?:icles?|\.)\s{0,3}(?:[LRD]\.?\s?)?$", re.IGNORECASE)
+_WEAK_CONTEXT = re.compile(
+    r"conseil constitutionnel|cons\. ?const|conseil d['’][ée]tat|\bCE\b|\bCAA\b|\bTA\b|cour |cass\b|\bCA\b"
+    r"|tribunal|arr[êe]t|jugement|\bRG\b|décision|requ[êe]te|\breq\.|pourvoi",
+    re.IGNORECASE,
+)
+
+# How codes are abbreviated besides the forms of `code_abbreviations`.
+_OTHER_ABBREVIATIONS = {
+    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
+    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
+    "code de la sécurité sociale": ["C. séc. soc."],
+    "code de la consommation": ["C. conso."],
+    "code de l'organisation judiciaire": ["C. org. jud."],
+    "livre des procédures fiscales": ["LPF"],
+    "code électoral": ["C. élec."],
+}
+_ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
+
+
+class _Codes(NamedTuple):
+    """Patterns of articles cited with the abbreviation of their code."""
+
+    names: list[str]  # group 'c0' is the first one's abbreviation
+    scans: tuple[Led, ...]
+
+
+@cache
+def _codes() -> _Codes:
+    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
+    forms |= {name: some for name, some in _OTHER_ABBREVIATIONS.items() if name not in forms}
+    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, some))})" for n, some in enumerate(forms.values()))
+    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for some in forms.values() for form in some})
+    return _Codes(
+        list(forms),
+        (
+            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
+            Led(
+                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
+                ["article", "art."],
+            ),
+            Led(
+                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
+                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
+            ),
+        ),
+    )
+
+
+def _abbreviation(form: str) -> str:
+    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
+    if form.isupper():
+        return rf"(?-i:{form})"
+    parts = re.findall(r"[^\W\d_]+", form)
+    return r"\.?_".join(map(re.escape, parts)) + r"\.?"
+
+
+_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
+FORMER = re.compile(
+    r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
+    r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
+    re.IGNORECASE,
+)
+
+# What a text says that a decision did; not what another court had done, nor what was asked for.
+_OBJECT = (
+    r"(?:(?:donc|ainsi|alors|toutefois|également|en conséquence|purement et simplement)[ ,]+){0,2}"
+    r"(?:le|les|ce|ces|leurs?|son|sa|la|l['’]|cette)\s{0,2}"
+)
+_DONE = r"(?<!qui )(?<!avoir )(?<!\w)"
+_RULING = "(?:jugement|ordonnance|décision|arrêt)"
+_REQUEST = r"(?:pourvoi|requête|recours|appel\b|protestation|réclamation|saisine)"
+_ELECTION = "(?:élections?|opérations? électorales?|scrutin)"
+_PATTERNS: dict[str, str] = {
+    ELIGIBLE: r"n['’](?:y )?(?:a|avait) pas lieu (?:de|à) (?:prononcer|déclarer)[^.;]{0,40}inéligib\w+"
+    r"|non[- ]lieu à (?:prononcer l['’])?inéligibilité",
+    INELIGIBLE: r"(?:déclar(?:e|a|é|ant)|prononc(?:e|é|a|ant))[^.;«»]{0,40}?\binéligib\w+",
+    CASSATION: rf"{_DONE}(?:casse|a cassé|cassa|cassant)\b|\b(?:a été|est) cassé\b|arrêt de cassation\b"
+    r"|[(,]\s*cassation(?: partielle| totale| sans renvoi){0,2}\s*[),.]",
+    REJET: rf"{_DONE}(?:rejette|a rejeté|rejeta|rejetant)\s+{_OBJECT}{_REQUEST}"
+    rf"|\b{_REQUEST}\s+(?:a été|est|fut) rejetée?\b|arrêt de rejet\b|[(,]\s*rejet\s*[),.]",
+    ANNULATION: rf"{_DONE}(?:annule|a annulé|annula|annulant)\s+{_OBJECT}(?:{_ELECTION}|{_RULING})"
+    r"|\bélection\s+(?:a été|est|fut) annulée\b|[(,]\s*annulation\s*[),.]",
+    CONFIRMATION: rf"{_DONE}(?:confirme|a confirmé|confirma|confirmant)\s+{_OBJECT}{_RULING}"
+    r"|\bjugement\s+(?:a été|est) confirmé\b|arrêt confirmatif\b",
+    INFIRMATION: rf"{_DONE}(?:infirme|a infirmé|infirma|infirmant|réforme|a réformé|réformant)\s+{_OBJECT}{_RULING}"
+    r"|\bjugement\s+(?:a été|est) (?:infirmé|réformé)\b|arrêt infirmatif\b",
+}
+_OUTCOMES = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS.items()]
+_NEGATED = re.compile(r"(?:\bne?\b|\bn['’]|\bsans\b|\bpas\b|\bfaut-il\b|\bsi\b)[^.;,]{0,20}$", re.IGNORECASE)
+_ASKED = re.compile(
+    r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
+    re.IGNORECASE,
+)
+
+# A sentence that goes on about the decision named before it.
+_GOES_ON = re.compile(
+    r"\W*(?:elle|il|la (?:haute )?(?:cour|juridiction)|le conseil|les (?:sages|juges)|(?:l['’]|cet |cette |la |le )"
+    rf"(?:{_NOUN})|la chambre)(?!\w)|\W*(?:aux termes|selon|d['’]après) (?:de )?(?:cet|cette|l['’])",
+    re.IGNORECASE,
+)
+_INTRODUCED = re.compile(
+    r"(?:\bqu(?:e|['’])|:|\bénonc\w+|\bjug\w+|\bretien\w*|\bselon lequel|\baffirm\w+|\bdispos\w+)\W{0,4}$",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(
+    r"\b(?:articles?|art\.|alinéas?|lois?|ordonnances?|décrets?|arrêtés?|directives?|règlements?|conventions?|charte"
+    r"|déclaration|codes?|constitution|traité|contrats?|clauses?|accords?|avenants?|courriels?|lettres?|courriers?|statuts"
+    r"|bail|circulaires?|préambule|procès-verbal|annexe|conclusions|mémoires?|requérante?|demandeur|moyens?)(?!\w)",
+    re.IGNORECASE,
+)
+_DECIDER = re.compile(
+    r"(?<!\w)(?:arr[êe]ts?|d[ée]cisions?|jugements?|cour|juges?|juge|conseil|tribunal|chambre|juridiction|énonc\w+|jug\w+|attendu|considérant|motifs?)"
+    r"(?!\w)",
+    re.IGNORECASE,
+)
+_PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
+_MARKS = re.compile(r"[*_`~\\]")
+
+
+class Outcome(NamedTuple):
+    """An outcome that a text states."""
+
+    kind: str  # see `legal_rag.extraction.outcomes`
+    start: int  # characters
+    end: int
+    court: str  # named last before it in its sentence; may be empty
+
+
+class StatedDecision(NamedTuple):
+    """A decision that a text names, and what it says of it."""
+
+    start: int  # characters: with court and date, or of the number alone where there are several
+    end: int
+    names: tuple[Identifier, ...]  # of one number: joined cases have several; none: named by court and date
+    court: str  # as written; empty if none is stated
+    date: LegalDate | None
+    outcomes: tuple[Outcome, ...]
+    citation: Span  # with court, date and the numbers beside this one
+    sentence: int  # its number in the text
+
+
+class StatedArticle(NamedTuple):
+    """An article of a code that a text names."""
+
+    start: int  # characters, of the number
+    end: int
+    value: str  # normalised: 'L1152-1'
+    code: str  # 'code du travail'
+    former: bool  # said to be of an earlier version of the code
+    sentence: int
+
+
+Source = StatedDecision | StatedArticle
+
+
+class StatedQuotation(NamedTuple):
+    """A quotation, and what the text gives as its source, the likeliest first."""
+
+    start: int  # characters, marks included
+    end: int
+    words: str
+    sources: tuple[Source, ...]
+    introduced: bool  # by "que", a colon, or followed by its source in parentheses
+    of_a_text: bool  # named last before it: a statute, an article, a contract, no decision
+    speaker: str  # the court named last before it in its sentence; may be empty
+
+
+class References(NamedTuple):
+    """What a text refers to, each in text order."""
+
+    decisions: list[StatedDecision]
+    articles: list[StatedArticle]
+    quotations: list[StatedQuotation]
+
+
+def find_references(text: str) -> References:
+    """Find decisions, articles with their codes and quotations; linear in the text."""
+    return _Reader(text).read()
+
+
+class _Part(NamedTuple):
+    kind: str  # 'court', 'date' or 'number'
+    start: int
+    end: int
+
+
+def _date_first(part: _Part) -> bool:
+    return part.kind != "date"
+
+
+class _Reader:
+    """Reads one text: its parts of citations are joined where only words of citation stand between them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.quotations = find_quotations(text)
+        self.plain = _reflowed(_MARKS.sub(" ", text))
+        self.outside = _masked(self.plain, self.quotations)  # what the text says itself
+        self.sentences = split_sentences(self.outside)
+        self.dates = {one.start: one for one in find_dates(self.plain)}
+        self.names: dict[int, list[Identifier]] = {}
+        self.numbered_articles: list[Identifier] = []
+        for one in find_identifiers(self.plain):
+            if one.kind == "article":
+                self.numbered_articles.append(one)
+            else:
+                self.names.setdefault(one.start, []).append(one)
+        self.courts = _courts(self.plain)
+        self.court_starts = [start for start, _ in self.courts]
+        self.date_starts = sorted(self.dates)
+        self.named_starts = sorted(self.names)
+        self.sentence_starts = [start for start, _ in self.sentences]
+
+    def read(self) -> References:
+        decisions = sorted(self._decisions(), key=lambda one: one.start)
+        articles = self._articles()
+        return References(decisions, articles, self._quotations(decisions, articles))
+
+    def _sentence(self, place: int) -> int:
+        return max(bisect_right(self.sentence_starts, place) - 1, 0)
+
+    def _parts(self) -> list[_Part]:
+        numbers = [_Part("number", start, group[0].end) for start, group in self.names.items()]
+        dates = [_Part("date", start, one.end) for start, one in self.dates.items()]
+        courts = [_Part("court", start, end) for start, end in self.courts]
+        return sorted([*numbers, *dates, *courts], key=lambda one: (one.start, -one.end))
+
+    def _decisions(self) -> Iterator[StatedDecision]:
+        found = [one for one in map(self._citation, self._citations()) if one]
+        outcomes = self._outcomes(found)
+        for parts in found:
+            yield from self._stated(parts, outcomes.get(id(parts), ()))
+
+    def _citations(self) -> Iterator[list[_Part]]:
+        """Yield runs of parts that make one citation each: none has two courts, two dates or two lists of numbers."""
+        run: list[_Part] = []
+        for part in self._parts():
+            if run and part.start < run[-1].end:
+                continue  # inside the part before
+            if run and self._belongs(run, part):
+                run.append(part)
+                continue
+            moved: list[_Part] = []
+            if run and part.kind == "date" and self._dates_its_own(run, part):
+                moved = [run.pop()]
+            if run:
+                yield run
+            run = [*moved, part]
+        if run:
+            yield run
+
+    def _belongs(self, run: Sequence[_Part], part: _Part) -> bool:
+        last, gap = run[-1], self.plain[run[-1].end : part.start]
+        if len(gap) > MOST_GAP or "\n\n" in gap or self._quoted(last.end) != self._quoted(part.start):
+            return False
+        if last.kind != "court" and self._sentence(last.end - 1) != self._sentence(part.start):
+            return False
+        if part.kind == "number" and last.kind == "number":
+            return _LIST.fullmatch(gap) is not None or _FILLER.fullmatch(gap) is not None
+        filler = _BEFORE_DATE if last.kind == "number" and part.kind == "date" else _FILLER
+        if any(one.kind == part.kind for one in run) or not filler.fullmatch(gap):
+            return False
+        if last.kind == "number" and _ANOTHER_DECISION.search(gap):
+            return False
+        if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
+            return False
+        if part.kind == "number" and self.names[part.start][0].kind == "pourvoi" and self._is_judged(run):
+            return False
+        between_court_and_number = {last.kind, part.kind} == {"court", "number"}
+        court = self.plain[slice(*(last if last.kind == "court" else part)[1:])]
+        return not (between_court_and_number and _APPEALED.search(gap) and not _may_be_cassation(court))
+
+    def _is_judged(self, run: Sequence[_Part]) -> bool:
+        court = next((one.start for one in run if one.kind == "court"), None)
+        if court is None:
+            return False
+        before = max(self.sentences[self._sentence(court)][0], court - 100)
+        return _JUDGED.search(self.plain[before:court]) is not None
+
+    def _is_of_another_day(self, date: _Part) -> bool:
+        start = self.sentences[self._sentence(date.start)][0]
+        return _OTHER_DAY.search(self.plain[max(start, date.start - 120) : date.start]) is not None
+
+    def _dates_its_own(self, run: Sequence[_Part], date: _Part) -> bool:
+        """Does a second date follow the last of several numbers: "9 janvier 2018, n° A, n° B du 3 mars 2015"?"""
+        numbers = [one for one in run if one.kind == "number"]
+        gap = self.plain[run[-1].end : date.start]
+        return (
+            len(numbers) > 1 and run[-1].kind == "number" and re.fullmatch(r"\W*(?:du|en date du)\W*", gap) is not None
+        )
+
+    def _citation(self, run: list[_Part]) -> list[_Part] | None:
+        """Return a run that names a decision."""
+        kinds = {one.kind for one in run}
+        if "number" in kinds:
+            strong = [one for one in run if one.kind != "number" or self._is_certain(one, kinds)]
+            return strong if any(one.kind == "number" for one in strong) else None
+        if kinds != {"court", "date"}:
+            return None
+        court = next(one for one in run if one.kind == "court")
+        abbreviated = _ABBREVIATED.pattern.match(self.plain, court.start) is not None
+        before = self.plain[max(run[0].start - 80, 0) : run[0].start] + self.plain[run[0].end : run[1].start]
+        return run if abbreviated or _DECISION_NOUN.search(before) or re.search(_NOUN, before) else None
+
+    def _is_certain(self, part: _Part, kinds: set[str]) -> bool:
+        """Tell a decision's number from one that only looks like it, by what stands around it."""
+        one = self.names[part.start][0]
+        if one.kind == "number" and _PART_OF_ARTICLE.search(self.plain[max(part.start - 20, 0) : part.start]):
+            return False
+        if one.kind in ("ecli", "pourvoi", *SERIES) or "court" in kinds:
+            return True
+        start, end = self.sentences[self._sentence(part.start)]
+        around = self.plain[max(start, part.start - 200) : min(end, part.end + 200)]
+        return _WEAK_CONTEXT.search(around) is not None
+
+    def _stated(self, run: Sequence[_Part], outcomes: Sequence[Outcome]) -> Iterator[StatedDecision]:
+        court = next((self.plain[one.start : one.end] for one in run if one.kind == "court"), "")
+        date = next((self.dates[one.start] for one in run if one.kind == "date"), None)
+        span, sentence = (run[0].start, run[-1].end), self._sentence(run[0].start)
+        said = StatedDecision(*span, (), " ".join(court.split()), date, tuple(outcomes), span, sentence)
+        numbers = [one for one in run if one.kind == "number"]
+        if len(numbers) == 1:
+            yield said._replace(names=tuple(self.names[numbers[0].start]))
+            return
+        for one in numbers:
+            yield said._replace(start=one.start, end=one.end, names=tuple(self.names[one.start]))
+        if not numbers:
+            yield said
+
+    def _outcomes(self, citations: Sequence[list[_Part]]) -> dict[int, tuple[Outcome, ...]]:
+        """Return what each citation's sentence says of its outcome, if it can only be of this one."""
+        in_sentence: dict[int, list[list[_Part]]] = {}
+        for run in citations:
+            in_sentence.setdefault(self._sentence(run[0].start), []).append(run)
+        found = {}
+        for sentence, runs in in_sentence.items():
+            numbered = [run for run in runs if any(one.kind == "number" for one in run)]
+            alone = numbered if numbered else runs
+            if len(alone) == 1 and not self._quoted(alone[0][0].start):
+                found[id(alone[0])] = tuple(self._outcomes_in(*self.sentences[sentence]))
+        return found
+
+    def _outcomes_in(self, start: int, end: int) -> Iterator[Outcome]:
+        end = min(end, start + 3000)
+        said, taken = self.outside[start:end], [(0, 0)]
+        for kind, pattern in _OUTCOMES:
+            for match in pattern.finditer(said):
+                if any(match.start() < stop and begin < match.end() for begin, stop in taken):
+                    continue
+                taken.append(match.span())
+                if _ASKED.search(said[max(match.start() - 100, 0) : match.start()]):
+                    continue
+                if kind != ELIGIBLE and _NEGATED.search(said[max(match.start() - 30, 0) : match.start()]):
+                    continue
+                before = bisect_left(self.court_starts, start + match.start()) - 1
+                known = before >= 0 and self.court_starts[before] >= start
+                court = self.plain[slice(*self.courts[before])] if known else ""
+                yield Outcome(kind, start + match.start(), start + match.end(), court)
+
+    def _articles(self) -> list[StatedArticle]:
+        found = [(one.start, one.end, one.value, one.code) for one in self.numbered_articles if one.code]
+        taken = {start for start, *_ in found}
+        found += {one[0]: one for one in _abbreviated_articles(self.plain) if one[0] not in taken}.values()
+        return [
+            StatedArticle(*one, FORMER.search(self.plain, *self._around(one[0])) is not None, self._sentence(one[0]))
+            for one in sorted(found)
+        ]
+
+    def _around(self, place: int) -> Span:
+        start, end = self.sentences[self._sentence(place)]
+        return max(start, place - 200), min(end, place + 200)
+
+    def _quotations(
+        self, decisions: Sequence[StatedDecision], articles: Sequence[StatedArticle]
+    ) -> list[StatedQuotation]:
+        both: list[Source] = [*decisions, *articles]
+        said = sorted((one for one in both if not self._quoted(one.start)), key=lambda one: one.start)
+        starts = [one.start for one in said]
+        stated = []
+        for one in self.quotations:
+            number = self._sentence(one.start)
+            first, last = self.sentences[number][0], self._last_of_source(one.end)
+            near = said[bisect_left(starts, first) : bisect_left(starts, last)][-50:]
+            if not near and number and _GOES_ON.match(self.outside, first):
+                near = self._named_before(said, starts, first)
+            near = sorted(near, key=lambda source: self._distance(one, source))
+            introduced = bool(_INTRODUCED.search(self.outside[max(one.start - 30, 0) : one.start])) or bool(
+                near and near[0].start >= one.end and _PARENTHESIS.match(self.outside, one.end)
+            )
+            n_words = len(CONTENT_WORD.findall(one.text))
+            if n_words >= QUOTED_WORDS or (near and introduced and n_words):
+                of_a_text, court = self._said_by(first, one.start)
+                of_a_text |= not near and self._has_date(first, last)  # a letter's, or a citation of unknown form
+                stated.append(StatedQuotation(one.start, one.end, one.text, tuple(near), introduced, of_a_text, court))
+        return stated
+
+    def _has_date(self, start: int, end: int) -> bool:
+        number = bisect_left(self.date_starts, start)
+        within = self.date_starts[number : number + 20]
+        return any(place < end and not self._quoted(place) for place in within)
+
+    def _said_by(self, first: int, start: int) -> tuple[bool, str]:
+        """Return whether a text rather than a decision is named last in a sentence before a place, and the court."""
+        lead_start = max(first, start - 300)
+        lead = self.outside[lead_start:start]
+        text = max((match.end() for match in _TEXT.finditer(lead)), default=-1)
+        decider = max((match.end() for match in _DECIDER.finditer(lead)), default=-1)
+        number = bisect_left(self.court_starts, start) - 1
+        known = number >= 0 and self.court_starts[number] >= lead_start
+        court = self.plain[slice(*self.courts[number])] if known else ""
+        last_named = bisect_left(self.named_starts, start) - 1
+        named = self.named_starts[last_named] - lead_start if last_named >= 0 else -1
+        return text > max(decider, named), court
+
+    def _last_of_source(self, end: int) -> int:
+        """Return where the sentence ends that a quotation closes, with a source in parentheses behind it."""
+        number = self._sentence(max(end - 1, 0))
+        last = self.sentences[number][1] if self.sentences else len(self.text)
+        if number + 1 < len(self.sentences) and self.outside[last : last + 1] in "([" and last - end <= 5:
+            return self.sentences[number + 1][1]
+        return last
+
+    def _named_before(self, said: Sequence[Source], starts: Sequence[int], place: int) -> list[Source]:
+        """Return the decision named last before a place, in the same paragraph."""
+        number = bisect_left(starts, place) - 1
+        if number < 0 or "\n\n" in self.text[said[number].end : place] or place - said[number].end > 1500:
+            return []
+        return [said[number]] if isinstance(said[number], StatedDecision) else []
+
+    def _distance(self, quotation: Quotation, source: Source) -> int:
+        """Rank sources: in parentheses behind the quotation, before it, behind it; the nearest first."""
+        if source.start >= quotation.end:
+            gap = self.outside[quotation.end : source.start]
+            near = _PARENTHESIS.match(gap) is not None and ")" not in gap
+            return source.start - quotation.end + (0 if near else 100_000)
+        return 1000 + quotation.start - source.end
+
+    def _quoted(self, place: int) -> bool:
+        return self.outside[place : place + 1] != self.plain[place : place + 1]
+
+
+def _reflowed(text: str) -> str:
+    """Join lines that were broken for width, with blanks in the breaks' places."""
+    pieces = text.split("\n")
+    joined = [" " if _is_broken(before, after) else "\n" for before, after in pairwise(pieces)]
+    return "".join(piece + join for piece, join in zip(pieces, [*joined, ""], strict=True))
+
+
+_NUMBER_AWAITED = re.compile(r"(?:\bn[°os.]{1,2}|\bart(?:icles?|\.)|\b[LRD]\.|\bdu|\ble)\s*$", re.IGNORECASE)
+_NEW_BLOCK = re.compile(r"\s*(?:[-–—*•#>|]|\d{1,3}[.)°]\s|[IVX]+[.)-]\s|$)")
+
+
+def _is_broken(before: str, after: str) -> bool:
+    after_letter = after.lstrip()[:1]
+    if not before.strip() or not after_letter:
+        return False
+    if _NUMBER_AWAITED.search(before[-20:]):
+        return True
+    if _NEW_BLOCK.match(after):
+        return False
+    return after_letter.islower() or (len(before) >= 45 and before.rstrip()[-1:] not in ".!?;:|")
+
+
+def _masked(text: str, quotations: Iterable[Quotation]) -> str:
+    """Return a text as long, in which what is quoted is a row of signs."""
+    pieces, done = [], 0
+    for start, end, _ in quotations:
+        pieces += [
+            text[done : start + 1],
+            re.sub(r"[^\n]", "\ufdd0", text[start + 1 : end - 1]),
+            text[max(start + 1, end - 1) : end],
+        ]
+        done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _courts(text: str) -> list[Span]:
+    """Find courts with their chambers: 'Cass. soc.', 'la chambre sociale de la Cour de cassation'."""
+    found = [*find_courts(text), *find_formations(text), *(match.span() for match in _ABBREVIATED.finditer(text))]
+    courts: list[Span] = []
+    for start, end in sorted(found, key=lambda one: (one[0], -one[1])):
+        if courts and start < courts[-1][1]:
+            continue
+        if courts and _JOINS_COURT.fullmatch(text, courts[-1][1], start) and start > courts[-1][1]:
+            courts[-1] = (courts[-1][0], end)
+        else:
+            courts.append((start, end))
+    return courts
+
+
+def _may_be_cassation(court: str) -> bool:
+    return re.search(r"cass|\bsoc|\bcom\b|\bcom[.m]|\bcrim|\bciv|pl[ée]n|mixte", court, re.IGNORECASE) is not None
+
+
+def _abbreviated_articles(text: str) -> Iterator[tuple[int, int, str, str]]:
+    names, scans = _codes()
+    for scan in scans:
+        for match in scan.finditer(text):
+            code = next(name for number, name in enumerate(names) if match[f"c{number}"])
+            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
+                yield number.start(), number.end(), article_value(number.group()), code

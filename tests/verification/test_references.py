@@ -1,0 +1,173 @@
+"""What a text refers to: decisions with what is said of them, articles with their codes, quotations with sources."""
+
+import time
+
+import pytest
+
+from legal_rag.verification.references import find_references
+
+
+def only(text):
+    (decision,) = find_references(text).decisions
+    return decision
+
+
+def said(decision):
+    names = [one.value for one in decision.names]
+    return names, decision.court, str(decision.date.value) if decision.date else ""
+
+
+@pytest.mark.parametrize(
+    ("text", "court"),
+    [
+        ("(Cass. soc., 9 janv. 2018, n° 16-86.735)", "Cass. soc."),
+        ("Par un arrêt du 9 janvier 2018 (pourvoi n° 16-86.735), la chambre sociale statue.", "chambre sociale"),
+        ("L'arrêt n° 16-86.735 rendu par la chambre sociale le 9 janvier 2018 est publié.", "chambre sociale"),
+        ("Soc., 9 janvier 2018, pourvoi n° 16-86.735, Bull. V, n° 12", "Soc."),
+        ("**Cass. soc.**, 9 **janvier** 2018, *n° 16-86.735*", "Cass. soc."),
+        ("C. cass., soc., 09/01/2018, n°16-86735", "C. cass., soc."),
+        (
+            "la Cour de cassation, chambre sociale, a jugé le 9 janvier 2018 (n° 16-86.735)",
+            "Cour de cassation, chambre sociale",
+        ),
+    ],
+)
+def test_court_date_and_number_of_one_citation_belong_together(text, court):
+    assert said(only(text)) == (["16-86735"], court, "2018-01-09")
+
+
+def test_each_of_two_decisions_in_a_sentence_has_its_own_court_and_date():
+    first, second = find_references(
+        "V. Cass. soc., 9 janv. 2018, n° 16-86.735, Cass. com., 3 mars 2015, n° 14-12.345."
+    ).decisions
+    assert said(first) == (["16-86735"], "Cass. soc.", "2018-01-09")
+    assert said(second) == (["14-12345"], "Cass. com.", "2015-03-03")
+
+
+def test_numbers_before_their_dates_keep_them():
+    first, second = find_references("Pourvois n° 16-86.735 du 9 janvier 2018, n° 14-12.345 du 3 mars 2015.").decisions
+    assert [str(one.date.value) for one in (first, second)] == ["2018-01-09", "2015-03-03"]
+
+
+def test_joined_cases_share_court_and_date():
+    found = find_references("Cass. 2e civ., 1er déc. 2022, nos 20-20.123 et 20-20.124").decisions
+    assert [said(one) for one in found] == [
+        (["20-20123"], "Cass. 2e civ.", "2022-12-01"),
+        (["20-20124"], "Cass. 2e civ.", "2022-12-01"),
+    ]
+
+
+def test_a_number_of_joined_constitutional_cases_is_one_name_with_its_parts():
+    decision = only("Cons. const., 29 nov. 2007, n° 2007-3888/3964 AN")
+    assert [one.value for one in decision.names] == ["2007-3888/3964", "2007-3888", "2007-3964"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Le pourvoi n° 16-86.735 formé contre l'arrêt du 3 mars 2016 est rejeté.",
+        "La décision, enregistrée le 3 mars 2016 sous le n° 2007-3888 AN, est rendue.",
+        "Sous le n° 16-86.735, l'arrêt rendu le 3 mars 2016 est contesté.",
+        "L'arrêt n° 16-86.735 a jugé que le salarié, licencié le 3 mars 2016, l'était sans cause.",
+        "Le salarié a été licencié le 3 mars 2016. L'arrêt n° 16-86.735 est clair.",
+    ],
+)
+def test_a_date_of_something_else_is_not_the_decisions(text):
+    numbered = [one for one in find_references(text).decisions if one.names]
+    assert [one.date for one in numbered] == [None]
+
+
+def test_the_court_below_is_not_the_court_of_a_pourvoi():
+    text = "La Cour de cassation a cassé l'arrêt de la cour d'appel de Lyon (n° 16-86.735)."
+    (decision,) = find_references(text).decisions
+    assert decision.court == ""
+
+
+def test_a_decision_of_a_court_below_is_named_by_court_and_date():
+    assert said(only("l'arrêt de la cour d'appel de Paris du 3 mars 2016")) == (
+        [],
+        "cour d'appel de Paris",
+        "2016-03-03",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La loi n° 2016-1088 du 8 août 2016 et le décret n° 2019-1234.",
+        "Article 29-4° de la loi du 5 juillet 1985.",
+        "La facture n° 123456 du 3 mars 2016.",
+        "Le 3 mars 2016, la cour d'appel de Paris tenait audience.",
+    ],
+)
+def test_numbers_and_dates_of_other_things_name_no_decision(text):
+    assert find_references(text).decisions == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("La Cour de cassation a rejeté le pourvoi (n° 16-86.735).", ["rejet"]),
+        ("La Cour de cassation a cassé l'arrêt qui avait rejeté la demande (n° 16-86.735).", ["cassation"]),
+        ("Le pourvoi en cassation n° 16-86.735 est connu.", []),
+        ("La Cour n'a pas cassé l'arrêt (n° 16-86.735).", []),
+        ("« Elle casse l'arrêt », écrit-il (n° 16-86.735).", []),
+        ("Le Conseil a annulé l'élection (n° 2007-3888 AN).", ["annulation"]),
+        ("La Cour a cassé l'arrêt (n° 16-86.735), puis rejeté (n° 14-12.345).", []),
+    ],
+)
+def test_outcomes_are_those_that_the_text_itself_states_of_one_decision(text, kinds):
+    assert [one.kind for one in find_references(text).decisions[0].outcomes] == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "articles"),
+    [
+        ("articles L. 1152-1 et L. 1152-2 du code du travail", ["L1152-1", "L1152-2"]),
+        ("C. trav., art. L. 1237-11", ["L1237-11"]),
+        ("art. L. 1237-11 C. trav.", ["L1237-11"]),
+        ("L. 1237-11 du C. trav.", ["L1237-11"]),
+        ("l'article L. 1237-11", []),
+    ],
+)
+def test_articles_are_found_with_their_code(text, articles):
+    found = find_references(text).articles
+    assert [one.value for one in found] == articles
+    assert {one.code for one in found} <= {"code du travail"}
+
+
+def test_the_source_in_parentheses_behind_a_quotation_comes_first():
+    text = (
+        "Selon l'arrêt n° 14-12.345, la règle est claire : « le licenciement est privé de cause réelle et sérieuse » "
+        "(Cass. soc., 9 janv. 2018, n° 16-86.735)."
+    )
+    (quotation,) = find_references(text).quotations
+    assert [one.names[0].value for one in quotation.sources] == ["16-86735", "14-12345"]
+
+
+def test_a_sentence_that_goes_on_about_the_court_quotes_the_decision_named_before():
+    text = "Cass. soc., 9 janv. 2018, n° 16-86.735. Elle énonce que « le salarié doit être informé par écrit »."
+    (quotation,) = find_references(text).quotations
+    assert quotation.sources[0].names[0].value == "16-86735"
+
+
+def test_a_short_quotation_without_source_is_no_reference():
+    assert find_references("Il parle de « faute grave ».").quotations == []
+
+
+def test_lines_broken_for_width_are_read_as_one():
+    text = (
+        "La chambre sociale de la Cour de cassation a jugé par un arrêt du 9\njanvier 2018, pourvoi n°\n16-86.735, que"
+    )
+    assert said(only(text))[2] == "2018-01-09"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["«" * 100_000, "Cass. soc. " + "du de la " * 20_000, "1 2 3 " * 50_000, "\n" * 200_000, "[" * 100_000 + "…]"],
+)
+def test_reading_takes_linear_time(text):
+    started = time.process_time()
+    found = find_references(text)
+    assert time.process_time() - started < 2
+    assert found.decisions == []

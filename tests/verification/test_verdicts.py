@@ -1,0 +1,309 @@
+"""Verdicts on what a text refers to, against a small Library of decisions and articles made up for this."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+import legal_rag
+from legal_rag.cli import main
+from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.library import Library
+from legal_rag.verification import format_verification, render_verification, verdicts, verify_text
+
+RULE = "le salarié qui signe une rupture conventionnelle sous la menace d'une sanction peut en demander la nullité"
+OTHER = "l'employeur doit remettre au salarié un exemplaire de la convention signée par les deux parties"
+ARTICLE = "La rupture conventionnelle, exclusive de la démission, ne peut être imposée par l'une des parties"
+
+
+def decision(number, day, court="Cour de cassation", formation="Chambre sociale", **more):
+    says = more.pop("says", "")
+    ruling = {"Cassation": "CASSE ET ANNULE", "Rejet": "REJETTE le pourvoi"}.get(more.get("solution", ""), "Vu")
+    content = f"Pourvoi n° {more.pop('head', number)}\n\nLa Cour retient que {says}.\n\nPAR CES MOTIFS :\n{ruling} ;"
+    names = {"juridiction": court, "formation": formation, "title": f"{court}, {day}, {number}"}
+    return {"id": f"{number} {day}", "number": number, "decision_date": day, "content": content, **names, **more}
+
+
+ROWS = [
+    decision("16-86.735", "2018-01-09", says=RULE, solution="Cassation"),
+    decision("17-10.001", "2018-01-09", says=OTHER, solution="Rejet"),
+    decision("14-12.345", "2015-03-03", formation="Chambre commerciale", says="la cession est parfaite"),
+    decision("20-20.123", "2022-12-01", head="20-20.123, 20-20.124", says="les pourvois sont joints"),
+    decision("23-17.506", "2024-02-14", says="la première décision porte ce numéro"),
+    decision("23-17.506", "2024-09-11", says="la seconde décision porte ce numéro"),
+    decision("05/01403", "2007-10-02", "Cour d'appel de Nîmes", "", says=f"il cite l'arrêt n° 11-22.333, {RULE[:40]}"),
+    decision(
+        "2007-3888/3964",
+        "2007-11-29",
+        "Conseil constitutionnel",
+        "",
+        nature="AN",
+        solution="Rejet",
+        says="rien n'y fait",
+    ),
+    *(
+        {"id": f"L{n}", "title": f"Code du travail, article L1237-{n}", "content": f"{ARTICLE}. Alinéa numéro {n}."}
+        for n in (11, 12, 13)
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("verified")
+    build_index(IndexConfig(source=ROWS, index_folder=str(folder), index_name="small", n_bits=0))
+    return Library.open(folder, "small")
+
+
+@pytest.fixture(scope="module")
+def verdict(library):
+    """Return the verdict on the first reference of a kind."""
+
+    def given(text, kind="decision"):
+        return next(one for one in verify_text(text, library).references if one.kind == kind)
+
+    return given
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Cass. soc., 9 janv. 2018, n° 16-86.735",
+        "l'arrêt de la chambre sociale du 9 janvier 2018 (n° 16-86.735), qui casse l'arrêt attaqué",
+        "La Cour de cassation a cassé l'arrêt de la cour d'appel de Lyon (n° 16-86.735).",
+        "pourvoi n° W 16-86735",
+        "Cass. soc., 9 janv. 2018",
+        "Cass. soc., 1er déc. 2022, n° 20-20.124",  # joined to the one that has a row
+        "Cass. soc., 14 févr. 2024, n° 23-17.506",
+        "Cass. soc., 11 sept. 2024, n° 23-17.506",
+        "CA Nîmes, ch. soc., 2 oct. 2007, RG n° 05/01403",
+        "Cour d'appel de NÎMES, 02/10/2007, n° 05/1403",
+        "Cons. const., 29 nov. 2007, n° 2007-3888 AN",
+        "décision n° 2007-3888/3964 AN du 29 novembre 2007 du Conseil constitutionnel",
+    ],
+)
+def test_what_the_library_has_and_the_text_states_rightly_is_confirmed(verdict, text):
+    assert verdict(text).verdict == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "right"),
+    [
+        ("Cass. soc., 10 janv. 2018, n° 16-86.735", "date", "9\u00a0janv.\u00a02018"),
+        ("Cass. com., 9 janv. 2018, n° 16-86.735", "court", "Cour de cassation, Chambre sociale"),
+        ("CA Paris, 9 janv. 2018, n° 16-86.735", "court", "Cour de cassation, Chambre sociale"),
+        ("La chambre sociale a rejeté le pourvoi (n° 16-86.735).", "outcome", "Cassation"),
+        ("Le Conseil constitutionnel a annulé l'élection (n° 2007-3888 AN).", "outcome", "Rejet"),
+        ("CA Lyon, 2 oct. 2007, RG n° 05/01403", "court", "Cour d'appel de Nîmes"),
+        ("Cass. soc., 12 mars 2024, n° 23-17.506", "date", "14\u00a0févr.\u00a02024"),  # of both that have the number
+    ],
+)
+def test_what_is_stated_wrongly_is_told_with_what_is_right(verdict, text, what, right):
+    found = verdict(text)
+    assert found.verdict == "wrong"
+    assert [(one.what, one.right) for one in found.corrections] == [(what, right)]
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("Cass. soc., 9 janv. 2018, n° 16-86.736", "même juridiction, même jour"),
+        ("pourvoi n° 16-86.753", "un chiffre d'écart"),
+        ("pourvoi n° 11-22.333", "cite cette décision"),
+        ("CA Lyon, 3 mars 2016, n° 05/01403", "même numéro"),  # another court's own count
+        ("n° 2007-3888/9999 AN du Conseil constitutionnel", "n° 2007-3888 seulement"),
+        ("l'arrêt de la cour d'appel de Paris du 3 mars 2016", ""),
+        ("n° 2007-3888 DC", ""),
+    ],
+)
+def test_what_is_not_in_the_library_is_not_called_wrong(verdict, text, near):
+    found = verdict(text)
+    assert found.verdict == "missing"
+    assert [one.why for one in found.nearest][:1] == [near] * bool(near)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("l'article L. 1237-11 du code du travail", "confirmed"),
+        ("C. trav., art. L. 1237-12", "confirmed"),
+        ("l'article L. 1237-19 du code du travail", "wrong"),
+        ("l'ancien article L. 1237-19 du code du travail", "missing"),
+        ("l'article L. 9999-1 du code du travail", "missing"),  # three articles are no whole code
+        ("l'article 1240 du code civil", "not_indexed"),
+    ],
+)
+def test_an_article_is_looked_up_in_its_code(verdict, text, found):
+    assert verdict(text, "article").verdict == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"La Cour juge que « {RULE} » (Cass. soc., 9 janv. 2018, n° 16-86.735).",
+        f"Il est constant que « {RULE} ».",
+        f"Il est constant que “{RULE.replace(chr(39), '’')}.”",
+        f"« Le salarié {RULE[10:].replace('rupture', 'rupture [du contrat]')} » (n° 16-86.735)",
+        f"L'article L. 1237-11 du code du travail dispose : « {ARTICLE}. »",
+        f"« {RULE} » (n° 16-86.735 et n° 17-10.001)",
+    ],
+)
+def test_words_as_the_source_has_them_are_confirmed(verdict, text):
+    found = verdict(text, "quotation")
+    assert found.verdict == "confirmed"
+    assert found.char_end > found.char_start
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"La Cour juge que « {RULE.replace('peut', 'ne peut pas')} » (n° 16-86.735).",
+        f"Il est constant que « {RULE.replace('nullité', 'résolution')} ».",
+        f"L'article L. 1237-11 du code du travail dispose : « {ARTICLE.replace('ne peut', 'peut')} ».",
+        f"« {OTHER} » (Cass. soc., 9 janv. 2018, n° 16-86.735)",  # of another decision
+        "« le contrat de travail du dirigeant est suspendu de plein droit pendant le mandat » (n° 16-86.735)",
+        "Dans cet arrêt n° 16-86.735, la Cour énonce : « nul ne plaide par procureur ».",
+        "Au visa de l'article 1240 du code civil, l'arrêt n° 16-86.735 énonce que « le préjudice moral se présume ».",
+        "Il juge que « la clause abusive est réputée nulle » (n° 16-86.735), la cour d'appel de Paris ayant, par arrêt "
+        "du 3 mars 2016, jugé le contraire.",
+    ],
+)
+def test_words_that_the_source_named_does_not_have_are_wrong(verdict, text):
+    assert verdict(text, "quotation").verdict == "wrong"
+
+
+def test_an_altered_quotation_is_told_word_by_word(verdict):
+    found = verdict(f"« {RULE.replace('nullité', 'résolution')} » (n° 16-86.735)", "quotation")
+    assert [(one.stated, one.right) for one in found.corrections] == [("résolution", "nullité")]
+    assert RULE in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"L'article 1240 du code civil dispose que « {RULE.replace('nullité', 'fin')} ».", "not_indexed"),
+        ("Par lettre du 3 mars 2016, il écrit : « je vous demande de quitter les lieux sans délai ».", "missing"),
+        (f"Par courriel, il écrit : « {RULE.replace('nullité', 'fin')} ».", "missing"),  # no decision's words
+        (f"« {RULE} » (Cass. soc., 5 mai 2001, n° 99-11.222)", "missing"),
+        ("« le préjudice moral du salarié se présume » (n° 16-86.735 et n° 99-11.222)", "missing"),
+    ],
+)
+def test_words_of_what_the_library_does_not_have_are_not_called_wrong(verdict, text, found):
+    assert verdict(text, "quotation").verdict == found
+
+
+def test_a_term_in_guillemets_beside_a_decision_is_no_quotation(library):
+    found = verify_text("La « théorie de l'imprévision » reste discutée (n° 16-86.735).", library)
+    assert [one.kind for one in found.references] == ["decision"]
+
+
+def test_offsets_and_lines_are_of_the_text_as_it_was_read(library):
+    found = verify_text("Un.\r\n\r\nCass. soc., 9 janv. 2018, n° 16-86.735\u200b.", library)
+    (one,) = found.references
+    assert (one.line, found.text[one.start : one.end]) == (3, "Cass. soc., 9 janv. 2018, n° 16-86.735")
+
+
+def test_the_status_says_whether_anything_is_wrong_or_unchecked(library, monkeypatch):
+    assert verify_text("Rien.", library).status == 0
+    assert verify_text("Cass. com., 9 janv. 2018, n° 16-86.735", library).status == 1
+    monkeypatch.setattr(verdicts, "MAX_REFERENCES", 1)
+    cut = verify_text("n° 16-86.735. " * 3, library)
+    assert (cut.status, cut.notices) == (2, ("2 décisions citées de trop n'ont pas été vérifiées (au plus 1).",))
+
+
+def test_a_blank_text_is_refused(library):
+    with pytest.raises(ValueError, match="no text to verify"):
+        legal_rag.verify_text(" \n", library)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "« La société numéro un demande que soit annulée la décision du tribunal » " * 2000,
+        "\n".join(f"n° {n % 90 + 10}-{n // 90 % 90 + 10}.{n % 900 + 100}" for n in range(10_000)),
+        "« »" * 30_000,
+        "".join(f"« a{n} " for n in range(20_000)),
+    ],
+)
+def test_a_hostile_text_ends_in_seconds(library, text):
+    started = time.process_time()
+    verification = verify_text(text, library)
+    render_verification(verification)
+    assert time.process_time() - started < 4
+
+
+def test_the_page_escapes_the_text_and_names_each_verdict_in_words(library):
+    text = (
+        "<script>alert(1)</script> Cass. com., 9 janv. 2018, n° 16-86.735\n\n"
+        f"« {RULE} <b> » (n° 16-86.735) et l'article 1240 du code civil, n° 99-11.222"
+    )
+    page = render_verification(verify_text(text, library), "<i>mémoire</i>.docx")
+    assert "<script>alert" not in page
+    assert "<i>mémoire" not in page
+    assert "&lt;script&gt;alert(1)" in page
+    for verdict in ("faux", "absent de l&#39;index", "code non indexé"):
+        assert f"</span> {verdict}</span>" in page
+    assert "http://" not in page
+    assert "https://" not in page
+
+
+def test_lines_tell_the_place_the_verdict_and_what_is_right(library):
+    lines = format_verification(verify_text("\n\nCass. com., 9 janv. 2018, n° 16-86.735\x1b[31m", library)).splitlines()
+    assert lines == [
+        "ligne 3 : ✗ faux : Cass. com., 9 janv. 2018, n° 16-86.735 — Le texte dit juridiction « Cass. com. », la "
+        "décision : « Cour de cassation, Chambre sociale ».",
+        "1 référence : 1 faux.",
+    ]
+
+
+@pytest.fixture
+def command(library):
+    def of(*argv):
+        return ["verify", *map(str, argv), "--index-folder", str(library.path.parent), "--index-name", "small"]
+
+    return of
+
+
+@pytest.mark.parametrize(("text", "status"), [("n° 16-86.735", 0), ("Cass. com., 9 janv. 2018, n° 16-86.735", 1)])
+def test_the_command_ends_with_the_status_and_writes_json_and_a_page(command, tmp_path, capfd, text, status):
+    (tmp_path / "a.md").write_text(text, "utf-8")
+    assert main(command(tmp_path / "a.md", "--json", "--html", tmp_path / "a.html")) == status
+    value = json.loads(capfd.readouterr().out)
+    assert (value["status"], len(value["references"]), value["complete"]) == (status, 1, True)
+    assert "16-86.735" in (tmp_path / "a.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("argv", [["absent.md"], [], ["a.md", "--nonsense"], ["a.md", "--index-name", "none"]])
+def test_the_command_says_in_one_line_why_it_cannot_check(command, tmp_path, capfd, argv, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("n° 16-86.735", "utf-8")
+    full = command(*argv)
+    if "none" in argv:
+        full = full[: full.index("--index-folder")]
+    assert main(full) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n"), err.startswith("legal-rag: ")) == ("", 1, True)
+
+
+def test_a_removed_decision_is_not_found(tmp_path):
+    from legal_rag.indexer import remove_documents
+
+    build_index(IndexConfig(source=ROWS, index_folder=str(tmp_path), index_name="less", n_bits=0))
+    remove_documents([ROWS[0]["id"]], index_folder=str(tmp_path), index_name="less")
+    text = f"« {RULE} » (Cass. soc., 9 janv. 2018, n° 16-86.735)"
+    found = verify_text(text, Library.open(tmp_path, "less"))
+    assert {one.verdict for one in found.references} == {"missing"}
+
+
+@pytest.mark.slow
+def test_the_installed_command_checks_a_file_without_loading_an_encoder(command, tmp_path):
+    (tmp_path / "a.md").write_text(f"« {RULE} » (Cass. soc., 10 janv. 2018, n° 16-86.735)", "utf-8")
+    code = (
+        "import sys\nfrom legal_rag.cli import main\nstatus = main(sys.argv[1:])\n"
+        "assert not {'torch', 'openvino', 'dspy', 'transformers'} & set(sys.modules)\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *command(tmp_path / "a.md")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [line.split(" : ")[1] for line in done.stdout.splitlines()[:2]] == ["✓ confirmé", "✗ faux"]
