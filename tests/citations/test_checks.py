@@ -186,7 +186,7 @@ def test_a_quotation_within_a_quotation_and_its_full_stops_stay_in_one_sentence(
     ("sentence", "status"),
     [
         ("Le bailleur doit délivrer la chose.", "supported"),
-        ("Bailleur, délivrer : navire, tempête.", "supported"),
+        ("Bailleur, délivrer : navire, tempête.", "unverified"),
         ("Bailleur : navire, tempête.", "unverified"),
         ("Le navire a sombré.", "unverified"),
         ("Il y a un an.", "unverified"),
@@ -194,7 +194,7 @@ def test_a_quotation_within_a_quotation_and_its_full_stops_stay_in_one_sentence(
         ("« … »", "unverified"),
     ],
 )
-def test_a_sentence_that_quotes_nothing_needs_half_of_its_content_words(sentence, status):
+def test_a_sentence_that_quotes_nothing_needs_most_of_its_content_words(sentence, status):
     assert [one.status for one in check(f"{sentence} {WHOLE}").citations] == [status]
 
 

@@ -1,15 +1,19 @@
-"""Checkable facts of a sentence: dates, sums, percentages, articles, case numbers, durations."""
+"""Checkable facts of a sentence: dates, quantities with their units, ordinals, articles, case numbers, names."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
+from legal_rag.citations.plain import legible
+from legal_rag.citations.wording import TABLES, is_grammar, stem_of
+from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns import (
     MONTHS,
     Identifier,
     LegalDate,
+    article_value,
     find_amounts,
     find_article_citations,
     find_dates,
@@ -17,46 +21,63 @@ from legal_rag.corpus.patterns import (
     find_texts,
 )
 from legal_rag.corpus.patterns.amounts import FIGURES, NUMBER_IN_WORDS, figures_value, words_value
-from legal_rag.corpus.patterns.scanning import Around
 
-FactKind = Literal["date", "amount", "percentage", "article", "case", "month", "duration", "number", "figure"]
-WEAK = frozenset({"month", "duration", "number", "figure"})  # too common to tell by themselves what is spoken of
+FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "name", "figure"]
 Span = tuple[int, int]
 
 FIGURE = re.compile(rf"(?<![\w.,/-])(?:{FIGURES})(?!\d|[-/]\d)")
-_BARE_NUMBER = re.compile(rf"(?<![\w/°.,-])(?<!\d[ \u00a0\u202f]){FIGURES}(?![\w/%°]|[-–]\w|[.,]\d)")
-_PERCENT = r"[ \u00a0\u202f]{0,2}(?:%|pour[ \u00a0]?cents?\b|p\.[ \u00a0]?100\b)"
-_PERCENTAGE = re.compile(
-    rf"(?<![\w.,])(?P<figures>{FIGURES}){_PERCENT}|(?<!\w)(?P<words>{NUMBER_IN_WORDS})[ \u00a0]pour[ \u00a0]?cents?\b",
+ENUMERATOR = re.compile(r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:\|[^\S\n]*)?(?:[-*•–][^\S\n]+)?\(?(?:\d{1,3}|[IVX]{1,4}|[a-h])\s?[.)°|/-]{1,2}(?=\s|[A-ZÀ-Ý«“])", re.MULTILINE)
+# Where in a source something stands, as answers say it, and the answer's own steps, notes and tables.
+POINTER = re.compile(
+    r"\((?:pp?\.|pages?|cons\.|§§?|pts?\.?|points?|consid(?:érants?|\.)|n(?:ote|\.)|al\.?|paragraphes?|voir|cf\.?)\s?\d{1,4}(?:\s?(?:[-–,]|et|à)\s?\d{1,4}){0,3}(?:,? (?:al\.|alinéa) \d)?\)"
+    r"|(?<!\w)(?:pp?\.|pages?|§§?|pts?\.|considérants?|paragraphes?|étapes?|tableaux?|figures?|notes?|questions?|points?)\s?(?:n[°o]\s?)?\d{1,4}(?:\s?(?:[-–]|et|à)\s?\d{1,4})?(?!\w|[.,]\d)"
+    r"|\[\^?\d{1,3}\]:?",
     re.IGNORECASE,
 )
-_MONTH = Around(
-    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er)[ \u00a0])?(?P<month>{'|'.join(MONTHS)})(?:[ \u00a0](?P<year>\d{{4}}))?(?!\w)",
-    MONTHS,
-    before=5,
-    after=60,
+_SIGN = re.compile(r"(?:^|[\s(«“:])(?:−[ ]?|[–-])\Z")
+_BEFORE = re.compile(r"(?:(?P<unit>US\$|[$€£¥]|\b(?:USD|EUR|GBP|CHF|FRF|JPY|CAD|FF))|(?P<word>[^\W\d_]+[’']?))[ ]{0,2}\Z")
+_FIGURES = r"(?:\d{1,3}(?:[ .'’]\d{3}(?!\d)){1,4}|\d{1,12})(?:[.,]\d{1,3}(?!\d))?"
+_NUMBER = re.compile(
+    rf"(?<![\w.,/])(?<!\d[ ])(?<![\d\w]-)(?P<figures>{_FIGURES})(?![\d/]|-\d)|(?<![\w’'-])(?P<words>{NUMBER_IN_WORDS})(?![\w’'-])",
+    re.IGNORECASE,
 )
-_UNITS = {"an": "an", "année": "an"} | {
-    unit: unit for unit in ("mois", "jour", "semaine", "heure", "minute", "trimestre", "semestre")
-}
-_FIGURES = re.compile(r"[^\s()«»\"“”;:!?*]{0,30}\d[^\s()«»\"“”;:!?*]{0,30}")
-_ORDINAL = re.compile(r"\d{1,2}(?:er|ère|re|e|è|ème|eme|nd|nde)")
-_DURATION = Around(
-    rf"(?<![\w.,-])(?:(?P<figures>\d{{1,4}})|(?P<words>{NUMBER_IN_WORDS}))[ \u00a0\n]{{1,2}}"
-    rf"(?P<unit>{'|'.join(_UNITS)})s?(?!\w)",
-    [f"{blank}{unit}" for unit in _UNITS for blank in " \u00a0\n"],
-    before=60,
-    after=50,
+_SCALE = re.compile(
+    r"[ ]?(?:(?P<letter>k|K|M|Md|Mds|Mrd|Mrds|G)(?=[ ]?(?:€|\$|£|¥|euros?\b|EUR|USD|F\b|FF\b|francs?\b))|(?P<word>milliers?|millions?|milliards?)(?!\w)(?:[ ](?:de[ ]|d[’']))?)"
 )
-_WORDS = re.compile(rf"(?<![\w'’-]){NUMBER_IN_WORDS}", re.IGNORECASE)
-_CURRENCY_WORDS = {"EUR": "euros", "FRF": "francs"}
-_GROUP_SIGNS = (" ", "\u00a0", "\u202f", ".", ",")
-_DATE_WORDS = ("mil neuf cent", "mille neuf cent", "deux mil")  # of years written in letters
-MOST_PLACES = 200  # of a needle in one text that are looked at: what stands everywhere tells nothing
+_SCALES = {"k": 10**3, "m": 10**6, "md": 10**9, "mds": 10**9, "mrd": 10**9, "mrds": 10**9, "g": 10**9,
+           "millier": 10**3, "million": 10**6, "milliard": 10**9}  # fmt: skip
+_AGAIN = re.compile(r"[ ]?\((?:[^\W\d_]+[ -]?){1,6}\)|[ ]?\(\d{1,6}\)")  # "deux (2) mois"
+_UNIT = re.compile(r"[ ]?(?P<sign>°C|[€$£¥%‰°]|m²|m³|km²)|[ ]?(?P<word>p\.[ ]?100|p\.[ ]?1000|pour[ ]cents?|pour[ ]mille|[^\W\d_]+)")
+_NEXT_WORD = re.compile(r"[ ]{1,2}(?:de[ ]|d[’']|du[ ]|des[ ])?(?P<word>[^\W\d_]+)")
+_UNITS = {form: unit for unit, forms in TABLES["units"].items() for form in forms}
+_MEASURES = frozenset(TABLES["units"])
+_CURRENCIES = frozenset(TABLES["currencies"])
+_OF_COUNTRY = frozenset(TABLES["countries"])
+_ORDINAL_WORDS = {word: int(number) for number, words in TABLES["ordinals"].items() for word in words}
+_ORDINAL = re.compile(
+    rf"(?<![\w.,/-])(?:(?P<figures>\d{{1,4}})[ ]?(?:er|ère|re|ème|eme|e|è|nd|nde)|(?P<words>{'|'.join(_ORDINAL_WORDS)}|(?:[^\W\d_]+-){{0,4}}[^\W\d_]{{2,}}ième)s?)(?!\w)",
+    re.IGNORECASE,
+)
+_MONTH_NAMES = "|".join((*MONTHS, "fevrier", "aout", "decembre"))
+_MONTH = re.compile(
+    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er|premier)[ ])?(?P<month>{_MONTH_NAMES})(?:[ ](?P<year>\d{{4}}))?(?!\w)", re.IGNORECASE
+)
+_YEAR = re.compile(
+    r"(?:(?<=\ben )|(?<=\bannée )|(?<=\bdepuis )|(?<=\bde )|(?<=\bfin )|(?<=\bdébut )|(?<=\bcourant )|(?<=\bet )|(?<=\bà )|(?<=\()|(?<=, ))(?:1[5-9]|20)\d\d(?![\w%€]|[.,]\d|[ ](?:euros?|francs?|\d{3}))",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][\w]*(?:[’'-][A-ZÀ-ÖØ-Þ]\w*|[-]\w+)*\.{0,3}")
+_TITLED = re.compile(r"(?:\b(?:M|MM|Me)\.|\b(?:Mmes?|Mlles?|Monsieur|Madame|Maître|Me|sieur|dame|sociétés?|SARL|SAS|SCI|SA|SCP))[ ](?:(?:de|du|des|la|le|les|d[’']|civile|anonyme|immobilière)[ ]?){0,3}\Z")
+_OPENS_SENTENCE = re.compile(r"(?:\A|[.!?:;\n|]|^[-*•–])[\s«“\"(\[–—*•-]*\Z", re.MULTILINE)
+_OF_ANSWER = frozenset(TABLES["of_answer"])
+_MASCULINE = re.compile(r"\b(?:m\.|mr\.?|monsieur|sieur|mm\.) (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
+_FEMININE = re.compile(r"\b(?:mme|mlle|madame|mademoiselle|dame|mmes)\.? (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
+_STATUTE_BEFORE = re.compile(r"(?P<noun>loi|ordonnance|décret|arrêté|circulaire|directive|règlement|délibération)s?(?: (?:organique|constitutionnelle|ministériel|préfectoral))? (?:n[°o]s? ?|numéro )?\Z")
+_COMMON_NAMES = frozenset(TABLES["capitals"])
+_LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,]{0,30}\d[^\s()«»\"“”;:!?,]{0,30}")
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
-MONTH_STEMS = tuple((month[:3], month[:3].replace("é", "e").replace("û", "u")) for month in MONTHS)
-DAY_AFTER = 6  # characters behind a year in which its day may stand: 2024-04-01
-BEFORE, AFTER = 60, 90  # characters around a needle in which its fact stands
+_CODE_AFTER = re.compile(r"[ ,]{0,2}(?:\((?=[A-Z]))?[ ]?(?:du |de la |des )?(?P<name>(?:anc\. |nouv\. |n)?(?:C\.[ ]?[a-zéè]{2,8}\.?(?:[ ]?(?:p|fam|pén|proc)\.)?|[A-Z]{3,7})(?![\w]))")
+_CODES = {form.casefold(): name for name, forms in TABLES["codes"].items() for form in forms}
 
 
 class Fact(NamedTuple):
@@ -68,23 +89,34 @@ class Fact(NamedTuple):
     end: int
 
 
+class Quantity(NamedTuple):
+    """A number with what it counts."""
+
+    number: Decimal
+    unit: str  # a measure or currency; else the stem of the noun counted, or of a word before it; or empty
+    also: str = ""  # stem of the next word: of "cinq autres salariés"
+    before: str = ""  # stem of the word before
+
+
 def find_facts(text: str) -> list[Fact]:
     """Return the facts of a text, in order; a number that is part of another fact is not one of its own."""
+    text = legible(text)
     dates, identifiers = find_dates(text), find_identifiers(text)
-    kinds = (
+    facts: list[Fact] = []
+    taken = bytearray(len(text))
+    for match in (*ENUMERATOR.finditer(text), *POINTER.finditer(text)):
+        taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+    for found in (
         _dates(dates),
-        _amounts(text),
-        _percentages(text),
         _articles(text, dates, identifiers),
         _cases(identifiers),
         _months(text),
-        _durations(text),
-        _bare_numbers(text),
-        _figures(text),
-    )
-    facts: list[Fact] = []
-    taken = bytearray(len(text))
-    for found in kinds:
+        _amounts(text),
+        _ordinals(text),
+        _quantities(text),
+        _names(text),
+        _leftovers(text),
+    ):
         for one in found:
             if not any(taken[one.start : one.end]):
                 facts.append(one)
@@ -92,76 +124,92 @@ def find_facts(text: str) -> list[Fact]:
     return sorted(facts, key=lambda one: one.start)
 
 
-def is_same(one: Fact, other: Fact) -> bool:
-    """Tell whether a fact is another one; an article that is named without its text is that article of any text."""
-    if one.kind != other.kind:
-        return False
-    if one.kind == "article":
-        (number, text), (other_number, other_text) = one.value, other.value
-        return bool(number == other_number and (not text or text == other_text))
-    return bool(one.value == other.value)
+class Stated(NamedTuple):
+    """What a text states: its facts, and its words folded."""
+
+    facts: tuple[Fact, ...]
+    folded: str
+
+    def holds(self, fact: Fact) -> bool:
+        """Does the text state a fact?"""
+        if fact.kind == "name":
+            return self._names(*fact.value)
+        if fact.kind == "figure" and " " in fact.value:
+            return any(one.kind == "figure" and one.value == fact.value for one in self.facts)
+        if fact.kind == "figure":
+            return re.search(rf"(?<![\w-]){re.escape(fact.value)}(?![\w-])", self.folded) is not None
+        if fact.kind == "article":
+            return any(one.kind == "article" and self._same_article(fact.value, one.value) for one in self.facts)
+        return any(is_same(fact, one) for one in self.facts)
+
+    def _names(self, name: str, gender: str) -> bool:
+        """Is a name there, and not as that of a woman where a man's is wanted, or the reverse?"""
+        genders = {_gender(self.folded[max(0, at - 40) : at]) for at in _places_of_words(self.folded, name)}
+        return bool(genders) and (not gender or genders != {"f" if gender == "m" else "m"})
+
+    def _same_article(self, wanted: tuple[str, str], stated: tuple[str, str]) -> bool:
+        """An article named without its code is that article of the code named beside it."""
+        number, code = wanted
+        if number != stated[0]:
+            return False
+        return not code or code == stated[1] or (not stated[1] and _has_words(self.folded, code))
 
 
-def stands_in(fact: Fact, text: str) -> bool:
-    """Tell whether a short text states a fact."""
-    if fact.kind == "number":
-        return fact.value in _numbers(text) or fact.value in _numbers_in_words(text)
+@lru_cache(2048)
+def stated_in(text: str) -> Stated:
+    """Return what a short text states."""
+    return Stated(tuple(find_facts(text)), fold_text(text))
+
+
+def needles_of(fact: Fact) -> list[str]:
+    """Return what a text in lower case holds where it states a date, an article or a case number."""
+    if fact.kind == "date":
+        return [str(fact.value.year), "mil neuf cent", "mille neuf cent", "deux mil"]
     if fact.kind == "month":
-        days = [(str(one.value.day), one.value.month, str(one.value.year)) for one in find_dates(text)]
-        return any(_covers(day, fact.value) for day in (*days, *(one.value for one in _months(text))))
-    if fact.kind == "figure":
-        return re.search(rf"(?<![\w-]){re.escape(fact.value)}(?![\w-])", text.lower()) is not None
-    if fact.kind == "duration":
-        return any(one.value == fact.value for one in _durations(text))
-    return bool(places_of(fact, text, text.lower()))
+        day, month, year = fact.value
+        return [year] if year else [MONTHS[month - 1][:4]]
+    if fact.kind == "article":
+        digits = re.search(r"\d[\d-]*", fact.value[0])
+        return [digits.group() if digits else fact.value[0].lower()]
+    number = re.match(r"\d\d-\d\d(?=\d{3}$)|[^/]{1,12}", str(fact.value))
+    return [number.group().lower() if number else str(fact.value).lower()]
 
 
-def places_of(fact: Fact, text: str, lower: str) -> list[Span]:
-    """Return where a text states a fact, in order, reading only what stands around its figures.
-
-    Args:
-        fact: Any but a bare number.
-        text: Where.
-        lower: The same text in lower case, of the same length.
-    """
-    found: set[Span] = set()
-    for at, end in _needle_places(NEEDLES[fact.kind](fact.value), lower):
-        first = max(0, at - BEFORE)
-        near = lower[first : end + DAY_AFTER]
-        if fact.kind == "date" and lower[at:end].isdecimal() and not _may_be_day(fact.value, near):
-            continue  # the year is everywhere, the day is not
-        for one in FINDERS[fact.kind](text[first : end + AFTER]):
-            span = (one.start + first, one.end + first)
-            if is_same(fact, one) and span[0] < end and at < span[1]:
-                found.add(span)
-    return sorted(found)
+def is_same(wanted: Fact, stated: Fact) -> bool:
+    """Tell whether what is stated covers what is wanted: a day covers its month and its year."""
+    if wanted.kind == "month" and stated.kind in ("date", "month"):
+        parts = stated.value if stated.kind == "month" else _parts(stated.value)
+        return all(not part or part == other for part, other in zip(wanted.value, parts, strict=True))
+    if wanted.kind != stated.kind:
+        return False
+    if wanted.kind in ("quantity", "ordinal"):
+        return _same_quantity(wanted.value, stated.value)
+    if wanted.kind == "article":
+        return bool(wanted.value[0] == stated.value[0] and wanted.value[1] in ("", stated.value[1]))
+    return bool(wanted.value == stated.value)
 
 
-def _may_be_day(day: date, near: str) -> bool:
-    """Tell whether a few words in small letters may name a day: they have its figures, and its month's, or its name."""
-    figures = str(day.day) in near or "premier" in near
-    return figures and (str(day.month) in near or any(stem in near for stem in MONTH_STEMS[day.month - 1]))
+def _same_quantity(wanted: Quantity, stated: Quantity) -> bool:
+    if wanted.number != stated.number:
+        return False
+    if wanted.unit in _MEASURES or stated.unit in _MEASURES:
+        return wanted.unit == stated.unit
+    counted, others = {wanted.unit, wanted.also} - {""}, {stated.unit, stated.also} - {""}
+    if not counted:
+        return wanted.before == stated.before or not others
+    return bool(counted & others)
 
 
-def _overlap(one: Fact, other: Fact) -> bool:
-    return one.start < other.end and other.start < one.end
+def _parts(day: Any) -> tuple[str, int, str]:
+    return str(day.day), day.month, str(day.year)
 
 
 def _dates(dates: Iterable[LegalDate]) -> Iterator[Fact]:
     return (Fact("date", one.value, one.start, one.end) for one in dates)
 
 
-def _amounts(text: str) -> Iterator[Fact]:
-    return (Fact("amount", (one.value, one.currency), one.start, one.end) for one in find_amounts(text))
-
-
-def _percentages(text: str) -> Iterator[Fact]:
-    if not any(sign in text for sign in ("%", "cent", "100", "CENT")):
-        return
-    for match in _PERCENTAGE.finditer(text):
-        value = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
-        if value is not None:
-            yield Fact("percentage", value, *match.span())
+def _cases(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
+    return (Fact("case", one.value, one.start, one.end) for one in identifiers if one.kind != "article")
 
 
 def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Identifier]) -> Iterator[Fact]:
@@ -172,122 +220,167 @@ def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Ident
     for one in reversed(cited):
         taken[one.start : one.end] = b"\1" * (one.end - one.start)
         in_list = following - one.end <= LIST_GAP  # "les articles 9 et 14 du code civil": both are of that code
-        of = _plain(text[one.text_start : one.text_end]) or (of if in_list else "")
+        code, end = _code(text, one.text_start, one.text_end, one.end)
+        of = code or (of if in_list else "")
         following = one.start
-        yield Fact("article", (one.value, of), one.start, one.end)
+        yield Fact("article", (one.value, of), one.start, end)
     for other in identifiers:
         if other.kind == "article" and not any(taken[other.start : other.end]):
-            yield Fact("article", (other.value, _plain(other.code)), other.start, other.end)
+            code, end = _code(text, 0, 0, other.end)
+            yield Fact("article", (article_value(other.value), _plain(other.code) or code), other.start, end)
 
 
-def _months(text: str) -> Iterator[Fact]:
-    """Yield days without a year, and months: (day, month, year), what is not said as ""."""
-    for match in _MONTH.finditer(text):
-        if match["day"] or match["year"]:
-            day = (match["day"] or "").lower().replace("er", "").lstrip("0")
-            value = (day, MONTHS.index(match["month"].lower()) + 1, match["year"] or "")
-            yield Fact("month", value, *match.span())
-
-
-def _covers(day: tuple[str, int, str], wanted: tuple[str, int, str]) -> bool:
-    return all(not part or part == other for part, other in zip(wanted, day, strict=True))
-
-
-def _durations(text: str) -> Iterator[Fact]:
-    for match in _DURATION.finditer(text):
-        number = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
-        if number is not None:
-            yield Fact("duration", (number, _UNITS[match["unit"].lower()]), *match.span())
-
-
-def _figures(text: str) -> Iterator[Fact]:
-    """Yield whatever else has a figure in it, to be found as it is written; ordinals apart, which name courts."""
-    for match in _FIGURES.finditer(text):
-        written = match.group().strip(".,'’-–—[]").lower()
-        if not _ORDINAL.fullmatch(written):
-            yield Fact("figure", written, *match.span())
+def _code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
+    """Return the name of an article's code and where it ends: written out, with its country, or abbreviated."""
+    if end > start:
+        name = _plain(text[start:end])
+        country = re.match(r"[ ]([^\W\d_]+)", text[end : end + 30])
+        if country and fold_text(country[1]) in _OF_COUNTRY:
+            return f"{name} {fold_text(country[1])}", end + country.end()
+        return name, end
+    match = _CODE_AFTER.match(text, behind)
+    name = _CODES.get(" ".join(match["name"].replace(".", ". ").split()).casefold().rstrip(".").strip()) if match else None
+    return (name, match.end()) if match and name else ("", behind)
 
 
 def _plain(name: str) -> str:
     return " ".join(name.lower().replace("’", "'").split())
 
 
-def _cases(identifiers: Iterable[Identifier]) -> Iterator[Fact]:
-    return (Fact("case", one.value, one.start, one.end) for one in identifiers if one.kind != "article")
+def _months(text: str) -> Iterator[Fact]:
+    """Yield days without a year, months and years: (day, month, year), what is not said as "" or 0."""
+    for match in _MONTH.finditer(text):
+        month = fold_text(match["month"])
+        number = next(at for at, name in enumerate(MONTHS, start=1) if _bare(name) == _bare(month))
+        if match["day"] or match["year"] or match["month"].islower():
+            day = re.sub("er|premier", "", (match["day"] or "").lower()).lstrip("0") or ("1" if match["day"] else "")
+            yield Fact("month", (day, number, match["year"] or ""), *match.span())
+    for match in _YEAR.finditer(text):
+        yield Fact("month", ("", 0, match.group()), *match.span())
 
 
-def _bare_numbers(text: str) -> Iterator[Fact]:
-    return (Fact("number", figures_value(match.group()), *match.span()) for match in _BARE_NUMBER.finditer(text))
+def _bare(word: str) -> str:
+    return word.replace("é", "e").replace("û", "u")
 
 
-def _numbers(text: str) -> set[Decimal]:
-    return {figures_value(match.group()) for match in FIGURE.finditer(text)}
+def _amounts(text: str) -> Iterator[Fact]:
+    for one in find_amounts(text):
+        follows = re.match(r"[ ]([^\W\d_]+)", text[one.end : one.end + 30])
+        foreign = f" {fold_text(follows[1])}" if follows and fold_text(follows[1]) in _OF_COUNTRY else ""
+        sign = -1 if _SIGN.search(text[max(0, one.start - 8) : one.start]) else 1
+        yield Fact("quantity", Quantity(sign * one.value, one.currency + foreign), one.start, one.end)
 
 
-def _numbers_in_words(text: str) -> set[Decimal]:
-    values = (words_value(match.group()) for match in _WORDS.finditer(text))
-    return {value for value in values if value is not None}
+def _ordinals(text: str) -> Iterator[Fact]:
+    """Yield ordinals with what they number; "la première décision" is the answer's own order."""
+    for match in _ORDINAL.finditer(text):
+        number = Decimal(match["figures"]) if match["figures"] else _ordinal_value(match["words"].lower())
+        follows = _NEXT_WORD.match(text, match.end())
+        if number is None or (follows and not match["figures"] and fold_text(follows["word"]) in _OF_ANSWER):
+            continue
+        unit, also = _nouns(text, match.end())
+        yield Fact("ordinal", Quantity(number, unit, also, _word_before(text, match.start())), *match.span())
 
 
-FINDERS: dict[FactKind, Callable[[str], Iterator[Fact]]] = {
-    "date": lambda text: _dates(find_dates(text)),
-    "amount": _amounts,
-    "percentage": _percentages,
-    "article": lambda text: _articles(text, find_dates(text), find_identifiers(text)),
-    "case": lambda text: _cases(find_identifiers(text)),
-}
+def _ordinal_value(words: str) -> Decimal | None:
+    """Parse an ordinal in words: 'vingt-troisième' is 23."""
+    if words in _ORDINAL_WORDS:
+        return Decimal(_ORDINAL_WORDS[words])
+    stem = words.removesuffix("s").removesuffix("ième")
+    ends = {"un": "un", "deux": "deux", "neuv": "neuf", "cinqu": "cinq", "quatr": "quatre", "vingt": "vingt", "cent": "cent"}
+    head, hyphen, last = stem.rpartition("-")
+    return words_value(f"{head}{hyphen}{ends.get(last) or last + ('e' if not last.endswith(('six', 'dix', 'sept', 'huit', 'trois')) else '')}")
 
 
-def _date_needles(value: Any) -> list[str]:
-    return [str(value.year), *_DATE_WORDS]
+def _quantities(text: str) -> Iterator[Fact]:
+    for match in _NUMBER.finditer(text):
+        value = figures_value(match["figures"]) if match["figures"] else words_value(match["words"])
+        if value is None:
+            continue
+        end = match.end()
+        scale = _SCALE.match(text, end)
+        if scale:
+            value *= _SCALES[(scale["letter"] or scale["word"].rstrip("s")).lower()]
+            end = scale.end()
+        again = _AGAIN.match(text, end)
+        end = again.end() if again else end
+        unit, also, end = _unit(text, end)
+        if match["words"] and match["words"].lower() in ("un", "une") and unit not in _MEASURES:
+            continue  # an article
+        before = text[max(0, match.start() - 25) : match.start()]
+        led = _BEFORE.search(before)
+        if led and led["unit"] and unit not in _CURRENCIES:
+            unit, also, end = _UNITS.get(led["unit"].lower(), led["unit"]), "", scale.end() if scale else match.end()
+        if _SIGN.search(before[-8:]):
+            value = -value
+        yield Fact("quantity", Quantity(value, unit, also, _word_before(text, match.start())), match.start(), end)
 
 
-def _amount_needles(value: Any) -> list[str]:
-    number, currency = value
-    whole = int(number)
-    needles = list(dict.fromkeys([str(whole), *(f"{whole:,}".replace(",", sign) for sign in _GROUP_SIGNS)]))
-    if whole % 1_000_000 == 0 and whole:
-        needles.append("million")
-    if (whole % 100 == 0 or whole < 100) and currency in _CURRENCY_WORDS:
-        needles.append(_CURRENCY_WORDS[currency] if whole < 100 else f" {_CURRENCY_WORDS[currency]}")
-    return needles
+def _unit(text: str, at: int) -> tuple[str, str, int]:
+    """Return what a number counts: a measure, or the stems of the next two nouns; and where that ends."""
+    match = _UNIT.match(text, at)
+    if match is None:
+        return "", "", at
+    written = (match["sign"] or match["word"]).replace(" ", "").lower()
+    if known := _UNITS.get(written) or _UNITS.get(written.rstrip("s")):
+        end = match.end()
+        if known in _CURRENCIES and (country := re.match(r"[ ]([^\W\d_]+)", text[end : end + 30])):
+            if fold_text(country[1]) in _OF_COUNTRY:
+                return f"{known} {fold_text(country[1])}", "", end + country.end()
+        return known, "", end
+    unit, also = _nouns(text, at)
+    return unit, also, at
 
 
-def _percentage_needles(value: Any) -> list[str]:
-    whole, _, decimals = f"{value.normalize():f}".partition(".")
-    if decimals:
-        return [f"{whole}{sign}{decimals[0]}" for sign in ",."]
-    return [f"{whole}{sign}" for sign in " %,.\u00a0\u202f"] + [" pour cent"]
+def _nouns(text: str, at: int) -> tuple[str, str]:
+    stems: list[str] = []
+    while len(stems) < 2 and (match := _NEXT_WORD.match(text, at)):
+        word = fold_text(match["word"])
+        at = match.end()
+        if len(word) > 2 and not is_grammar(word):
+            stems.append(stem_of(word))
+        elif len(word) > 3 or stems:
+            break
+    return (stems[0] if stems else "", stems[1] if len(stems) > 1 else "")
 
 
-def _article_needles(value: Any) -> list[str]:
-    number = value[0].lower()
-    digits = re.search(r"\d[\d-]*", number)
-    if digits is None:
-        return [number]
-    if len(digits.group()) > 2:
-        return [digits.group()]
-    return [f"{lead}{digits.group()}" for lead in (" ", ".", "\u00a0")]
+def _word_before(text: str, at: int) -> str:
+    led = _BEFORE.search(text[max(0, at - 25) : at])
+    return stem_of(fold_text(led["word"])) if led and led["word"] else ""
 
 
-def _case_needles(value: Any) -> list[str]:
-    number = str(value).lower()
-    short = re.match(r"\d\d-\d\d(?=\d{3}$)|\d{1,4}/", number)
-    return [short.group() if short else number]
+def _names(text: str) -> Iterator[Fact]:
+    """Yield names: words with a capital that does not open a sentence, and what follows "M.", "société"…"""
+    for match in _NAME.finditer(text):
+        before = text[max(0, match.start() - 40) : match.start()]
+        word = fold_text(match.group().rstrip("."))
+        if word in _COMMON_NAMES or word in MONTHS or len(word) < 2:
+            continue
+        if before[-1:].isalnum() or (_OPENS_SENTENCE.search(before) and not _TITLED.search(before)):
+            continue
+        yield Fact("name", (word, _gender(fold_text(before))), match.start(), match.end())
 
 
-NEEDLES: dict[FactKind, Callable[[Any], list[str]]] = {
-    "date": _date_needles,
-    "amount": _amount_needles,
-    "percentage": _percentage_needles,
-    "article": _article_needles,
-    "case": _case_needles,
-}
+def _leftovers(text: str) -> Iterator[Fact]:
+    """Yield whatever else has a figure in it, to be found as it is written."""
+    for match in _LEFTOVER.finditer(text):
+        written = fold_text(match.group().strip(".,'’-–—[]|*"))
+        statute = _STATUTE_BEFORE.search(fold_text(text[max(0, match.start() - 50) : match.start()]))
+        yield Fact("figure", f"{statute['noun']} {written}" if statute else written, *match.span())
 
 
-def _needle_places(needles: Sequence[str], lower: str) -> Iterator[Span]:
-    for needle in needles:
-        at, n = lower.find(needle), 0
-        while at >= 0 and n < MOST_PLACES:
-            yield at, at + len(needle)
-            at, n = lower.find(needle, at + len(needle)), n + 1
+def _gender(before: str) -> str:
+    return "f" if _FEMININE.search(before) else "m" if _MASCULINE.search(before) else ""
+
+
+def _has_words(folded: str, words: str) -> bool:
+    return next(_places_of_words(folded, words), None) is not None
+
+
+def _places_of_words(folded: str, words: str) -> Iterator[int]:
+    at = folded.find(words)
+    while at >= 0:
+        end = at + len(words)
+        if not folded[max(0, at - 1) : at].isalnum() and not folded[end : end + 1].isalnum():
+            yield at
+        at = folded.find(words, at + 1)

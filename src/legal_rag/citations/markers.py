@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from legal_rag.citations.plain import legible, without_hidden
 from legal_rag.citations.sources import SourceTexts
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.folding import fold_text
@@ -16,12 +17,13 @@ _PLACE = (
 )
 # What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
 PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
-HEAD = re.compile(r"^\s*\**\s*Sources?\b(?P<unverified>\s+non\s+v[ée]rifi[ée]e?s?)?\s*[:=]?\s*", re.IGNORECASE)
+_HEAD = r"[*_]{0,2}(?:(?:cf\.?|voir|v\.|réf\.?|d['’]après)\s{1,3})?(?:Sources?\b|réf\.?(?=\s?:))[*_]{0,2}"
+HEAD = re.compile(rf"^\s*{_HEAD}(?P<unverified>\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE)
 NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
-# Other brackets that models put around markers; the marker within has none of its own.
-OTHER_BRACKETS = re.compile(
-    rf"(?P<round>\()\s*(?=Sources?\s*:)(?P<inner>[^()\[\]\n]{{1,200}}?{_WORD}[.\s:=]{{0,4}}\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*)\)"
-    r"|【(?=\s*Sources?\b)(?P<wide>[^【】\[\]\n]{1,300})】",
+# Markers in other brackets, escaped, encoded or never closed; the marker within has no brackets of its own.
+ODD_MARKER = re.compile(
+    rf"(?P<open>\\\[|[(\[（［【〔{{⟦<]|&(?:#91|lbrack|lsqb);)(?P<inside>(?P<head>\s{{0,3}}{_HEAD}(?:\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?"
+    rf"\s{{0,3}}(?:[:=]|[–-](?=\s)))[^()\[\]（）［］【】〔〕{{}}⟦⟧<>\n\\&]{{1,300}}?)(?P<close>\\?\]|[)）］】〕}}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{{0,3}}(?:\n|\Z)))",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
@@ -72,7 +74,8 @@ def take_out_markers(text: str, resolve: Callable[[str], str | None]) -> MarkedT
         resolve: Returns the id of the document that a name stands for, or None.
     """
     reader = _Reader(resolve)
-    for match in BRACKET_OR_TEXT.finditer(OTHER_BRACKETS.sub(_in_square_brackets, text)):
+    text = without_hidden(text)
+    for match in BRACKET_OR_TEXT.finditer(_in_square_brackets(text)):
         reader.take(match.group())
     return reader.marked_text()
 
@@ -128,8 +131,14 @@ class _Reader:
         return MarkedText("".join(plain), markers, self._removed, removed_at)
 
 
-def _in_square_brackets(match: re.Match[str]) -> str:
-    return f"[{match['inner'] or match['wide']}]"
+def _in_square_brackets(text: str) -> str:
+    """Return a text with its markers between square brackets, whatever brackets and letters they were written in."""
+    pieces, done = [], 0
+    for match in ODD_MARKER.finditer(legible(text)):
+        inside = match["head"] + text[match.end("head") : match.end("inside")]
+        pieces += [text[done : match.start()], f"[{inside}]"]
+        done = match.end()
+    return "".join([*pieces, text[done:]])
 
 
 def _is_marker(inside: str) -> bool:

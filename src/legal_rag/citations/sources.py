@@ -1,72 +1,113 @@
-"""Texts of the cited documents, and where a quotation or a fact is in them."""
+"""Texts of the cited documents: where a quotation is in them, what they state, who speaks."""
 
 import re
-import unicodedata
-from bisect import bisect_left
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from legal_rag.citations.claims import content_words, readings_of
-from legal_rag.citations.facts import Fact, find_facts, is_same, places_of
-from legal_rag.corpus.folding import INVISIBLE, find_exact, find_folded, fold, fold_text, is_whole
+from legal_rag.citations.claims import Join, Part, readings_of
+from legal_rag.citations.facts import Fact, Stated, find_facts, needles_of, stated_in
+from legal_rag.citations.plain import plain_words
+from legal_rag.citations.wording import cues_of
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Folded, find_exact, fold, is_whole, widened
+from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
+from legal_rag.corpus.patterns.letterheads import read_letterhead
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.corpus.structure.tree import Paragraph
+from legal_rag.library.outlines import make_outline
 
 Span = tuple[int, int]  # characters: start, end
 
-# A word that reads the same before and after folding but for case: these letters may have been one sign before.
-_MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")
-_KEY = re.compile(r"[^\W_]+")
-_CHANGED_SIGNS = (*INVISIBLE, "ß", "İ")  # what makes a word found only by folding the whole text
+_KEY = re.compile(r"[^\W\d_]{2,}")
+_SPELT_OTHERWISE = {"euro", "euros", "eme", "ème", "ère", "me", "re", "no", "nos"}
+_MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")  # these letters may have been one sign before folding
 SLACK = 60  # characters that a document may have more than half as many again as the quotation: line breaks
 MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
-MOST_PLACES = 1000  # of a word in one text: a quotation of nothing rarer is searched for letter by letter
+MOST_REPLACED = 60  # and an editor's insertion
+MOST_PLACES = 200  # of a word in one text that are tried
 MOST_PARTS, MOST_SPANS = 20, 200  # of one quotation, and of each part in one text
-PART_WORDS = 2  # content words that each side of a cut needs when a sentence ends between them
-_SENTENCE_END = re.compile(r"(?<=\w\w)[.;!?]\s|\n\s*\n")
-NEGATION = re.compile(r"\b(?:ne|n['’]|pas|point|jamais|aucune?|nul|nulle|non|sauf|ni|sans)\b|\bn['’]")
+_SENTENCE_END = re.compile(r"(?:(?<=\w\w)|(?<=[)»\"]))\s?[.;!?](?=\s)|\n\s*\n")
+_SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-]+\s*)?[\s–—«\"-]*\Z")
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011]\s*\n\s*(?=[^\W\d_])")
 KEYS_TRIED = 2
+_HARMLESS = {"grows", "shrinks"}
+# What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
+_TURNS = re.compile(
+    r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|\w+r(?:ait|aient|ions|iez)\b)"
+)
+FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
+HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
+SENTENCES_AT_ONCE = 40  # of a passage that are read for facts: two chunks have fewer
 
 
 class SourceText:
     """One document's text, searched as often as an answer asks."""
 
-    def __init__(
-        self, doc_id: str, content: str, title: str = "", header: str = "", tell_tales: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, doc_id: str, content: str, document: Document | None = None, passages: Any = None) -> None:
         """Take a text.
 
         Args:
             doc_id: The document's id.
             content: Its text.
-            title: The document's.
-            header: What else is known of it: date, numbers.
-            tell_tales: For quotations, a word that was missing in another text; shared with the other texts searched.
+            document: With its metadata, where there are any.
+            passages: A function that returns who speaks where; None reads the text.
         """
-        self._tell_tales = {} if tell_tales is None else tell_tales
-        self.doc_id, self.content, self.title, self._header = doc_id, content, title, header
+        self.doc_id, self.content = doc_id, content
+        self._document, self._read_passages = document, passages
         self._found: dict[str, list[Span]] = {}
-        self._facts: dict[Fact, list[Span]] = {}
+
+    @property
+    def title(self) -> str:
+        """The document's title; empty if it is not known."""
+        return self._document.title if self._document else ""
 
     def quotation_spans(self, quotation: str) -> list[Span]:
-        """Return where the text holds a quotation, whole words only, in order; its cuts may stand for anything."""
+        """Return where the text holds a quotation, whole words only, in order.
+
+        Words are compared up to case, typography, line breaks and hyphens at them. A cut may not stand for a word that
+        turns the meaning, nor lead from the midst of one sentence to that of another.
+        """
         if quotation not in self._found:
             readings = readings_of(quotation)
-            # The loosest reading has the fewest words: where one of them is missing, no reading stands.
-            tried = readings if readings and self._has_words(readings[-1]) else []
-            self._found[quotation] = next(filter(None, map(self._spans_in_order, tried)), [])
+            self._found[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
         return self._found[quotation]
 
-    def fact_spans(self, fact: Fact) -> list[Span]:
-        """Return where the text states a fact, in order."""
-        if fact not in self._facts:
-            self._facts[fact] = places_of(fact, self.content, self.lower)[:MOST_SPANS]
-        return self._facts[fact]
+    def sentences_in(self, start: int, end: int, more: int = 0) -> list[Span]:
+        """Return the sentences that share a character with a span, and so many more on either side."""
+        first = max(bisect_right(self._sentences, (start, len(self.content))) - 1 - more, 0)
+        last = bisect_left(self._sentences, (end, 0)) + more
+        return self._sentences[first : max(last, first + 1)]
 
-    def knows(self, fact: Fact) -> bool:
-        """Tell whether a fact is the document's own date, number or title."""
-        return any(is_same(fact, other) for other in self._own_facts)
+    def stated(self, start: int, end: int) -> Stated:
+        """Return what a span of the text states."""
+        return stated_in(plain_words(self.content[start:end]))
+
+    def states(self, fact: Fact, start: int, end: int) -> bool:
+        """Does a span of the text, widened to whole words, state a fact?"""
+        start, end = widened(self.content, (max(start, 0), min(end, len(self.content))))
+        return self.stated(start, end).holds(fact)
+
+    def states_somewhere(self, fact: Fact) -> bool:
+        """Does the text state a fact anywhere? Only what stands around its figures, or its words, is read."""
+        if fact.kind == "name":
+            return any(is_whole(self.content, span) for span in find_exact(fact.value[0], self.lower)[:MOST_PLACES])
+        places = [at for needle in needles_of(fact) for at, _ in find_exact(needle, self.lower)[:MOST_PLACES]]
+        return any(self.states(fact, at - FACT_BEFORE, at + FACT_AFTER) for at in sorted(places)[:MOST_PLACES])
+
+    def names_court(self, words: frozenset[str]) -> bool:
+        """Does the text name a court by all these words, as `words_of_value` gives them?"""
+        spans = [*find_courts(self.content), *find_formations(self.content)]
+        return any(words <= words_of_value(self.content[slice(*span)]) for span in spans)
+
+    def sentence_around(self, span: Span) -> Span:
+        """Return the sentence, or the sentences, that a span lies in."""
+        inside = self.sentences_in(*span)
+        return inside[0][0], inside[-1][1]
 
     @cached_property
     def lower(self) -> str:
@@ -77,82 +118,94 @@ class SourceText:
         return "".join(low if len(low := letter.lower()) == 1 else letter for letter in self.content)
 
     @cached_property
-    def _own_facts(self) -> list[Fact]:
-        known = f"{self.title}\n{self._header}".strip()
-        return [one for one in find_facts(known) if one.kind in ("date", "case")] if known else []
+    def own(self) -> "Known":
+        """What is known of the decision itself."""
+        return known_of(self._document, self.content)
 
     @cached_property
-    def _folded(self) -> Any:
-        return fold(self.content)
+    def passages(self) -> Sequence[Paragraph]:
+        """Who speaks where, in order."""
+        if self._read_passages is not None:
+            return self._read_passages()  # type: ignore[no-any-return]
+        return make_outline(self._document or Document(id=self.doc_id or "-", content=self.content)).passages
+
+    def passage_at(self, span: Span) -> Paragraph | None:
+        """Return the stretch by one speaker that holds most of a span."""
+        inside = [one for one in self.passages if one.start < span[1] and span[0] < one.end]
+        return max(inside, key=lambda one: min(one.end, span[1]) - max(one.start, span[0]), default=None)
 
     @cached_property
-    def _is_plain(self) -> bool:
-        """Whether every word of the text reads the same once it is folded, but for case."""
-        composed = unicodedata.is_normalized("NFC", self.content)
-        return composed and not any(sign in self.content for sign in _CHANGED_SIGNS)
+    def _sentences(self) -> list[Span]:
+        return split_sentences(self.content)
 
-    def _has_words(self, parts: Sequence[str]) -> bool:
-        """Tell whether every word of a quotation is somewhere; the one that was missing last is tried first."""
-        if not self._is_plain:
-            return True
-        name = " ".join(parts)
-        tell_tale = self._tell_tales.get(name)
-        if tell_tale and tell_tale not in self.lower:
-            return False
-        missing = next((key for part in parts for key in _needle(part)[1] if key not in self.lower), None)
-        if missing:
-            self._tell_tales[name] = missing
-        return missing is None
+    @cached_property
+    def _searched(self) -> str:
+        """What a quotation's words are looked for in: words that are hyphenated at line ends are also whole."""
+        joined = _HYPHENATED.sub("", self.lower) if "\n" in self.lower and "-" in self.lower else self.lower
+        hidden = any(sign in self.lower for sign in "\u00ad\u200b\u200d\u2060œæﬁﬂß\u0301\u0300\u0302\u0327\u0308")
+        capitals = self.content.translate(_CAPITALS)
+        if capitals != self.content:
+            joined += "\n" + capitals.lower()
+        more = " ".join(_KEY.findall(squeezed(self.content).text)) if hidden else ""
+        return f"{self.lower}\n{joined if joined != self.lower else ''}\n{more}"
 
-    def _spans_in_order(self, parts: Sequence[str]) -> list[Span]:
-        if not parts:
+    def _spans_in_order(self, parts: Sequence[Part]) -> list[Span]:
+        if not all(key in self._searched for part in parts for key in _needle(part.text)[1]):
             return []
-        runs = [(span, span) for span in self._spans(parts[0])[:MOST_SPANS]]  # first and last part found so far
+        runs = [(span, span) for span in self._spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
         for before, part in pairwise(parts[:MOST_PARTS]):
-            spans = self._spans(part)[:MOST_SPANS] if runs else []
-            telling = all(len(content_words(one)) >= PART_WORDS for one in (before, part))
-            following = ((first, self._next(last[1], spans, telling)) for first, last in runs)
+            spans = self._spans(part.text)[:MOST_SPANS] if runs else []
+            following = ((first, self._next(last[1], spans, before.then)) for first, last in runs)
             runs = [(first, span) for first, span in following if span]
         return [(first[0], last[1]) for first, last in runs]
 
-    def _next(self, start: int, spans: Sequence[Span], telling: bool) -> Span | None:
-        """Return the first span from a place on that a cut may lead to."""
+    def _next(self, start: int, spans: Sequence[Span], join: Join) -> Span | None:
+        """Return the first span from a place on that a cut, or an insertion, may lead to."""
         number = bisect_left(spans, (start, 0))
-        return spans[number] if number < len(spans) and self._may_be_cut(start, spans[number][0], telling) else None
+        if number == len(spans):
+            return None
+        end = spans[number][0]
+        allowed = self._may_be_cut(start, end) if join == "cut" else self._may_be_replaced(start, end, join)
+        return spans[number] if allowed else None
 
-    def _may_be_cut(self, start: int, end: int, telling: bool) -> bool:
-        """Tell whether a cut may stand for what lies between two parts.
-
-        Not for half the decision; within a sentence, for no negation; from one sentence to another, only where both
-        parts say something by themselves (`telling`).
-        """
+    def _may_be_cut(self, start: int, end: int) -> bool:
         if end - start > MOST_LEFT_OUT:
             return False
-        if _SENTENCE_END.search(self.lower, start, end):
-            return telling
-        return not NEGATION.search(self.lower, start, end)
+        if _SENTENCE_END.search(self.lower, start, end) and not _SENTENCE_START.search(self.lower, start, end):
+            return False
+        return not self._turns(start, end)
+
+    def _may_be_replaced(self, start: int, end: int, join: Join) -> bool:
+        if join == "nothing":
+            return not self.content[start:end].strip()
+        return end - start <= MOST_REPLACED and not _SENTENCE_END.search(self.lower, start, end) and not self._turns(start, end)
+
+    def _turns(self, start: int, end: int) -> bool:
+        """Does what lies between two places hold a word that turns the meaning of what is left?"""
+        return bool(cues_of(self.content[start:end]) - _HARMLESS or _TURNS.search(self.lower, start, end))
 
     def _spans(self, passage: str) -> list[Span]:
-        """Return the spans that are one passage, but for what folding evens out."""
-        folded, keys = _needle(passage)
-        if not keys or not self._is_plain:
-            return self._whole_words(find_folded(passage, self._folded)) if keys else []
-        if not all(key in self.lower for key in keys):
+        """Return the spans that are one passage, but for what folding evens out, or else but for accents of capitals."""
+        if spans := self._spans_in(passage, self.content, self.lower):
+            return spans
+        content = self.content.translate(_CAPITALS)
+        if content == self.content and passage == passage.translate(_CAPITALS):
             return []
-        key = min(keys[:KEYS_TRIED], key=self.lower.count)
-        places, literal = find_exact(key, self.lower), find_exact(passage.strip(), self.content)
-        if len(places) == len(literal) or len(places) > MOST_PLACES:  # nothing is left that only folding would find
-            return self._whole_words(literal)
-        before = folded.find(key)
-        after = len(folded) - before - len(key)
-        slack = SLACK + len(folded) // 2
-        windows = ((max(0, at - before - slack), end + after + slack) for at, end in places)
-        near = (one for one in windows if all(key in self.lower[slice(*one)] for key in keys))
-        spans: list[Span] = []
-        for first, last in _merged(near):
-            window = fold(self.content[first:last])
-            found = (window.original_span(*span) for span in find_exact(folded, window.text))
-            spans += [(first + start, first + end) for start, end in found]
+        return self._spans_in(passage.translate(_CAPITALS), content, content.lower())
+
+    def _spans_in(self, passage: str, content: str, lower: str) -> list[Span]:
+        folded, keys = _needle(passage)
+        if not folded:
+            return []
+        if not keys:  # signs and figures alone
+            return self._whole_words(find_exact(passage.strip(), content)[:MOST_SPANS])
+        key = min(keys[:KEYS_TRIED], key=lower.count)
+        places = find_exact(key, lower)
+        if not places or len(places) > MOST_PLACES:
+            return self._whole_words(_find(folded, squeezed(content), 0))
+        before, slack = 2 * folded.find(key), SLACK + len(folded) // 2
+        windows = ((max(0, at - before - slack), end + 2 * len(folded) + slack) for at, end in places)
+        spans = [span for first, last in _merged(windows) for span in _find(folded, squeezed(content[first:last]), first)]
         return self._whole_words(spans)
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
@@ -166,6 +219,67 @@ class SourceText:
         return bool(behind or ahead)
 
 
+class Known(NamedTuple):
+    """What is known of a decision itself, by its metadata, else by its head."""
+
+    date: str = ""  # ISO 8601
+    numbers: frozenset[str] = frozenset()  # normalised
+    court: str = ""  # juridiction and formation
+    solution: str = ""
+    title: str = ""
+    certain: bool = False  # by metadata
+
+
+def known_of(document: Document | None, content: str) -> Known:
+    """Return what is known of a decision."""
+    head = content[:HEAD_CHARS]
+    if document is None:
+        return Known(date=read_letterhead(head).date)
+    said = "\n".join(str(one) for one in (document.extra.get("number"), document.extra.get("ecli"), document.title) if one)
+    numbers = frozenset(one.value for one in find_facts(f"n° {said}") if one.kind == "case")
+    date = document.decision_date or read_letterhead(head).date
+    court = " ".join(filter(None, (document.juridiction, document.formation)))
+    return Known(date, numbers, court, document.solution, document.title, certain=bool(document.decision_date))
+
+
+# What typography and line breaks change in a folded text; each becomes what `_EVENED` says, or nothing.
+_CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
+_UNEVEN = re.compile(
+    r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"
+    r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<ordinal>(?<=\d)[eè]?me\b|(?<=1)[eè]re\b)|(?P<no>[°º])"
+)
+_EVENED = {"euros": "€", "no": "o"}
+
+
+def squeezed(text: str) -> Folded:
+    """Fold a text and even out typography: blanks, quotation marks, hyphens, "L. 1" and "L 1", "20.000" and "20 000"."""
+    folded = fold(text)
+    pieces: list[str] = []
+    starts = array("q")
+    done = 0
+    for match in _UNEVEN.finditer(folded.text):
+        kind = match.lastgroup or ""
+        evened = _EVENED.get(kind, "")
+        if kind == "ordinal":
+            evened = "re" if match.group().endswith("re") else "e"
+        pieces += [folded.text[done : match.start()], evened]
+        starts.extend(folded.starts[done : match.start()])
+        starts.extend([folded.starts[match.start()]] * len(evened))
+        done = match.end()
+    pieces.append(folded.text[done:])
+    starts.extend(folded.starts[done:])
+    return Folded("".join(pieces), starts)
+
+
+def _find(folded: str, text: Folded, first: int) -> list[Span]:
+    spans = []
+    for start, end in find_exact(folded, text.text):
+        # The last letter ends where it does, not where the next one, behind a blank, begins.
+        at, last = text.starts[start], text.starts[end - 1]
+        spans.append((first + at, first + last + 1))
+    return spans
+
+
 def _merged(windows: Iterable[Span]) -> Iterator[Span]:
     """Join windows that overlap; they come in order."""
     first, last = 0, -1
@@ -174,16 +288,16 @@ def _merged(windows: Iterable[Span]) -> Iterator[Span]:
             yield first, last
         if last < 0 or start > last:
             first = start
-        last = end
+        last = max(end, last)
     if last >= 0:
         yield first, last
 
 
 @lru_cache(1024)
 def _needle(passage: str) -> tuple[str, list[str]]:
-    """Return a passage folded, and its words that read the same unfolded, the longest first."""
-    folded = fold_text(passage).strip()
-    return folded, sorted(set(_KEY.findall(_MAY_BE_ONE.sub(" ", folded))), key=len, reverse=True)
+    """Return a passage squeezed, and its words that read the same in a text that is not, the longest first."""
+    words = set(_KEY.findall(_MAY_BE_ONE.sub(" ", fold(passage).text))) - _SPELT_OTHERWISE
+    return squeezed(passage).text, sorted(words, key=lambda word: (-len(word), word))
 
 
 class SourceTexts:
@@ -193,7 +307,6 @@ class SourceTexts:
         """Take a Library, another corpus, or a mapping from document id to text."""
         self._documents = documents
         self._known: dict[str, SourceText | None] = {}
-        self._tell_tales: dict[str, str] = {}
 
     def get(self, doc_id: str) -> SourceText | None:
         """Return a document's text, or None if there is no such document."""
@@ -213,7 +326,7 @@ class SourceTexts:
         if hasattr(self._documents, "document"):
             return self._of_corpus(doc_id)
         content = self._documents.get(doc_id) if isinstance(self._documents, Mapping) else None
-        return SourceText(doc_id, content, tell_tales=self._tell_tales) if isinstance(content, str) else None
+        return SourceText(doc_id, content) if isinstance(content, str) else None
 
     def _of_corpus(self, doc_id: str) -> SourceText | None:
         # A corpus that can tell is asked first: a failed look-up searches for the nearest id.
@@ -223,7 +336,9 @@ class SourceTexts:
             document = self._documents.document(doc_id)
         except LookupError:
             return None
-        row = document.row()
-        said = (row.get(name) for name in ("number", "ecli", "decision_date", "juridiction", "formation"))
-        header = "\n".join(str(one) for one in said if one)
-        return SourceText(document.id, document.content, document.title, header, self._tell_tales)
+
+        def passages() -> Sequence[Paragraph]:
+            stored = self._documents.stored_outline(document) if hasattr(self._documents, "stored_outline") else None
+            return (stored or make_outline(document)).passages
+
+        return SourceText(document.id, document.content, document, passages)

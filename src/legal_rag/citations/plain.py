@@ -1,0 +1,204 @@
+"""Read an answer's Markdown and HTML as plain text, with a map back to what was written."""
+
+import html
+import re
+import unicodedata
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+_BLANKS = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_HIDDEN = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
+_MARKS = {"„": "“", "‟": "“", "〝": "“", "〞": "”", "‚": "‘", "‛": "‘", "＂": '"', "〈": "‹", "〉": "›", "《": "«", "》": "»", "≪": "«", "≫": "»", "「": "“", "」": "”", "『": "“", "』": "”", "º": "°", "№": "n°", "ᵉ": "e", "ʳ": "r", "ᵃ": "a"}
+_HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
+_SPECIAL = rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]"
+# Letters of other alphabets that read as Latin ones: they hide a negation, or a marker's first word.
+_LOOKALIKES = {ord(chr(code)): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | str.maketrans(
+    "аеорсухіѕјһԁԛԝЅАВЕКМНОРСТХІЈαοενικρυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxisjhdqwSABEKMHOPCTXIJaoevikpuxABEZHIKMNOPTYX",
+)
+_TAG = re.compile(
+    r"</?(?P<name>b|i|em|strong|u|s|sup|sub|span|mark|small|q|p|div|br|blockquote|code|pre|li|ul|ol)\b[^<>\n]{0,100}>",
+    re.IGNORECASE,
+)
+_OPENS_QUOTATION = {"q", "blockquote", "code", "pre"}
+_BREAKS_LINE = {"p", "div", "br", "li", "ul", "ol"}
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_ESCAPE = re.compile(r"\\([\\\[\](){}*_`>#~\"'«»“”!.+-])")
+_EMPHASIS = re.compile(r"(?<![\s*])\*{1,3}|\*{1,3}(?![\s*])|~~|(?<!\w)_{1,3}(?=[^\s_])|(?<=[^\s_])_{1,3}(?!\w)")
+_CODE = re.compile(r"(?P<ticks>`{1,2})(?P<code>[^`\n]{1,2000})(?P=ticks)")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`]*$", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
+_GUILLEMETS = re.compile(r"<<|>>|``|''")
+_DOUBLED = {"<<": "«", ">>": "»", "``": "“", "''": "”"}
+_REVERSED = re.compile(r"(?<!\S)»(?=\S)(?P<quoted>[^«»\n]{3,1000})(?<=\S)«(?!\w)")
+_LOW_SINGLE = re.compile(r"‚(?P<quoted>[^‚‘\n]{3,1000})‘(?!\w)")
+_INDENTED = re.compile(r"(?:\A|(?<=\n\n))(?:(?: {4}|\t)\S[^\n]*(?:\n|\Z))+")
+_SOFT_BREAK = re.compile(r"(?<=[\w,’'(-])[ ]?\n[ ]?(?=[a-zà-ÿ0-9(«“])(?!\d{1,3}[.)]\s)(?![a-z]\))")
+_OWN_MARKS = re.compile(r"[«»“”„\"<>＂]")
+_CREDIT = re.compile(r"\s*(?:[—–]|-{1,2}(?=\s)|\(\s*(?:Cass|CE\b|CA\b|Cons))")  # "— Cass. soc., 9 janv. 2018": who is quoted
+
+
+class PlainText(NamedTuple):
+    """A text as its reader sees it."""
+
+    text: str
+    starts: "array[int]"  # offset, in what was written, of each character; then the length of what was written
+
+    def place(self, offset: int) -> int:
+        """Return where a place of what was written stands in the text."""
+        return bisect_left(self.starts, offset)
+
+    def written(self, offset: int) -> int:
+        """Return where a place of the text stands in what was written: behind the character before it."""
+        return self.starts[offset - 1] + 1 if offset else 0
+
+
+class _Edit(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def read_plain(written: str) -> PlainText:
+    """Resolve emphasis, tags, entities, escapes, blanks, digits and hidden characters; linear in the text.
+
+    Block quotations, code and `<q>` become quotations in “ ”, unless they hold quotation marks of their own.
+    """
+    edits = sorted(
+        {*_blocks(written), *_inline(written)}, key=lambda one: (one.start, one.end != one.start, one.end - one.start)
+    )
+    pieces: list[str] = []
+    starts = array("q")
+    done = 0
+    for start, end, text in edits:
+        if start < done:
+            continue
+        pieces += [written[done:start], text]
+        starts.extend(range(done, start))
+        # An inserted closing mark belongs to the character before it, so that a marker behind both stays behind.
+        starts.extend([max(start - 1, done, 0) if start == end and text == "”" else start] * len(text))
+        done = end
+    pieces.append(written[done:])
+    starts.extend(range(done, len(written) + 1))
+    return PlainText("".join(pieces), starts)
+
+
+def without_hidden(text: str) -> str:
+    """Return a text without the characters that nobody sees: soft hyphens, zero-width blanks, marks of direction."""
+    return text if text.isascii() else _HIDDEN_CHARACTER.sub("", text)
+
+
+def legible(text: str) -> str:
+    """Return a text of the same length in which look-alike letters of other alphabets are Latin."""
+    return text if text.isascii() else text.translate(_LOOKALIKES)
+
+
+@lru_cache(2048)
+def plain_words(text: str) -> str:
+    """Return a piece of a document with its blanks, digits, entities and hidden characters resolved."""
+    text = _ENTITY.sub(lambda match: html.unescape(match.group()), text) if "&" in text else text
+    return text if text.isascii() else re.sub(_SPECIAL, lambda match: _resolved(match.group()), text)
+
+
+def _resolved(character: str) -> str:
+    if character in _MARKS:
+        return _MARKS[character]
+    if unicodedata.category(character) == "Nd":
+        return str(unicodedata.decimal(character))
+    if "\uff01" <= character <= "\uff5e":
+        return chr(ord(character) - 0xFEE0)
+    return " " if unicodedata.category(character) == "Zs" else ""
+
+
+_INLINE = re.compile(_SPECIAL)
+
+
+def _inline(written: str) -> Iterator[_Edit]:
+    for match in _INLINE.finditer(written):
+        yield _Edit(*match.span(), _resolved(match.group()))
+    if "&" in written:
+        for match in _ENTITY.finditer(written):
+            decoded = html.unescape(match.group())
+            yield _Edit(*match.span(), _INLINE.sub(lambda one: _resolved(one.group()), decoded))
+    if "\\" in written:
+        for match in _ESCAPE.finditer(written):
+            yield _Edit(*match.span(), match[1])
+    if "<" in written:
+        yield from _tags(written)
+    for match in _EMPHASIS.finditer(written):
+        if not (match.group() == "*" and _is_bullet(written, match.start())):
+            yield _Edit(*match.span(), "")
+    if "`" in written:
+        for match in _CODE.finditer(written):
+            quotes = " " in match["code"].strip() and not _OWN_MARKS.search(match["code"])
+            yield _Edit(*match.span("ticks"), "“" if quotes else "")
+            yield _Edit(match.end("code"), match.end(), "”" if quotes else "")
+    for match in _GUILLEMETS.finditer(written):
+        yield _Edit(*match.span(), _DOUBLED[match.group()])
+    for match in _SOFT_BREAK.finditer(written):
+        yield _Edit(*match.span(), " ")
+    for pattern, marks in ((_REVERSED, "«»"), (_LOW_SINGLE, "“”")):
+        for match in pattern.finditer(written):
+            yield _Edit(match.start(), match.start() + 1, marks[0])
+            yield _Edit(match.end() - 1, match.end(), marks[1])
+
+
+def _tags(written: str) -> Iterator[_Edit]:
+    for match in _TAG.finditer(written):
+        name = match["name"].lower()
+        if name in _OPENS_QUOTATION:
+            yield _Edit(*match.span(), "”" if match.group().startswith("</") else "“")
+        else:
+            yield _Edit(*match.span(), "\n" if name in _BREAKS_LINE else "")
+
+
+def _is_bullet(written: str, at: int) -> bool:
+    return written[at + 1 : at + 2].isspace() and not written[written.rfind("\n", 0, at) + 1 : at].strip()
+
+
+def _blocks(written: str) -> Iterator[_Edit]:
+    """Yield the edits that make a quotation of each block of quoted lines, and of each fenced block."""
+    if "```" in written or "~~~" in written:
+        fences = list(_FENCE.finditer(written))
+        for opening, closing in zip(fences[::2], fences[1::2], strict=False):
+            yield _Edit(*opening.span(), "")
+            yield _Edit(*closing.span(), "")
+            yield from _quoted(written, opening.end(), closing.start())
+    for match in _INDENTED.finditer(written):
+        yield from _quoted(written, match.start(), match.end())
+    if ">" not in written:
+        return
+    lines = list(_QUOTED_LINE.finditer(written))
+    for match in lines:
+        yield _Edit(*match.span(), "")
+    first = 0
+    for number, match in enumerate(lines):
+        end = _line_end(written, match.end())
+        follows = lines[number + 1].start() == end + 1 if number + 1 < len(lines) else False
+        if not follows:
+            yield from _quoted_lines(written, [one.end() for one in lines[first : number + 1]])
+            first = number + 1
+
+
+def _quoted_lines(written: str, starts: list[int]) -> Iterator[_Edit]:
+    """Yield the edits that put a block of quoted lines, without the line that says whom it quotes, into marks."""
+    said = [at for at in starts if not _CREDIT.match(written, at, _line_end(written, at))]
+    if said:
+        yield from _quoted(written, said[0], _line_end(written, said[-1]))
+
+
+def _quoted(written: str, start: int, end: int) -> Iterator[_Edit]:
+    text = _QUOTED_LINE.sub("", written[start:end])
+    if not text.strip() or _OWN_MARKS.search(text):
+        return
+    yield _Edit(start, start, "“")
+    end = start + len(written[start:end].rstrip())
+    yield _Edit(end, end, "”")
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
