@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from altered_quotations import ALTERATIONS
 from answer_material import MONTHS, Passage
-from answer_wording import SYNONYMS
+from answer_wording import SYNONYMS, TURNING
 from stated_changes import FALSE, RESPELT, Change
 
 from legal_rag.corpus import Document
@@ -40,14 +40,14 @@ OPENING = re.compile(
 )
 BREAK = re.compile(r"\n+|(?<=[;:])\s+(?=qu|et qu|alors)|;\s*|(?<=[a-zéè0-9)»\]])\.\s+(?=[A-ZÀÉÈ«0-9])")
 SIGNS = re.compile(r"[«»“”„\"\[\]<>*_`|]|\.\.\.|…|http")
+CROPPED = re.compile(
+    r"^(?:\d|(?:ont|a|est|sont|dit|dont|ainsi|que|et|ou|où|qui) |[^(]*\)|[A-ZÉ]{3,} ET )|[\s'’](?:\w|art|al|concl|n°|cf|\d)$"
+)
 FINITE = re.compile(
     r"\b(?:est|sont|a|ont|n'est|n'a|était|avait|peut|doit|ne|résulte|constitue|prévoit|dispose|soutient|demande|porte|rejette)\b"
 )
-RISKY = re.compile(
-    r"\b(?:ne|n|pas|non|ni|sans|sauf|hormis|aucune?|jamais|que|qu|qui|dont|si|mais|refus\w*|tort|prétend\w*|soutien\w*|rejet\w*|infirm\w*|annul\w*|contrair\w*|toutefois|cependant|seul\w*|moins|plus|excepté|exception|à)\b|\d"
-)
 CLAIMED = re.compile(
-    r"(?:soutient|soutiennent|fait valoir|font valoir|prétend|allègue|allèguent)(?: en outre| également| notamment| enfin|, en outre,)? qu(?:e |')([^;\"«»\[\]\n]{50,260}?)(?=[;.\n])"
+    r"(?:soutient|soutiennent|fait valoir|font valoir|prétend|allègue|allèguent)(?: en outre| également| notamment| enfin|, en outre,)? qu(?:e |')([^;,\"«»\[\]\n]{50,260}?)(?= ?[;.\n])"
 )
 OPINIONS = [
     "Cette solution paraît constante.",
@@ -183,7 +183,11 @@ def clauses_of(document: Document) -> list[Clause]:
         start += len(OPENING.match(text[start : stop[0]]).group())  # type: ignore[union-attr]
         said = text[start : stop[0]].rstrip(" ;,.:\n")
         at = stop[1]
-        fit = len(said) in CLAUSE and said.count("(") == said.count(")") and not SIGNS.search(said)
+        fit = (
+            len(said) in CLAUSE
+            and said.count("(") == said.count(")")
+            and not (SIGNS.search(said) or CROPPED.search(said))
+        )
         if (
             fit
             and sum(map(str.islower, said)) > 0.55 * len(said)
@@ -618,7 +622,7 @@ def _appeal_outcome(true: bool) -> Arounder:
         confirms = (
             bool(re.search(r"\bconfirme (?:le|en toutes)", text)) and "infirm" not in text and "réform" not in text
         )
-        overturns = bool(re.search(r"\b(?:infirme|réforme) le jugement", text)) and "confirm" not in text
+        overturns = "infirme le jugement" in text and "confirm" not in text
         if confirms == overturns:
             return None
         verb = ("confirme" if confirms else "infirme") if true else ("infirme" if confirms else "confirme")
@@ -1012,7 +1016,7 @@ def plea_as_holding(draft: Draft) -> Case | None:
         return None
     text = draft.document.content
     plea = re.search(
-        r"[Aa]lors(?:, selon le moyen|, d'une part)?,?[ :]*(?:«\s*)?(?:1°/ )?qu(?:e |'|’)([^;\"«»\[\]\n]{60,600}?)(?= ?[;»])",
+        r"[Aa]lors(?:, selon le moyen,?[ :]*|,? «\s*)(?:1°/ )?qu(?:e |'|’)([^;\"«»\[\]\n]{60,600}?)(?= ?[;»])",
         text,
     )
     if not plea or squash(text).count(squash(plea[1])) != 1 or SIGNS.search(plea[1]):
@@ -1053,11 +1057,20 @@ def quashed_as_holding(draft: Draft) -> Case | None:
 def holding_as_claim(draft: Draft) -> Case | None:
     """Give what the court holds as what a party claims."""
     text = draft.document.content
-    holding = re.search(
-        r"(?:Mais attendu qu(?:e |')|[;.] (?:que |qu')?(?:dès lors|par suite),? )([^;.\"«»\[\]\n]{60,300}?)(?= ?[;.])",
-        text,
+    if draft.document.juridiction not in ("Conseil constitutionnel", "Cour de cassation"):
+        return None
+    opening = (
+        r"Mais attendu qu(?:e |')"
+        if draft.document.juridiction.startswith("Cour")
+        else r"; (?:que |qu')?(?:dès lors|par suite),? "
     )
-    if not holding or squash(text).count(squash(holding[1])) != 1 or SIGNS.search(holding[1]):
+    holding = re.search(opening + r"([^;.\"«»\[\]\n]{60,300}?)(?= ?[;.])", text)
+    if (
+        not holding
+        or squash(text).count(squash(holding[1])) != 1
+        or SIGNS.search(holding[1])
+        or CROPPED.search(holding[1])
+    ):
         return None
     draft.clause = Clause(Passage(draft.document.id, *holding.span(1)), holding[1])
     introduction = draft.rng.choice(["Selon le moyen, ", "Le demandeur soutient que ", "Le requérant prétend que "])
@@ -1088,7 +1101,11 @@ def _verbatim(kind: str, marks: str) -> Maker:
             "’" in words and "‘" in marks
         ):
             return None
-        marker = draft.marker() if marks.startswith(("<", "`", "\n\n    ", "'", " '", "»")) else _honest_marker(draft)
+        marker = (
+            draft.marker()
+            if marks.startswith(("<", "`", "\n\n    ", "\n\n```", "'", " '", "»"))
+            else _honest_marker(draft)
+        )
         return draft.case(kind, "quoting", draft.quoted(words, marks, marker), words=(words,))
 
     return make
@@ -1140,7 +1157,9 @@ TYPOGRAPHY: dict[str, Typed] = {
     "italic": _emphasised("*"),
     "underscored": _emphasised("_"),
     "first letter": lambda rng, text: text[0].swapcase() + text[1:],
-    "capitals unaccented": _sub("É", "E"),
+    "capitals unaccented": lambda rng, text: re.sub(
+        r"[ÉÈÊÀÔÇÎ]", lambda one: unicodedata.normalize("NFD", one.group())[0], text
+    ),
     "dashes": _sub(r"(?<=\w)-(?=\w)", "\u2011"),
     "entities": lambda rng, text: text.replace("é", "&eacute;").replace("à", "&agrave;") if "é" in text else None,
     "no-break entities": _sub(r" (?=[;:%?!]|\d)", "&nbsp;"),
@@ -1231,7 +1250,7 @@ def harmless_cut(draft: Draft) -> Case | None:
     cuts = [
         m
         for m in re.finditer(r", [^,;]{8,70},(?= )", draft.clause.text)
-        if m.start() > 15 and not RISKY.search(m.group())
+        if m.start() > 15 and not TURNING.search(m.group())
     ]
     if not cuts or len(draft.clause.text) - cuts[0].end() < 15:
         return None
@@ -1366,14 +1385,9 @@ def restated_in_full(draft: Draft) -> Case | None:
 
 def restated_in_another_order(draft: Draft) -> Case | None:
     """State a clause with its first complement moved to its end."""
-    head, comma, tail = draft.clause.text.partition(", ")
-    if (
-        not comma
-        or not 15 < len(head) < 90
-        or len(tail) < 40
-        or FINITE.search(head)
-        or RISKY.search(head.split(" ")[0])
-    ):
+    head, _, tail = draft.clause.text.partition(", ")
+    moved = re.match(r"(?:À|Au|Dans|Par|Pour|Après|Selon|Sur|Lors|Depuis|Le \d)\b", head, re.IGNORECASE)
+    if not moved or not 15 < len(head) < 90 or len(tail) < 40 or FINITE.search(head) or tail.startswith(("qui", "où")):
         return None
     return draft.case(
         "restated in another order", "stating", draft.said(f"{tail}, {head[0].lower()}{head[1:]}", draft.marker())

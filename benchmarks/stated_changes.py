@@ -236,7 +236,8 @@ def other_number(pattern: str, spelling: str) -> Rule:
 
 def _last_number(rng: random.Random, match: re.Match[str]) -> str:
     def changed(number: re.Match[str]) -> str:
-        return str(max(1, int(number.group()) + rng.choice([-2, -1, 1, 2, 10])))
+        old = int(number.group())
+        return str(old + rng.choice([step for step in (-2, -1, 1, 2, 10) if old + step > 0]))
 
     start, end = match.span("n")
     base, text = match.start(), match.group()
