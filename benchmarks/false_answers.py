@@ -69,42 +69,40 @@ INVENTIONS = {
 }  # fmt: skip
 FACTS = {
     "date": re.compile(rf"\b(?:1er|\d\d?) (?:{'|'.join(MONTHS)}) (?:1[89]|20)\d\d\b"),
-    "sum": re.compile(r"(?<![\d,.])(?<!\d )[1-9]\d{0,2}(?: \d{3})+ (?:euros|francs)\b"),
-    "rate": re.compile(r"(?<![\d,.])\d{1,2}(?:,\d+)? ?%"),
+    "sum": re.compile(r"(?<![\d,.])(?<!\d )[1-9]\d{0,2}(?: \d{3})+ (?:euros|francs)\b"), "rate": re.compile(r"(?<![\d,.])\d{1,2}(?:,\d+)? ?%"),
     "article": re.compile(r"\barticle (?:L\.O\.|L\.|R\.) ?\d+(?:-\d+)*(?![\d-])"),
     "case number": re.compile(r"\bn° (?:[A-Z] )?\d\d-\d\d\.\d{3}\b|\bn° \d{4}-\d{4} AN\b"),
     "person": re.compile(r"\b(?:M\.|Mme) (?:[A-Z][a-zéèëï-]+ )?[A-ZÉ][\w-]{3,}"),
     "count": re.compile(r"(?<![\d,.])(?<!\d )\d{2,3} (?:voix|électeurs|salariés|bulletins|suffrages)\b"),
-}
+}  # fmt: skip
 ODD_MARKERS = {
     "round": "(Source : {d}, chars {s}-{e})", "round, no colon": "(Source {d}, chars {s}-{e})", "braces": "{{Source: {d}, chars {s}-{e}}}",
     "cf.": "[cf. Source: {d}, chars {s}-{e}]", "voir": "[voir Source : {d}, chars {s}-{e}]", "full-width brackets": "［Source: {d}, chars {s}-{e}］",
-    "lenticular": "【Source: {d}, chars {s}-{e}】", "Cyrillic letters": "[Sоurсe: {d}, chars {s}-{e}]", "full-width colon": "[Source： {d}, chars {s}-{e}]",
-    "unclosed": "[Source: {d}, chars {s}-{e}", "unopened": "Source: {d}, chars {s}-{e}]", "escaped": "\\[Source: {d}, chars {s}-{e}\\]",
-    "double": "[[Source: {d}, chars {s}-{e}]]", "link": "[Source: {d}, chars {s}-{e}](#ref)", "bold": "**[Source: {d}, chars {s}-{e}]**",
-    "code": "`[Source: {d}, chars {s}-{e}]`", "angle": "<Source: {d}, chars {s}-{e}>", "capitals": "[SOURCE: {d}, CHARS {s}-{e}]",
-    "zero width": "[Sou\u200brce: {d}, chars {s}-{e}]", "soft hyphen": "[Sour\u00adce: {d}, chars {s}-{e}]", "no-break": "[Source\u00a0:\u00a0{d}, chars\u00a0{s}-{e}]",
+    "lenticular": "【Source: {d}, chars {s}-{e}】", "Cyrillic letters": "[Sоurсe: {d}, chars {s}-{e}]",
+    "full-width colon": "[Source： {d}, chars {s}-{e}]", "unclosed": "[Source: {d}, chars {s}-{e}", "unopened": "Source: {d}, chars {s}-{e}]",
+    "escaped": "\\[Source: {d}, chars {s}-{e}\\]", "double": "[[Source: {d}, chars {s}-{e}]]", "link": "[Source: {d}, chars {s}-{e}](#ref)",
+    "bold": "**[Source: {d}, chars {s}-{e}]**", "code": "`[Source: {d}, chars {s}-{e}]`", "angle": "<Source: {d}, chars {s}-{e}>",
+    "capitals": "[SOURCE: {d}, CHARS {s}-{e}]", "zero width": "[Sou\u200brce: {d}, chars {s}-{e}]",
+    "soft hyphen": "[Sour\u00adce: {d}, chars {s}-{e}]", "no-break": "[Source\u00a0:\u00a0{d}, chars\u00a0{s}-{e}]",
     "en dash": "[Source: {d}, chars {s}–{e}]", "line break": "[Source:\n{d}, chars {s}-{e}]", "full-width letters": "[Ｓｏｕｒｃｅ: {d}, chars {s}-{e}]",
-    "entity": "&#91;Source: {d}, chars {s}-{e}&#93;", "Réf.": "[Réf. : {d}, chars {s}-{e}]", "no word": "[{d}, chars {s}-{e}]", "footnote": "[^1]\n\n[^1]: [Source: {d}, chars {s}-{e}]",
-    "italic word": "[*Source* : {d}, chars {s}-{e}]", "positions": "[Source: {d}, positions {s}-{e}]", "dash": "[Source - {d}, chars {s}-{e}]",
+    "entity": "&#91;Source: {d}, chars {s}-{e}&#93;", "Réf.": "[Réf. : {d}, chars {s}-{e}]", "no word": "[{d}, chars {s}-{e}]",
+    "footnote": "[^1]\n\n[^1]: [Source: {d}, chars {s}-{e}]", "italic word": "[*Source* : {d}, chars {s}-{e}]",
+    "positions": "[Source: {d}, positions {s}-{e}]", "dash": "[Source - {d}, chars {s}-{e}]",
 }  # fmt: skip
 MARKS = {
-    "guillemets": "« {} »", "guillemets, no-break": "«\u00a0{}\u00a0»", "guillemets, tight": "«{}»", "curly": "“{}”", "single curly": "‘{}’", "low": "„{}“", "low, single": "‚{}‘",
-    "less-than": "<< {} >>", "full width": "＂{}＂", "single guillemets": "‹ {} ›", "straight": '"{}"', "straight single": " '{}'", "entities": "&laquo; {} &raquo;",
-    "quot entities": "&quot;{}&quot;", "TeX": "``{}''", "two apostrophes": "''{}''", "reversed": "»{}«", "corner": "「{}」", "primes": "〝{}〞", "mixed": "« {} ”", "escaped": '\\"{}\\"',
-    "q tag": "<q>{}</q>", "nested": "« “{}” »", "italic": "*« {} »*", "bold": "**« {} »**", "math": "≪ {} ≫", "English in French": "« \"{}\" »",
-    "block": "\n\n> {}\n\n", "block, marks": "\n\n> « {} »\n\n", "block, split": "\n\n> {1}\n> {2}\n\n", "block, two paragraphs": "\n\n> {1}\n>\n> {2}\n\n", "block tag": "\n\n<blockquote>{}</blockquote>\n\n",
-    "code": "`{}`", "code block": "\n\n```\n{}\n```\n\n", "indented": "\n\n    {}\n\n", "two paragraphs": "« {1}\n\n{2} »", "paragraphs, each opened": "« {1}\n\n« {2} »", "line break": "« {1}\n{2} »",
-    "list": "\n\n- « {} »\n", "cell": "\n\n| motif | texte |\n|---|---|\n| 1 | « {} » |\n\n",
+    "guillemets": "« {} »", "guillemets, no-break": "«\u00a0{}\u00a0»", "guillemets, tight": "«{}»", "curly": "“{}”", "single curly": "‘{}’",
+    "low": "„{}“", "low, single": "‚{}‘", "less-than": "<< {} >>", "full width": "＂{}＂", "single guillemets": "‹ {} ›", "straight": '"{}"',
+    "straight single": " '{}'", "entities": "&laquo; {} &raquo;", "quot entities": "&quot;{}&quot;", "TeX": "``{}''", "two apostrophes": "''{}''",
+    "reversed": "»{}«", "corner": "「{}」", "primes": "〝{}〞", "mixed": "« {} ”", "escaped": '\\"{}\\"', "q tag": "<q>{}</q>", "nested": "« “{}” »",
+    "italic": "*« {} »*", "bold": "**« {} »**", "math": "≪ {} ≫", "English in French": "« \"{}\" »", "block": "\n\n> {}\n\n",
+    "block, marks": "\n\n> « {} »\n\n", "block, split": "\n\n> {1}\n> {2}\n\n", "block, two paragraphs": "\n\n> {1}\n>\n> {2}\n\n",
+    "block tag": "\n\n<blockquote>{}</blockquote>\n\n", "code": "`{}`", "code block": "\n\n```\n{}\n```\n\n", "indented": "\n\n    {}\n\n",
+    "two paragraphs": "« {1}\n\n{2} »", "paragraphs, each opened": "« {1}\n\n« {2} »", "line break": "« {1}\n{2} »", "list": "\n\n- « {} »\n",
+    "cell": "\n\n| motif | texte |\n|---|---|\n| 1 | « {} » |\n\n",
 }  # fmt: skip
 UNMARKED = {
-    "unclosed": "« {}",
-    "italic alone": "*{}*",
-    "bold alone": "**{}**",
-    "colon alone": "{}",
-    "dash": "— {}",
-    "underscores": "_{}_",
-}
+    "unclosed": "« {}", "italic alone": "*{}*", "bold alone": "**{}**", "colon alone": "{}", "dash": "— {}", "underscores": "_{}_",
+}  # fmt: skip
 NOT_ALTERED_WHERE_READ_AS_TEXT = ("negation", "number", "article", "name")  # what plain text shows to be false
 
 
@@ -446,24 +444,16 @@ def _odd_marker(kind: str, pattern: str) -> Maker:
 
 
 SWALLOWED = {
-    "ne pas": r"\b(?:ne |n['’])\w+ (?:pas|plus) (?:\w+ ){0,2}",
-    "ne": r"\b(?:ne |n['’])\w+ ",
-    "pas": r"\bpas \w+ ",
-    "a refusé de": r"\b(?:a|avait|ayant) refusé (?:de |d')",
-    "sauf": r",? ?\b(?:sauf|hormis|excepté|à l'exception) [^,;.]{5,90}",
-    "à tort": r"\bà tort (?:\w+ ){0,2}",
-    "prétend que": r"\b(?:soutient|soutiennent|prétend|allègue|fait valoir|font valoir)(?: \w+)? qu(?:e |')",
-    "que": r"\bqu(?:e |')(?:\w+ ){1,3}",
-    "sans": r"\bsans (?:\w+ ){1,3}",
-    "aucun": r"\baucune? (?:\w+ ){1,2}",
-    "ni": r"\bni (?:\w+ ){1,4}",
-    "infirme": r"\b(?:infirm|annul|rejet)\w+ (?:\w+ ){0,2}",
-    "conditional": r"\b(?:aurait|auraient|serait|seraient|devrait|pourrait) (?:\w+ ){0,2}",
+    "ne pas": r"\b(?:ne |n['’])\w+ (?:pas|plus) (?:\w+ ){0,2}", "ne": r"\b(?:ne |n['’])\w+ ", "pas": r"\bpas \w+ ",
+    "a refusé de": r"\b(?:a|avait|ayant) refusé (?:de |d')", "sauf": r",? ?\b(?:sauf|hormis|excepté|à l'exception) [^,;.]{5,90}",
+    "à tort": r"\bà tort (?:\w+ ){0,2}", "prétend que": r"\b(?:soutient|soutiennent|prétend|allègue|fait valoir|font valoir)(?: \w+)? qu(?:e |')",
+    "que": r"\bqu(?:e |')(?:\w+ ){1,3}", "sans": r"\bsans (?:\w+ ){1,3}", "aucun": r"\baucune? (?:\w+ ){1,2}", "ni": r"\bni (?:\w+ ){1,4}",
+    "infirme": r"\b(?:infirm|annul|rejet)\w+ (?:\w+ ){0,2}", "conditional": r"\b(?:aurait|auraient|serait|seraient|devrait|pourrait) (?:\w+ ){0,2}",
     "demande": r"\b(?:demande(?:nt)?|sollicite(?:nt)?) (?:à |que |l')(?:\w+ ){0,3}",
     "condition": r"\b(?:si|à condition|sous réserve|à moins) [^,;.]{5,90}",
     "only": r"\b(?:seul|seule|seulement|uniquement|exclusivement) (?:\w+ ){0,2}",
     "doubt": r"\b(?:il n'est pas (?:établi|démontré|contesté|allégué) que|à supposer que?|à le supposer) ",
-}
+}  # fmt: skip
 
 
 def _swallowed(kind: str, pattern: str) -> Maker:
@@ -570,6 +560,14 @@ def _if(value: str | None, *wordings: str, rng: random.Random) -> Around | None:
     return Around(before[0].upper() + before[1:] if before else "", after)
 
 
+def clear_outcome(document: Document) -> str:
+    """Return a decision's outcome, or nothing where its operative part has two."""
+    operative = re.split(r"par ces motifs|d ?é ?c ?i ?d ?e ?:", plain(document.content))[-1]
+    rejects = re.search(r"\brejette (?:le|les|l') ?pourvois?|\brejetées?\b|rejette le pourvoi", operative)
+    grants = re.search(r"\bcasse et annule|\bannulée?s?\b|\bannule\b|inéligible", operative)
+    return "" if rejects and grants else document.solution
+
+
 def _outcome(true: bool) -> Arounder:
     """Make a verb of outcome: the decision's own, or its contrary."""
     rejects = [
@@ -596,7 +594,7 @@ def _outcome(true: bool) -> Arounder:
     ]
 
     def around(draft: Draft) -> Around | None:
-        solution, court = draft.document.solution, draft.document.juridiction
+        solution, court = clear_outcome(draft.document), draft.document.juridiction
         if court == "Cour de cassation" and solution in ("Rejet", "Cassation", "Cassation sans renvoi"):
             right, wrong = (rejects, quashes) if solution == "Rejet" else (quashes, rejects)
         elif court == "Conseil constitutionnel" and solution in ("Rejet", "Inéligibilité", "Annulation"):
@@ -662,8 +660,7 @@ FALSE_AROUND: dict[str, Arounder] = {
     "reference": lambda d: _if((lambda a, b: a and b and f"{a}, n° {b}")(_other_date(d), d.document.extra.get("number")), "(décision du {}) : ", "Décision du {} : ", "|, décision du {}", rng=d.rng),
     "year": lambda d: _if((lambda y: str(y) if y and not any(str(y) in t for t in [*d.texts(), *(d.scene.documents[i].decision_date for i in d.read)]) else None)(int(d.document.decision_date[:4] or 0) and int(d.document.decision_date[:4]) + d.rng.choice([-7, -3, -2, 2, 3])), "En {}, il a été jugé que ", "Une décision de {} énonce que ", rng=d.rng),
     "chamber": lambda d: _if(d.rng.choice([c for c in ("chambre sociale", "chambre criminelle", "chambre commerciale", "troisième chambre civile", "première chambre civile") if squash(c) not in squash(d.document.formation) and d.absent(c)] or [None]) if d.document.juridiction == "Cour de cassation" and d.document.formation else None, "La {} de la Cour de cassation juge que ", "Selon la {}, ", rng=d.rng),
-    "outcome": _outcome(False),
-    "appeal outcome": _appeal_outcome(False),
+    "outcome": _outcome(False), "appeal outcome": _appeal_outcome(False),
     **{f"negation, {name}": _fixed(*wordings) for name, wordings in NEGATIONS.items()},
     "article": _fact_around("article L. {b}-{a} du code du travail", "En application de l'{}, |", "Au visa de l'{}, il est jugé que |", "|, au visa de l'{}", "Sur le fondement de l'{}, |"),
     "bare article": _fact_around("article {b}", "Selon l'{}, |", "|, en vertu de l'{} du code civil"),
@@ -682,8 +679,7 @@ TRUE_AROUND: dict[str, Arounder] = {
     "date in figures": lambda d: _if("/".join(reversed(d.document.decision_date.split("-"))), "Par une décision du {}, il est jugé que ", rng=d.rng) if d.document.decision_date else None,
     "year": lambda d: _if(d.document.decision_date[:4] or None, "En {}, il a été jugé que ", "Une décision de {} énonce que ", rng=d.rng),
     "number": lambda d: _if(str(d.document.extra.get("number") or "") or None, "Dans la décision n° {}, il est jugé que ", "|, selon la décision n° {}", rng=d.rng),
-    "outcome": _outcome(True),
-    "appeal outcome": _appeal_outcome(True),
+    "outcome": _outcome(True), "appeal outcome": _appeal_outcome(True),
     "formation": lambda d: _if(d.document.formation.lower() or None, "La {} de la Cour de cassation juge que ", "Selon la {}, ", rng=d.rng) if d.document.formation.startswith(("Chambre", "Deux", "Prem", "Trois")) else None,
     "page": _fixed("Il est jugé que | (p. 4)", "La décision énonce (p. 12) que |", "La décision énonce que | (page 3)"),
     "paragraph": _fixed("Il est jugé que | (§ 14)", "La décision énonce (cons. 3) que |", "La décision énonce que | (pt 7)", "Il est écrit que | (point 12)"),
@@ -1082,12 +1078,9 @@ def holding_as_claim(draft: Draft) -> Case | None:
 
 
 SPOKEN: dict[str, Maker] = {
-    "claim as holding": claim_as_holding,
-    "claim stated as holding": claim_stated_as_holding,
-    "plea as holding": plea_as_holding,
-    "quashed as holding": quashed_as_holding,
-    "holding as claim": holding_as_claim,
-}
+    "claim as holding": claim_as_holding, "claim stated as holding": claim_stated_as_holding, "plea as holding": plea_as_holding,
+    "quashed as holding": quashed_as_holding, "holding as claim": holding_as_claim,
+}  # fmt: skip
 
 
 def _honest_marker(draft: Draft) -> str:
@@ -1132,47 +1125,25 @@ def _hyphenated(rng: random.Random, text: str) -> str | None:
 
 
 TYPOGRAPHY: dict[str, Typed] = {
-    "apostrophes": _sub("'", "’"),
-    "straight apostrophes": _sub("’", "'"),
-    "French spacing": _sub(r" ?([;:!?])", "\u00a0\\1"),
-    "thin French spacing": _sub(r" ?([;:!?])", "\u202f\\1"),
-    "no French spacing": _sub(r" ([;:!?])", r"\1"),
-    "n° for no": _sub(r"\bn[o°] ?(?=\d)", "n° "),
-    "no for n°": _sub(r"\bn° ?(?=\d)", "no "),
-    "nº for n°": _sub(r"\bn[o°] ?(?=\d)", "nº "),
-    "tight rate": _sub(r"(?<=\d) %", "%"),
-    "spaced rate": _sub(r"(?<=\d)%", " %"),
-    "joined thousands": _sub(r"(?<=\d) (?=\d{3}\b)", ""),
-    "no-break thousands": _sub(r"(?<=\d) (?=\d{3}\b)", "\u00a0"),
-    "dotted thousands": _sub(r"(?<=\d) (?=\d{3}\b)", "."),
-    "tight article": _sub(r"\b([LRD])\. (?=\d)", r"\1."),
-    "article without dot": _sub(r"\b([LRD])\. ?(?=\d)", r"\1 "),
-    "spaced article": _sub(r"\b([LRD])\.(?=\d)", r"\1. "),
-    "euro sign": _sub(r"(?<=\d) euros\b", " €"),
-    "1er superscript": _sub(r"\b1er\b", "1ᵉʳ"),
-    "ordinal, e": _sub(r"(?<=\d)(?:ème|è)\b", "e"),
-    "ligature": _sub("oeu", "œu"),
-    "no ligature": _sub("œu", "oeu"),
-    "bold": _emphasised("**"),
-    "italic": _emphasised("*"),
-    "underscored": _emphasised("_"),
-    "first letter": lambda rng, text: text[0].swapcase() + text[1:],
-    "capitals unaccented": lambda rng, text: re.sub(
-        r"[ÉÈÊÀÔÇÎ]", lambda one: unicodedata.normalize("NFD", one.group())[0], text
-    ),
+    "apostrophes": _sub("'", "’"), "straight apostrophes": _sub("’", "'"), "French spacing": _sub(r" ?([;:!?])", "\u00a0\\1"),
+    "thin French spacing": _sub(r" ?([;:!?])", "\u202f\\1"), "no French spacing": _sub(r" ([;:!?])", r"\1"),
+    "n° for no": _sub(r"\bn[o°] ?(?=\d)", "n° "), "no for n°": _sub(r"\bn° ?(?=\d)", "no "), "nº for n°": _sub(r"\bn[o°] ?(?=\d)", "nº "),
+    "tight rate": _sub(r"(?<=\d) %", "%"), "spaced rate": _sub(r"(?<=\d)%", " %"), "joined thousands": _sub(r"(?<=\d) (?=\d{3}\b)", ""),
+    "no-break thousands": _sub(r"(?<=\d) (?=\d{3}\b)", "\u00a0"), "dotted thousands": _sub(r"(?<=\d) (?=\d{3}\b)", "."),
+    "tight article": _sub(r"\b([LRD])\. (?=\d)", r"\1."), "article without dot": _sub(r"\b([LRD])\. ?(?=\d)", r"\1 "),
+    "spaced article": _sub(r"\b([LRD])\.(?=\d)", r"\1. "), "euro sign": _sub(r"(?<=\d) euros\b", " €"), "1er superscript": _sub(r"\b1er\b", "1ᵉʳ"),
+    "ordinal, e": _sub(r"(?<=\d)(?:ème|è)\b", "e"), "ligature": _sub("oeu", "œu"), "no ligature": _sub("œu", "oeu"), "bold": _emphasised("**"),
+    "italic": _emphasised("*"), "underscored": _emphasised("_"), "first letter": lambda rng, text: text[0].swapcase() + text[1:],
+    "capitals unaccented": lambda rng, text: re.sub(r"[ÉÈÊÀÔÇÎ]", lambda one: unicodedata.normalize("NFD", one.group())[0], text),
     "dashes": _sub(r"(?<=\w)-(?=\w)", "\u2011"),
     "entities": lambda rng, text: text.replace("é", "&eacute;").replace("à", "&agrave;") if "é" in text else None,
-    "no-break entities": _sub(r" (?=[;:%?!]|\d)", "&nbsp;"),
-    "amp entity": _sub("'", "&#39;"),
+    "no-break entities": _sub(r" (?=[;:%?!]|\d)", "&nbsp;"), "amp entity": _sub("'", "&#39;"),
     "soft hyphens": lambda rng, text: re.sub(r"\b(\w{4})(\w{4,})", "\\1\u00ad\\2", text, count=3),
     "zero-width spaces": lambda rng, text: text.replace(" ", " \u200b", 3),
-    "line break": lambda rng, text: text.replace(" ", "\n", 1) if len(text) > 60 else None,
-    "double space": _sub(" ", "  "),
-    "hyphenated at line end": _hyphenated,
-    "closing dots": lambda rng, text: text + rng.choice(["...", " [...]", "…", " (...)"]),
+    "line break": lambda rng, text: text.replace(" ", "\n", 1) if len(text) > 60 else None, "double space": _sub(" ", "  "),
+    "hyphenated at line end": _hyphenated, "closing dots": lambda rng, text: text + rng.choice(["...", " [...]", "…", " (...)"]),
     "opening dots": lambda rng, text: rng.choice(["...", "[...] ", "… "]) + text,
-    "decomposed accents": lambda rng, text: unicodedata.normalize("NFD", text) if "é" in text else None,
-    "final dot": lambda rng, text: text + ".",
+    "decomposed accents": lambda rng, text: unicodedata.normalize("NFD", text) if "é" in text else None, "final dot": lambda rng, text: text + ".",
     "comma dropped at end": lambda rng, text: text + ",",
 }  # fmt: skip
 
