@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from altered_quotations import ALTERATIONS
+from answer_wording import TURNING
 from false_answers import clauses_of, clear_outcome, french_date, squash
 from legal_rag.verification import Reference, Verification, read_text, verify_text
 from stated_changes import ABBREVIATED
@@ -102,6 +103,15 @@ def number_of(document: Document) -> str:
     if document.juridiction == "Cour de cassation":
         return re.sub(r"^(\d\d)-(\d\d)\.?(\d{3})$", r"\1-\2.\3", number)
     return f"{number} AN" if document.juridiction == "Conseil constitutionnel" else number
+
+
+def joined(number: str) -> list[str]:
+    """Spell out the numbers of joined cases: 93-1213/1214."""
+    found: list[str] = []
+    for part in re.findall(r"[\d.-]+(?:/\d+)?" if re.match(r"\d\d/", number) else r"[\d.-]+", number):
+        whole = "-" in part or "/" in part or not found
+        found.append(part if whole else found[0].rsplit("-", 1)[0] + "-" + part)
+    return found
 
 
 def short_date(iso: str) -> str:
@@ -240,8 +250,9 @@ def invented_ecli(source: Source) -> Item | None:
     """Cite an ECLI that no decision has."""
     one = source.rng.choice([one for one in source.decisions if one.extra.get("ecli")])
     ecli = re.sub(r"\d(?=\D{0,4}$)", lambda digit: str((int(digit.group()) + 3) % 10), str(one.extra["ecli"]))
-    known = {str(other.extra.get("ecli")) for other in source.decisions}
-    return None if ecli in known else Item("invented ECLI", False, citing(source, ecli))
+    known = ecli in {str(other.extra.get("ecli")) for other in source.decisions}
+    of_joined_cases = squash(ecli.split(":")[-1].removesuffix(".AN")) in source.numbers
+    return None if known or of_joined_cases else Item("invented ECLI", False, citing(source, ecli))
 
 
 def swapped_court(source: Source) -> Item:
@@ -333,17 +344,18 @@ def right_quotation_alone(source: Source) -> Item | None:
 
 
 def cut_quotation(source: Source) -> Item | None:
-    """Quote a decision with a cut of a few words."""
+    """Quote a decision without three words; the words are right unless what is left out turns their sense."""
     found = _clause(source, 14)
     if not found:
         return None
     words = found[1].split()
     middle = len(words) // 2
-    return Item(
-        "quotation cut",
-        True,
-        _quoted(source, " ".join([*words[:middle], "[...]", *words[middle + 2 :]]), named(source, found[0])),
-    )
+    left_out = " ".join(words[middle : middle + 3])
+    turned = bool(re.search(r"\b(?:ne|pas|aucune?|sans|jamais|ni)\b|\bn'", left_out))
+    if not turned and TURNING.search(left_out):
+        return None
+    quotation = _quoted(source, " ".join([*words[:middle], "[...]", *words[middle + 3 :]]), named(source, found[0]))
+    return Item("quotation cut over a negation" if turned else "quotation cut", not turned, quotation)
 
 
 def altered_quotation(source: Source) -> Item | None:
@@ -474,12 +486,7 @@ def source_of(arguments: argparse.Namespace) -> Source:
         and re.fullmatch(r"[\d.-]+|\d\d/\d{5}", str(one.extra["number"]))
         and (one.juridiction != "Cour de cassation" or one.formation in CHAMBERS)
     ]
-    numbers = frozenset(
-        squash(part)
-        for one in decisions
-        for part in re.split(r"[/,] ?(?=\d{4})|,", str(one.extra.get("number") or ""))
-        if len(squash(part)) > 4
-    )
+    numbers = frozenset(squash(number) for one in decisions for number in joined(str(one.extra.get("number") or "")))
     articles = [str(one.extra["number"]) for one in read_documents(arguments.data / "code-du-travail.jsonl.gz")]
     plain = [one for one in articles if re.fullmatch(r"[LRD]\d{4}-\d+(?:-\d+)?", one)]
     whole = "".join(squash(one.content) for one in decisions)

@@ -563,7 +563,7 @@ def _if(value: str | None, *wordings: str, rng: random.Random) -> Around | None:
 def clear_outcome(document: Document) -> str:
     """Return a decision's outcome, or nothing where its operative part has two."""
     operative = re.split(r"par ces motifs|d ?é ?c ?i ?d ?e ?:", plain(document.content))[-1]
-    rejects = re.search(r"\brejette (?:le|les|l') ?pourvois?|\brejetées?\b|rejette le pourvoi", operative)
+    rejects = re.search(r"\brejette (?:le|les|l') ?pourvois?|\brejetées?\b|\ble rejette\b", operative)
     grants = re.search(r"\bcasse et annule|\bannulée?s?\b|\bannule\b|inéligible", operative)
     return "" if rejects and grants else document.solution
 
