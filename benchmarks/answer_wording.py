@@ -20,20 +20,20 @@ QUOTATION_MARKS = [("« ", " »")] * 4 + [
     ("**« ", " »**"),
     ("*« ", " »*"),
 ]
+TURNING = re.compile(  # a quotation may not leave these out
+    r"\b(?:ne|n|pas|non|ni|sans|sauf|hormis|aucune?|jamais|que|qu|qui|dont|si|mais|refus\w*|tort|prétend\w*|soutien\w*|"
+    r"rejet\w*|infirm\w*|annul\w*|contrair\w*|toutefois|cependant|seul\w*|moins|plus|excepté|exception|à)\b|[\d;.]",
+    re.IGNORECASE,
+)
 CUTS = ["[...]", "[…]", "(...)", "(…)"]
-QUOTING = [
-    "Selon la Cour de cassation, ",
+QUOTING = [  # they name no court: the decision's own is not known here
     "Selon la décision, ",
-    "Il résulte de l'arrêt que ",
     "Il ressort de la décision que ",
-    "La Cour juge que ",
-    "Le Conseil constitutionnel considère que ",
-    "Les juges retiennent que ",
+    "Il est jugé que ",
     "La décision énonce : ",
-    "On lit dans l’arrêt : ",
+    "On lit dans la décision : ",
     "Il est précisé que ",
     "En effet, ",
-    "Par ailleurs, la juridiction relève : ",
     "Aux termes de la décision, ",
     "**Règle applicable.** ",
     "**Motif** : ",
@@ -126,11 +126,13 @@ def quote(rng: random.Random, text: str, spared: bool = False) -> Quotation:
     return Quotation(opening, words, closing)
 
 
-def cut(rng: random.Random, text: str) -> str:
-    """Leave out words in the middle of a text of sixteen words or more, and say so."""
+def cut(rng: random.Random, text: str) -> str | None:
+    """Leave out words in the middle of a text of sixteen words or more, and say so; None if they turn its sense."""
     words = re.findall(r"\S+\s*", text)
     first = rng.randint(5, len(words) // 2)
     last = rng.randint(first + 2, len(words) - 5)
+    if TURNING.search("".join(words[first:last])):
+        return None
     return "".join(words[:first]).rstrip() + f" {rng.choice(CUTS)} " + "".join(words[last:])
 
 

@@ -1,14 +1,16 @@
-"""How the checked citations of synthetic answers compare with the truth about them.
+"""How the checked citations of made answers compare with the truth about them.
 
-In: answers, and what became of each. Out: an `Outcome` for every claim, and the scores of all together.
+In: answers, and what became of each. Out: a `Judged` for every case of one claim; an `Outcome` for every claim of the
+synthetic answers of several, and the scores of all together.
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from answer_material import Passage
+from false_answers import Case, squash
 from synthetic_answers import SyntheticAnswer
 from synthetic_claims import Claim
 
@@ -18,7 +20,8 @@ Enrich = Callable[[str, Sequence[str]], EnrichedResponse]
 
 MARKER = re.compile(r"\[Source(?: non vérifiée)?\s?: (?P<doc>[^\[\]]+?)(?:, chars (?P<start>\d+)-(?P<end>\d+))?\]")
 WIDEST = 3000  # characters: what is cited at greater width points at nothing
-CORRECT = ("correct quotation", "correct quotation, cut", "two correct quotations", "correct paraphrase")
+CORRECT = ("correct quotation", "correct quotation, cut", "two correct quotations")
+QUOTING_NOTHING = ("correct paraphrase", "fact without marker", "fact of several documents", "no facts")
 UNTRUE = ("altered quotation", "one correct, one altered", "changed date", "changed amount", "changed article")
 PLACE_WANTED = ("shifted offsets", "missing offsets", "quotation without marker", "quotation, date of elsewhere")
 COLUMNS = (
@@ -31,6 +34,52 @@ COLUMNS = (
     "removed",
     "none",
 )
+
+
+VOUCHED = ("verified", "relocated")
+
+
+class Judged(NamedTuple):
+    """What became of a case."""
+
+    case: Case
+    citations: tuple[Citation, ...]  # those of its claim
+    failure: str  # "vouched for", "given a marker", "supported", "no warning"…; "" where nothing is to be objected to
+    text: str  # the answer as it was checked
+
+
+def judge(case: Case, enrich: Enrich, texts: Mapping[str, str]) -> Judged:
+    """Check a case; tell what a lawyer would object to."""
+    response = enrich(case.text, case.read)
+    first = len(_letters(MARKER.sub("", case.before)))
+    last = len(_letters(MARKER.sub("", case.text))) - len(_letters(MARKER.sub("", case.after)))
+    cited = _cited(response) if case.before or case.after else [(last, one) for one in response.citations]
+    own = tuple(one for at, one in cited if (not case.before or at > first) and (not case.after or at <= last))
+    failure = _false_failure if case.truth in ("false", "blind", "spoken") else _honest_failure
+    return Judged(case, own, failure(case, own, texts), response.text)
+
+
+def _false_failure(case: Case, citations: Sequence[Citation], texts: Mapping[str, str]) -> str:
+    vouched = [one for one in citations if one.status in VOUCHED]
+    if case.truth == "spoken":
+        return "no warning" if any(not getattr(one, "warnings", ()) for one in vouched) else ""
+    if vouched:
+        return "vouched for"
+    if citations and not case.marked:
+        return "given a marker"
+    return "supported" if any(one.status == "supported" for one in citations) else ""
+
+
+def _honest_failure(case: Case, citations: Sequence[Citation], texts: Mapping[str, str]) -> str:
+    statuses = {one.status for one in citations}
+    if not statuses or not statuses <= {*VOUCHED, "supported"}:
+        return "not confirmed"
+    if case.truth == "stating":
+        return "verified without quotation" if statuses & {*VOUCHED} else ""
+    if "supported" in statuses:
+        return "only supported"
+    held = [squash(texts[one.doc_id][one.char_start : one.char_end]) for one in citations]
+    return "" if all(any(squash(piece) in one for one in held) for piece in case.words) else "wrong place"
 
 
 class Outcome(NamedTuple):
@@ -74,7 +123,7 @@ class Outcome(NamedTuple):
             return self.places("verified", "relocated") or cells <= {"unverified", "removed", "none"}
         if kind in UNTRUE:
             return kind == "one correct, one altered" or cells <= {"unverified", "removed", "none"}
-        return kind == "fact without marker" or cells == {"none"}
+        return cells <= ({"supported", "unverified"} if kind == "correct paraphrase" else {"none"})
 
 
 class Scores(NamedTuple):
@@ -87,8 +136,9 @@ class Scores(NamedTuple):
     altered_verified: int  # citations of altered quotations and changed facts that are verified all the same
     placed: dict[str, float]  # by kind: share of claims given the right place
     relocated_or_unverified: float  # share of the claims with swapped documents
-    facts_cited: float  # share of the unmarked facts that stand once
-    facts_right: float  # share right among these
+    vouched_without_quotation: (
+        int  # citations of claims that quote nothing that are verified or relocated, or were added
+    )
     table: dict[str, Counter[str]]  # by kind: how many citations in each of COLUMNS
     changed_texts: int  # answers whose words are not those that were given
 
@@ -127,7 +177,7 @@ def scores_of(outcomes: Sequence[Outcome], changed_texts: int = 0) -> Scores:
         for passage in one.claim.passages
     ]
     swapped = [one for one in outcomes if one.claim.kind == "swapped documents"]
-    facts = [one for one in outcomes if one.claim.kind == "fact without marker"]
+    bare = [one for one in outcomes if one.claim.kind in QUOTING_NOTHING]
     return Scores(
         precision=_share(verified),
         recall=_share(held),
@@ -138,8 +188,9 @@ def scores_of(outcomes: Sequence[Outcome], changed_texts: int = 0) -> Scores:
             kind: _share([one.places("verified", "relocated") for one in _of(outcomes, kind)]) for kind in PLACE_WANTED
         },
         relocated_or_unverified=_share([one.as_it_should_be() for one in swapped]),
-        facts_cited=_share([bool(one.citations) for one in facts]),
-        facts_right=_share([one.right(citation) for one in facts for citation in one.citations]),
+        vouched_without_quotation=sum(
+            citation.status in VOUCHED or not one.claim.markers for one in bare for citation in one.citations
+        ),
         table=_table(outcomes),
         changed_texts=changed_texts,
     )

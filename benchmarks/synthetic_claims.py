@@ -43,10 +43,12 @@ def correct_quotation(scene: Scene) -> Claim:
     return _quoting(scene, "correct quotation", quotation, _place_or_window(scene, place), place)
 
 
-def correct_cut_quotation(scene: Scene) -> Claim:
+def correct_cut_quotation(scene: Scene) -> Claim | None:
     """Quote a passage with words left out, and say so."""
     place = scene.material.passage(scene.rng, 18, 60)
     words = wording.cut(scene.rng, scene.material.text_of(place))
+    if words is None:
+        return None
     quotation = wording.quote(scene.rng, words)
     return _quoting(scene, "correct quotation, cut", quotation, _place_or_window(scene, place), place)
 
