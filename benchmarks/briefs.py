@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 from altered_quotations import ALTERATIONS
 from answer_wording import TURNING
 from false_answers import clauses_of, clear_outcome, french_date, squash
-from legal_rag.verification import Reference, Verification, read_text, verify_text
 from stated_changes import ABBREVIATED
 
 from legal_rag.corpus import Document, read_documents
 from legal_rag.library import Library
+from legal_rag.verification import Reference, Verification, read_text, verify_text
 
 PAGE = 3000  # characters
 CHAMBERS = {

@@ -110,7 +110,7 @@ def test_json_has_the_forms_of_the_command_line(agent):
     described = {"juridiction", "formation", "solution", "applied_laws", "citation"}
     assert set(value["documents"][0]) == {"doc_id", "title", "decision_date", *described}
     assert set(value["citations"][0]) == {
-        *("doc_id", "char_start", "char_end", "quote", "status", "section", "speaker", "censured")
+        *("doc_id", "char_start", "char_end", "quote", "status", "section", "speaker", "censured", "warnings")
     }
     assert set(value["events"][0]) == {"type", "tool", "input", "output_ids", "seconds", "usage"}
 

@@ -211,7 +211,8 @@ def test_a_good_marker_does_not_take_over_the_quotation_of_a_dropped_one():
         ("[Sou[Source]rce: FICTIF1]", ""),
         ("[Source: [Source: INCONNU, chars 0-1], chars 3-4]", ""),
         ("[1] et [Source [a] [b]]]", "[1] et]"),
-        ("[Source: FICTIF1, chars 0-41", "[Source: FICTIF1, chars 0-41"),
+        ("[Source: FICTIF1, chars 0-41", "[Source non vérifiée: FICTIF1, chars 0-41]"),
+        ("[Source: FICTIF1", "[Source: FICTIF1"),
         ("Ressource [Sourcehut] [Analyse]", "Ressource [Sourcehut] [Analyse]"),
     ],
 )
@@ -276,7 +277,7 @@ def test_a_marker_over_a_whole_decision_is_narrowed_to_what_is_quoted():
     )
     assert [one[1:3] for one in answer.citations] == [(15, 41)]
     vague = CitationEnricher({"A": content}).enrich(f"Le voisin doit réparer [Source: A, chars 0-{len(content)}].")
-    assert [(one.status, one.quote) for one in vague.citations] == [("unverified", "")]
+    assert [(one.status, one.quote) for one in vague.citations] == [("supported", content[:43])]
 
 
 BAIL_ET_DETTE = (
@@ -307,6 +308,7 @@ BAIL_ET_DETTE = (
         "« payer 5 000 francs »",
         "« Le bailleur [ne] doit [certes] délivrer la chose »",
         "« a été condamnée [...] de statuer »",
+        "« Le bailleur ne doit pas délivrer [...] condamnée le 3 décembre 1997 à payer »",
         "« sur le fondement des articles 1382 et 138 »",
         "Il a 12/45 des voix et doit payer 15 000 francs",
         "Elle doit payer 15 000 francs à 16h30",
@@ -332,16 +334,10 @@ def test_what_was_changed_is_never_verified(sentence):
 @pytest.mark.parametrize(
     "sentence",
     [
-        "La société fut condamnée à payer 15.000 F le 3/12/1997",
-        "Elle fut condamnée en décembre 1997",
-        "La société a un délai de 2 mois",
-        "Les articles 1382 et 1384 du code civil fondent la condamnation",
-        "L'article 1382 du code civil fonde la condamnation",
         "- **Délai** : « deux mois »",
         "| a | « Il n’y a pas lieu de statuer » |",
         "### 1. Principe\n« Il n'y a pas lieu de statuer »",
         "« Le bailleur ne doit pas [...] la chose louée avant le 12 mars »",
-        "« Le bailleur ne doit pas délivrer [...] condamnée le 3 décembre 1997 à payer »",
         "« M. [X] habite [Localité 3] »",
     ],
 )
@@ -349,6 +345,21 @@ def test_what_stands_there_is_verified_however_it_is_written(sentence):
     text = f"{sentence} [Source: D, chars 0-{len(BAIL_ET_DETTE)}]."
     answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
     assert [one.status for one in answer.citations] == ["verified"]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "La société Lever a été condamnée le 3/12/1997 à payer 15.000 F",
+        "La société a été condamnée en décembre 1997",
+        "La société a un délai de 2 mois",
+        "Le bailleur ne doit pas délivrer la chose louée",
+    ],
+)
+def test_the_same_facts_in_the_same_words_are_supported_and_never_verified(sentence):
+    text = f"{sentence} [Source: D, chars 0-{len(BAIL_ET_DETTE)}]."
+    answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
+    assert [(one.status, one.holds) for one in answer.citations] == [("supported", False)]
 
 
 def test_one_wrong_quotation_does_not_spoil_a_right_one_that_begins_alike():

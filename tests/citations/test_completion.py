@@ -1,10 +1,8 @@
-"""What an answer says without citing it: quotations, facts and parties, those that stand in one document and others."""
+"""What an answer says without citing it: verbatim quotations get a marker, facts never do."""
 
 import pytest
 
 from legal_rag.citations import Citation, CitationEnricher, is_abstention
-from legal_rag.extraction import ExtractionResult
-from legal_rag.extraction.entities import rule_entity
 
 JUGEMENT = (
     "Par jugement du 1er avril 2024, la société Lever a été condamnée à verser mille euros à M. Durand, soit 6,50 % du "
@@ -14,8 +12,8 @@ ARRET = "Le 12 mai 1993, la société Hévéa a vendu l’œuvre pour 2.500 fran
 CONTENTS = {"J": JUGEMENT, "K": ARRET}
 
 
-def enrich(text, contents=CONTENTS, extractions=None, read=("J", "K")):
-    return CitationEnricher(contents, extractions).enrich(text, read)
+def enrich(text, contents=CONTENTS, read=("J", "K")):
+    return CitationEnricher(contents).enrich(text, read)
 
 
 def cited(answer):
@@ -61,10 +59,9 @@ def test_a_quotation_is_looked_for_in_what_was_read_alone():
         "La société fut condamnée à verser 1.000 euros par jugement du premier avril 2024.",
     ],
 )
-def test_a_fact_without_a_marker_is_cited_where_one_document_states_it(text):
-    (citation,) = enrich(text).citations
-    assert (citation.doc_id, citation.status) == ("J", "verified")
-    assert JUGEMENT[citation.char_start : citation.char_end] == citation.quote
+def test_no_fact_however_true_gets_a_marker_by_itself(text):
+    answer = enrich(text)
+    assert (answer.citations, answer.text, answer.ungrounded_claims) == ([], text, [text])
 
 
 @pytest.mark.parametrize(
@@ -83,23 +80,6 @@ def test_a_fact_that_is_changed_or_out_of_place_is_listed_and_not_cited(text):
     answer = enrich(text)
     assert (answer.citations, answer.ungrounded_claims, answer.grounding_rate) == ([], [text], 0.0)
     assert answer.text == text
-
-
-PARTIES = {"J": [rule_entity("partie", JUGEMENT, 35, 48)], "K": [rule_entity("partie", ARRET, 19, 32)]}
-
-
-def test_a_party_is_cited_where_the_document_says_most_of_the_same():
-    answer = enrich("La société Lever a été condamnée à verser une somme.", extractions=PARTIES)
-    assert cited(answer) == [("J", JUGEMENT, "supported")]
-    assert enrich(answer.text, extractions=PARTIES).text == answer.text
-    results = [ExtractionResult(doc_name="J", extractions=PARTIES["J"])]
-    assert enrich("La société Lever a été condamnée à verser une somme.", extractions=results) == answer
-
-
-@pytest.mark.parametrize("text", ["La société Lever possède douze navires.", "La société Lever existe."])
-def test_a_party_of_whom_something_else_is_said_is_listed(text):
-    answer = enrich(text, extractions=PARTIES)
-    assert (answer.citations, answer.ungrounded_claims) == ([], [text])
 
 
 def test_an_analysis_keeps_its_mark_and_claims_no_fact():

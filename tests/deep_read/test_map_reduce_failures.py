@@ -58,7 +58,7 @@ def quoting(*quotes, then=()):
         (QUOTE.upper(), QUOTE),
         ("l'œuvre d'un tiers - de bonne foi", "l’oeuvre d’un\u00a0tiers – de bonne  foi"),
         ("LA COUR DIT QUE LA SOMME", "la cour dit\nque la somme"),
-        ("la cour dit (…) de 3 000 euros", "la cour dit\nque la somme est de 3\u202f000 euros"),
+        ("la somme (…) de 3 000 euros", "la somme est de 3\u202f000 euros"),
         ("la somme est de 3 000 euros", "la somme est de 3\u202f000 euros"),
     ],
 )

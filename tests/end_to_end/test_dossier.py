@@ -45,7 +45,7 @@ parties = {one["extraction_text"]: doc_id for doc_id, found in extraction_index.
 lease = parties[PARTY]
 date = next(one for one in extraction_index[lease] if one["extraction_class"] == "effective_date")
 place = f"[Source: {lease}, chars {date['char_start']}-{date['char_end']}]"
-FINAL(f"Le bail prend effet le « {date['extraction_text']} » {place}.")
+FINAL(f"Le bail est consenti à compter du « {date['extraction_text']} » {place}.")
 """.replace("PARTY", repr(FOUND[1][1]))
 
 
@@ -102,7 +102,7 @@ def test_an_answer_from_the_extraction_index_is_cited_at_its_place(rlm):
     (citation,) = prediction.citations
     assert (citation.status, citation.doc_id, citation.quote) == ("verified", BAIL, "1er décembre 2024")
     assert prediction.answer.startswith(
-        "Le bail prend effet le « 1er décembre 2024 » [Source: bail_commercial.txt, chars "
+        "Le bail est consenti à compter du « 1er décembre 2024 » [Source: bail_commercial.txt, chars "
     )
     (prompt,) = [one for one in rlm.prompts if WHEN in one]
     assert "EXTRACTION INDEX" in prompt

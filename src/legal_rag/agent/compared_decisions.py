@@ -7,7 +7,7 @@ from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
-from legal_rag.citations.claims import content_words
+from legal_rag.citations.wording import content_words
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.legal_citations import legal_citation

@@ -21,9 +21,10 @@ from legal_rag.agent.compared_decisions import (
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.tool_outputs import block
 from legal_rag.citations.checks import Citation
-from legal_rag.citations.claims import QUOTED_BLANKS, content_words
+from legal_rag.citations.claims import QUOTED_BLANKS
 from legal_rag.citations.markers import format_marker
 from legal_rag.citations.sources import SourceText
+from legal_rag.citations.wording import content_words
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.patterns.courts import court_of
 from legal_rag.extraction.outcomes import opposites_of

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from legal_rag.citations.claims import Claim, Quotation, is_evidence
 from legal_rag.citations.markers import Reference
 from legal_rag.citations.sources import SourceText, SourceTexts, Span
-from legal_rag.citations.surroundings import check_surroundings, is_of_decision, quotes_a_term
+from legal_rag.citations.surroundings import check_surroundings, courts_stand, is_of_decision, quotes_a_term
 from legal_rag.citations.wording import content_words, says_the_same, telling_stems
 from legal_rag.corpus.structure.tree import Speaker, speaker_in_french
 
@@ -109,7 +109,9 @@ class CitationChecker:
             if not part.quotes or span is None:
                 citations.append(_citation(source, span, "unverified"))
                 continue
-            others = [other for (other, _), there in zip(passages, standing, strict=True) if there and other is not source]
+            others = [
+                other for (other, _), there in zip(passages, standing, strict=True) if there and other is not source
+            ]
             citations.append(_judged(claim, source, span, "verified", found, others))
         return citations
 
@@ -225,6 +227,8 @@ def _bears_out(claim: Claim, source: SourceText, span: Span) -> bool:
     if not all(map(stated.holds, facts)) or not (said or facts):
         return False
     if not all(any(_holds(span, at, source) for at in source.quotation_spans(one.text)) for one in claim.quotations):
+        return False
+    if not courts_stand(claim, source, span):
         return False
     return says_the_same(claim.text, text, known=telling_stems(source.own.court))
 

@@ -74,7 +74,10 @@ class Claim(NamedTuple):
         pieces, done = [], self.start
         for one in self.quotations:
             start, end = max(one.start, done), min(one.end, self.end)
-            pieces += [self.text[done - self.start : start - self.start], f"“{' ' * (end - start - 2)}”" if end > start + 1 else ""]
+            pieces += [
+                self.text[done - self.start : start - self.start],
+                f"“{' ' * (end - start - 2)}”" if end > start + 1 else "",
+            ]
             done = max(done, end)
         return "".join([*pieces, self.text[done - self.start :]])
 
@@ -187,7 +190,11 @@ def _in_single_marks(text: str) -> Iterator[Quotation]:
         mark = match.group()
         if mark == "\n":
             start = -1
-        elif start < 0 and text[match.end() : match.end() + 1].strip() and not text[match.start() - 1 : match.start()].isalnum():
+        elif (
+            start < 0
+            and text[match.end() : match.end() + 1].strip()
+            and not text[match.start() - 1 : match.start()].isalnum()
+        ):
             start = match.start()
         elif start >= 0 and mark in "’'" and " " in text[start : match.start()]:
             yield _quotation(text, start, match.end())

@@ -1,7 +1,7 @@
 """Check and complete the citations of an answer."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -106,8 +106,11 @@ class Enrichment:
         for number, group in enumerate(groups):
             following = groups[number + 1][0].offset if number + 1 < len(groups) else len(self._text.plain)
             claim = self._claim_of(group, done, following)
-            places = {reference: marker.written for marker in reversed(group) for reference in marker.references}
-            references = sorted(places, key=lambda one: places[one])
+            places: dict[Reference, int] = {}
+            for marker in group:
+                for reference in marker.references:
+                    places.setdefault(reference, marker.written)
+            references = list(places)
             citations = self._checker.check(claim, references)
             # Fewer citations than references: all of them were wrong, and one document bears the claim out.
             placed = [_Placed(places[reference], one) for reference, one in zip(references, citations, strict=False)]

@@ -26,7 +26,10 @@ FactKind = Literal["date", "month", "quantity", "ordinal", "article", "case", "n
 Span = tuple[int, int]
 
 FIGURE = re.compile(rf"(?<![\w.,/-])(?:{FIGURES})(?!\d|[-/]\d)")
-ENUMERATOR = re.compile(r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:\|[^\S\n]*)?(?:[-*•–][^\S\n]+)?\(?(?:\d{1,3}|[IVX]{1,4}|[a-h])\s?[.)°|/-]{1,2}(?=\s|[A-ZÀ-Ý«“])", re.MULTILINE)
+ENUMERATOR = re.compile(
+    r"^[^\S\n]*(?:#{1,6}[^\S\n]+)?(?:\|[^\S\n]*)?(?:[-*•–][^\S\n]+)?\(?(?:\d{1,3}|[IVX]{1,4}|[a-h])\s?[.)°|/-]{1,2}(?=\s|[A-ZÀ-Ý«“])",
+    re.MULTILINE,
+)
 # Where in a source something stands, as answers say it, and the answer's own steps, notes and tables.
 POINTER = re.compile(
     r"\((?:pp?\.|pages?|cons\.|§§?|pts?\.?|points?|consid(?:érants?|\.)|n(?:ote|\.)|al\.?|paragraphes?|voir|cf\.?)\s?\d{1,4}(?:\s?(?:[-–,]|et|à)\s?\d{1,4}){0,3}(?:,? (?:al\.|alinéa) \d)?\)"
@@ -35,10 +38,12 @@ POINTER = re.compile(
     re.IGNORECASE,
 )
 _SIGN = re.compile(r"(?:^|[\s(«“:])(?:−[ ]?|[–-])\Z")
-_BEFORE = re.compile(r"(?:(?P<unit>US\$|[$€£¥]|\b(?:USD|EUR|GBP|CHF|FRF|JPY|CAD|FF))|(?P<word>[^\W\d_]+[’']?))[ ]{0,2}\Z")
+_BEFORE = re.compile(
+    r"(?:(?P<unit>US\$|[$€£¥]|\b(?:USD|EUR|GBP|CHF|FRF|JPY|CAD|FF))|(?P<word>[^\W\d_]+[’']?))[ ]{0,2}\Z"
+)
 _FIGURES = r"(?:\d{1,3}(?:[ .'’]\d{3}(?!\d)){1,4}|\d{1,12})(?:[.,]\d{1,3}(?!\d))?"
 _NUMBER = re.compile(
-    rf"(?<![\w.,/])(?<!\d[ ])(?<![\d\w]-)(?P<figures>{_FIGURES})(?![\d/]|-\d)|(?<![\w’'-])(?P<words>{NUMBER_IN_WORDS})(?![\w’'-])",
+    rf"(?<![\w.,/])(?<!\d[ ])(?<![\d\w]-)(?P<figures>{_FIGURES})(?![\d/]|-\d)|(?:(?<=\bd['’])|(?<![\w’'-]))(?P<words>{NUMBER_IN_WORDS})(?![\w’'-])",
     re.IGNORECASE,
 )
 _SCALE = re.compile(
@@ -47,7 +52,9 @@ _SCALE = re.compile(
 _SCALES = {"k": 10**3, "m": 10**6, "md": 10**9, "mds": 10**9, "mrd": 10**9, "mrds": 10**9, "g": 10**9,
            "millier": 10**3, "million": 10**6, "milliard": 10**9}  # fmt: skip
 _AGAIN = re.compile(r"[ ]?\((?:[^\W\d_]+[ -]?){1,6}\)|[ ]?\(\d{1,6}\)")  # "deux (2) mois"
-_UNIT = re.compile(r"[ ]?(?P<sign>°C|[€$£¥%‰°]|m²|m³|km²)|[ ]?(?P<word>p\.[ ]?100|p\.[ ]?1000|pour[ ]cents?|pour[ ]mille|[^\W\d_]+)")
+_UNIT = re.compile(
+    r"[ ]?(?P<sign>°C|[€$£¥%‰°]|m²|m³|km²)|[ ]?(?P<word>p\.[ ]?100|p\.[ ]?1000|pour[ ]cents?|pour[ ]mille|[^\W\d_]+)"
+)
 _NEXT_WORD = re.compile(r"[ ]{1,2}(?:de[ ]|d[’']|du[ ]|des[ ])?(?P<word>[^\W\d_]+)")
 _UNITS = {form: unit for unit, forms in TABLES["units"].items() for form in forms}
 _MEASURES = frozenset(TABLES["units"])
@@ -60,23 +67,30 @@ _ORDINAL = re.compile(
 )
 _MONTH_NAMES = "|".join((*MONTHS, "fevrier", "aout", "decembre"))
 _MONTH = re.compile(
-    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er|premier)[ ])?(?P<month>{_MONTH_NAMES})(?:[ ](?P<year>\d{{4}}))?(?!\w)", re.IGNORECASE
+    rf"(?<!\w)(?:(?P<day>\d{{1,2}}|1er|premier)[ ])?(?P<month>{_MONTH_NAMES})(?:[ ](?P<year>\d{{4}}))?(?!\w)",
+    re.IGNORECASE,
 )
 _YEAR = re.compile(
     r"(?:(?<=\ben )|(?<=\bannée )|(?<=\bdepuis )|(?<=\bde )|(?<=\bfin )|(?<=\bdébut )|(?<=\bcourant )|(?<=\bet )|(?<=\bà )|(?<=\()|(?<=, ))(?:1[5-9]|20)\d\d(?![\w%€]|[.,]\d|[ ](?:euros?|francs?|\d{3}))",
     re.IGNORECASE,
 )
 _NAME = re.compile(r"[A-ZÀ-ÖØ-Þ][\w]*(?:[’'-][A-ZÀ-ÖØ-Þ]\w*|[-]\w+)*\.{0,3}")
-_TITLED = re.compile(r"(?:\b(?:M|MM|Me)\.|\b(?:Mmes?|Mlles?|Monsieur|Madame|Maître|Me|sieur|dame|sociétés?|SARL|SAS|SCI|SA|SCP))[ ](?:(?:de|du|des|la|le|les|d[’']|civile|anonyme|immobilière)[ ]?){0,3}\Z")
+_TITLED = re.compile(
+    r"(?:\b(?:M|MM|Me)\.|\b(?:Mmes?|Mlles?|Monsieur|Madame|Maître|Me|sieur|dame|sociétés?|SARL|SAS|SCI|SA|SCP))[ ](?:(?:de|du|des|la|le|les|d[’']|civile|anonyme|immobilière)[ ]?){0,3}\Z"
+)
 _OPENS_SENTENCE = re.compile(r"(?:\A|[.!?:;\n|]|^[-*•–])[\s«“\"(\[–—*•-]*\Z", re.MULTILINE)
 _OF_ANSWER = frozenset(TABLES["of_answer"])
 _MASCULINE = re.compile(r"\b(?:m\.|mr\.?|monsieur|sieur|mm\.) (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
 _FEMININE = re.compile(r"\b(?:mme|mlle|madame|mademoiselle|dame|mmes)\.? (?:[^\W\d_][\w.-]*[ ]){0,2}\Z")
-_STATUTE_BEFORE = re.compile(r"(?P<noun>loi|ordonnance|décret|arrêté|circulaire|directive|règlement|délibération)s?(?: (?:organique|constitutionnelle|ministériel|préfectoral))? (?:n[°o]s? ?|numéro )?\Z")
+_STATUTE_BEFORE = re.compile(
+    r"(?P<noun>loi|ordonnance|décret|arrêté|circulaire|directive|règlement|délibération)s?(?: (?:organique|constitutionnelle|ministériel|préfectoral))? (?:n[°o]s? ?|numéro )?\Z"
+)
 _COMMON_NAMES = frozenset(TABLES["capitals"])
-_LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,]{0,30}\d[^\s()«»\"“”;:!?,]{0,30}")
+_LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,°]{0,30}\d[^\s()«»\"“”;:!?,]{0,30}")
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
-_CODE_AFTER = re.compile(r"[ ,]{0,2}(?:\((?=[A-Z]))?[ ]?(?:du |de la |des )?(?P<name>(?:anc\. |nouv\. |n)?(?:C\.[ ]?[a-zéè]{2,8}\.?(?:[ ]?(?:p|fam|pén|proc)\.)?|[A-Z]{3,7})(?![\w]))")
+_CODE_AFTER = re.compile(
+    r"[ ,]{0,2}(?:\((?=[A-Z]))?[ ]?(?:du |de la |des )?(?P<name>(?:anc\. |nouv\. |n)?(?:C\.[ ]?[a-zéè]{2,8}\.?(?:[ ]?(?:p|fam|pén|proc)\.)?|[A-Z]{3,7})(?![\w]))"
+)
 _CODES = {form.casefold(): name for name, forms in TABLES["codes"].items() for form in forms}
 
 
@@ -166,7 +180,7 @@ def needles_of(fact: Fact) -> list[str]:
     if fact.kind == "date":
         return [str(fact.value.year), "mil neuf cent", "mille neuf cent", "deux mil"]
     if fact.kind == "month":
-        day, month, year = fact.value
+        _, month, year = fact.value
         return [year] if year else [MONTHS[month - 1][:4]]
     if fact.kind == "article":
         digits = re.search(r"\d[\d-]*", fact.value[0])
@@ -239,8 +253,10 @@ def _code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
             return f"{name} {fold_text(country[1])}", end + country.end()
         return name, end
     match = _CODE_AFTER.match(text, behind)
-    name = _CODES.get(" ".join(match["name"].replace(".", ". ").split()).casefold().rstrip(".").strip()) if match else None
-    return (name, match.end()) if match and name else ("", behind)
+    if match is None:
+        return "", behind
+    short = " ".join(match["name"].replace(".", ". ").split()).casefold().rstrip(".").strip()
+    return (_CODES[short], match.end()) if short in _CODES else ("", behind)
 
 
 def _plain(name: str) -> str:
@@ -287,9 +303,19 @@ def _ordinal_value(words: str) -> Decimal | None:
     if words in _ORDINAL_WORDS:
         return Decimal(_ORDINAL_WORDS[words])
     stem = words.removesuffix("s").removesuffix("ième")
-    ends = {"un": "un", "deux": "deux", "neuv": "neuf", "cinqu": "cinq", "quatr": "quatre", "vingt": "vingt", "cent": "cent"}
+    ends = {
+        "un": "un",
+        "deux": "deux",
+        "neuv": "neuf",
+        "cinqu": "cinq",
+        "quatr": "quatre",
+        "vingt": "vingt",
+        "cent": "cent",
+    }
     head, hyphen, last = stem.rpartition("-")
-    return words_value(f"{head}{hyphen}{ends.get(last) or last + ('e' if not last.endswith(('six', 'dix', 'sept', 'huit', 'trois')) else '')}")
+    return words_value(
+        f"{head}{hyphen}{ends.get(last) or last + ('e' if not last.endswith(('six', 'dix', 'sept', 'huit', 'trois')) else '')}"
+    )
 
 
 def _quantities(text: str) -> Iterator[Fact]:
@@ -310,7 +336,8 @@ def _quantities(text: str) -> Iterator[Fact]:
         before = text[max(0, match.start() - 25) : match.start()]
         led = _BEFORE.search(before)
         if led and led["unit"] and unit not in _CURRENCIES:
-            unit, also, end = _UNITS.get(led["unit"].lower(), led["unit"]), "", scale.end() if scale else match.end()
+            unit, also = _UNITS.get(led["unit"].lower()) or str(led["unit"]), ""
+            end = scale.end() if scale else match.end()
         if _SIGN.search(before[-8:]):
             value = -value
         yield Fact("quantity", Quantity(value, unit, also, _word_before(text, match.start())), match.start(), end)
@@ -324,9 +351,9 @@ def _unit(text: str, at: int) -> tuple[str, str, int]:
     written = (match["sign"] or match["word"]).replace(" ", "").lower()
     if known := _UNITS.get(written) or _UNITS.get(written.rstrip("s")):
         end = match.end()
-        if known in _CURRENCIES and (country := re.match(r"[ ]([^\W\d_]+)", text[end : end + 30])):
-            if fold_text(country[1]) in _OF_COUNTRY:
-                return f"{known} {fold_text(country[1])}", "", end + country.end()
+        country = re.match(r"[ ]([^\W\d_]+)", text[end : end + 30]) if known in _CURRENCIES else None
+        if country and fold_text(country[1]) in _OF_COUNTRY:
+            return f"{known} {fold_text(country[1])}", "", end + country.end()
         return known, "", end
     unit, also = _nouns(text, at)
     return unit, also, at

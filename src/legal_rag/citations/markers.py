@@ -18,12 +18,14 @@ _PLACE = (
 # What ends a reference: one place, or more of them. Only after a comma or a blank, and only the last in its text.
 PLACE_AT_END = re.compile(rf"(?:^|[,;:\s(])\s*{_PLACE}\s*\)?$", re.IGNORECASE)
 _HEAD = r"[*_]{0,2}(?:(?:cf\.?|voir|v\.|réf\.?|d['’]après)\s{1,3})?(?:Sources?\b|réf\.?(?=\s?:))[*_]{0,2}"
-HEAD = re.compile(rf"^\s*{_HEAD}(?P<unverified>\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE)
+HEAD = re.compile(
+    rf"^\s*{_HEAD}(?P<unverified>\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?\s*(?:[:=]|[–-](?=\s))?\s*", re.IGNORECASE
+)
 NAMED_PLACE = re.compile(rf"(?:^|[,;\s])\s*{_WORD}\b\.?\s*[=:]?\s*\d{{1,12}}\s*[-–—−]\s*\d{{1,12}}\s*$", re.IGNORECASE)
 # Markers in other brackets, escaped, encoded or never closed; the marker within has no brackets of its own.
 ODD_MARKER = re.compile(
     rf"(?P<open>\\\[|[(\[（［【〔{{⟦<]|&(?:#91|lbrack|lsqb);)(?P<inside>(?P<head>\s{{0,3}}{_HEAD}(?:\s+non\s+(?:v[ée]rifi|confirm)[ée]e?s?)?"
-    rf"\s{{0,3}}(?:[:=]|[–-](?=\s)))[^()\[\]（）［］【】〔〕{{}}⟦⟧<>\n\\&]{{1,300}}?)(?P<close>\\?\]|[)）］】〕}}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{{0,3}}(?:\n|\Z)))",
+    rf"\s{{0,3}}(?:[:=]|[–-](?=\s)))[^()\[\]（）［］【】〔〕{{}}⟦⟧<>\n\\&]{{1,300}}?)(?P<close>\\?\]|[)）］】〕}}⟧>]|&(?:#93|rbrack|rsqb);|(?<=\d)(?=[ .;,]{{0,3}}(?:\n|\Z|\[)))",
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r"[;|\n]|\b(?:et|and)\b|,(?=\s*Sources?\b)", re.IGNORECASE)  # of references in one marker
@@ -135,6 +137,8 @@ def _in_square_brackets(text: str) -> str:
     """Return a text with its markers between square brackets, whatever brackets and letters they were written in."""
     pieces, done = [], 0
     for match in ODD_MARKER.finditer(legible(text)):
+        if not match["close"] and not NAMED_PLACE.search(match["inside"][-HEAD_CHARS:]):
+            continue
         inside = match["head"] + text[match.end("head") : match.end("inside")]
         pieces += [text[done : match.start()], f"[{inside}]"]
         done = match.end()

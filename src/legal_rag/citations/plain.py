@@ -11,7 +11,29 @@ from typing import NamedTuple
 
 _BLANKS = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _HIDDEN = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff"
-_MARKS = {"„": "“", "‟": "“", "〝": "“", "〞": "”", "‚": "‘", "‛": "‘", "＂": '"', "〈": "‹", "〉": "›", "《": "«", "》": "»", "≪": "«", "≫": "»", "「": "“", "」": "”", "『": "“", "』": "”", "º": "°", "№": "n°", "ᵉ": "e", "ʳ": "r", "ᵃ": "a"}
+_MARKS = {
+    "„": "“",
+    "‟": "“",
+    "〝": "“",
+    "〞": "”",
+    "‛": "‘",
+    "＂": '"',
+    "〈": "‹",
+    "〉": "›",
+    "《": "«",
+    "》": "»",
+    "≪": "«",
+    "≫": "»",
+    "「": "“",
+    "」": "”",
+    "『": "“",
+    "』": "”",
+    "º": "°",
+    "№": "n°",
+    "ᵉ": "e",
+    "ʳ": "r",
+    "ᵃ": "a",
+}
 _HIDDEN_CHARACTER = re.compile(f"[{_HIDDEN}]")
 _SPECIAL = rf"[{_BLANKS}{_HIDDEN}{''.join(_MARKS)}\uff01-\uff5e]|[^\x00-\x7f\W\D]"
 # Letters of other alphabets that read as Latin ones: they hide a negation, or a marker's first word.
@@ -31,14 +53,16 @@ _EMPHASIS = re.compile(r"(?<![\s*])\*{1,3}|\*{1,3}(?![\s*])|~~|(?<!\w)_{1,3}(?=[
 _CODE = re.compile(r"(?P<ticks>`{1,2})(?P<code>[^`\n]{1,2000})(?P=ticks)")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n`]*$", re.MULTILINE)
 _QUOTED_LINE = re.compile(r"^[ \t]{0,3}(?:>[ \t]?)+", re.MULTILINE)
-_GUILLEMETS = re.compile(r"<<|>>|``|''")
-_DOUBLED = {"<<": "«", ">>": "»", "``": "“", "''": "”"}
+_GUILLEMETS = re.compile(r"<<|>>|(?<!`)``(?!`)|(?<!\S)''(?=\S)|(?<=\S)''(?!\w)")
+_DOUBLED = {"<<": "«", ">>": "»", "``": "“"}
 _REVERSED = re.compile(r"(?<!\S)»(?=\S)(?P<quoted>[^«»\n]{3,1000})(?<=\S)«(?!\w)")
 _LOW_SINGLE = re.compile(r"‚(?P<quoted>[^‚‘\n]{3,1000})‘(?!\w)")
 _INDENTED = re.compile(r"(?:\A|(?<=\n\n))(?:(?: {4}|\t)\S[^\n]*(?:\n|\Z))+")
 _SOFT_BREAK = re.compile(r"(?<=[\w,’'(-])[ ]?\n[ ]?(?=[a-zà-ÿ0-9(«“])(?!\d{1,3}[.)]\s)(?![a-z]\))")
 _OWN_MARKS = re.compile(r"[«»“”„\"<>＂]")
-_CREDIT = re.compile(r"\s*(?:[—–]|-{1,2}(?=\s)|\(\s*(?:Cass|CE\b|CA\b|Cons))")  # "— Cass. soc., 9 janv. 2018": who is quoted
+_CREDIT = re.compile(
+    r"\s*(?:[—–]|-{1,2}(?=\s)|\(\s*(?:Cass|CE\b|CA\b|Cons))"
+)  # "— Cass. soc., 9 janv. 2018": who is quoted
 
 
 class PlainText(NamedTuple):
@@ -137,7 +161,8 @@ def _inline(written: str) -> Iterator[_Edit]:
             yield _Edit(*match.span("ticks"), "“" if quotes else "")
             yield _Edit(match.end("code"), match.end(), "”" if quotes else "")
     for match in _GUILLEMETS.finditer(written):
-        yield _Edit(*match.span(), _DOUBLED[match.group()])
+        opens = not written[match.start() - 1 : match.start()].strip() if match.start() else True
+        yield _Edit(*match.span(), _DOUBLED.get(match.group()) or ("“" if opens else "”"))
     for match in _SOFT_BREAK.finditer(written):
         yield _Edit(*match.span(), " ")
     for pattern, marks in ((_REVERSED, "«»"), (_LOW_SINGLE, "“”")):

@@ -35,7 +35,7 @@ _SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011]\s*\n\s*(?=[^\W\d_])")
 KEYS_TRIED = 2
-_HARMLESS = {"grows", "shrinks"}
+_HARMLESS = {"grows", "shrinks", "must"}
 # What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
 _TURNS = re.compile(
     r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|\w+r(?:ait|aient|ions|iez)\b)"
@@ -126,7 +126,7 @@ class SourceText:
     def passages(self) -> Sequence[Paragraph]:
         """Who speaks where, in order."""
         if self._read_passages is not None:
-            return self._read_passages()  # type: ignore[no-any-return]
+            return self._read_passages()
         return make_outline(self._document or Document(id=self.doc_id or "-", content=self.content)).passages
 
     def passage_at(self, span: Span) -> Paragraph | None:
@@ -178,7 +178,11 @@ class SourceText:
     def _may_be_replaced(self, start: int, end: int, join: Join) -> bool:
         if join == "nothing":
             return not self.content[start:end].strip()
-        return end - start <= MOST_REPLACED and not _SENTENCE_END.search(self.lower, start, end) and not self._turns(start, end)
+        return (
+            end - start <= MOST_REPLACED
+            and not _SENTENCE_END.search(self.lower, start, end)
+            and not self._turns(start, end)
+        )
 
     def _turns(self, start: int, end: int) -> bool:
         """Does what lies between two places hold a word that turns the meaning of what is left?"""
@@ -202,10 +206,10 @@ class SourceText:
         key = min(keys[:KEYS_TRIED], key=lower.count)
         places = find_exact(key, lower)
         if not places or len(places) > MOST_PLACES:
-            return self._whole_words(_find(folded, squeezed(content), 0))
-        before, slack = 2 * folded.find(key), SLACK + len(folded) // 2
-        windows = ((max(0, at - before - slack), end + 2 * len(folded) + slack) for at, end in places)
-        spans = [span for first, last in _merged(windows) for span in _find(folded, squeezed(content[first:last]), first)]
+            return self._whole_words(_find(folded, content, 0, len(content)))
+        around = SLACK + 2 * len(folded)
+        windows = ((max(0, at - around), end + around) for at, end in places)
+        spans = [span for first, last in _merged(windows) for span in _find(folded, content, first, last)]
         return self._whole_words(spans)
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
@@ -235,7 +239,9 @@ def known_of(document: Document | None, content: str) -> Known:
     head = content[:HEAD_CHARS]
     if document is None:
         return Known(date=read_letterhead(head).date)
-    said = "\n".join(str(one) for one in (document.extra.get("number"), document.extra.get("ecli"), document.title) if one)
+    said = "\n".join(
+        str(one) for one in (document.extra.get("number"), document.extra.get("ecli"), document.title) if one
+    )
     numbers = frozenset(one.value for one in find_facts(f"n° {said}") if one.kind == "case")
     date = document.decision_date or read_letterhead(head).date
     court = " ".join(filter(None, (document.juridiction, document.formation)))
@@ -271,12 +277,17 @@ def squeezed(text: str) -> Folded:
     return Folded("".join(pieces), starts)
 
 
-def _find(folded: str, text: Folded, first: int) -> list[Span]:
+def _find(folded: str, content: str, first: int, last: int) -> list[Span]:
+    """Return where a squeezed passage stands in a stretch of a text."""
+    text = squeezed(content[first:last])
     spans = []
     for start, end in find_exact(folded, text.text):
         # The last letter ends where it does, not where the next one, behind a blank, begins.
-        at, last = text.starts[start], text.starts[end - 1]
-        spans.append((first + at, first + last + 1))
+        stop = first + text.starts[end - 1] + 1
+        if folded.endswith("€") or folded[-2:-1].isdecimal():  # for "euros", "2ème"
+            while stop < len(content) and content[stop].isalpha() and content[stop - 1].isalpha():
+                stop += 1
+        spans.append((first + text.starts[start], stop))
     return spans
 
 

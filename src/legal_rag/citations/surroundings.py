@@ -4,9 +4,8 @@ Only a closed set is checked: what contradicts the decision, and what cannot be 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.citations.claims import Claim
@@ -14,7 +13,6 @@ from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
 from legal_rag.citations.sources import Known, SourceText, Span
 from legal_rag.citations.wording import cues_of, telling_stems
-from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.extraction.outcomes import Outcome, kinds_of, outcome_of
@@ -26,7 +24,9 @@ TERM_WORDS = 4  # a quotation of fewer content words is a term
 
 _ABBREVIATED_COURT = re.compile(
     r"(?<!\w)(?:(?:C\. ?)?[Cc]ass(?:\.|(?=[ ,]))(?:[ ,]+(?:(?:[123](?:re|e|ème)|première|deuxième|troisième)? ?civ|soc|crim|com|ass\. plén|ch\. mixte)\b\.?)?"
-    r"|(?:[123](?:re|e) civ|[Ss]oc|[Cc]rim|[Cc]om|[Aa]ss\. plén)\.(?=,? \d)|CE(?=[ ,.])|Cons\. d['’]État|[Cc]ons\. const\.?|CA [A-ZÀ-Ý][\w-]+|CAA [A-ZÀ-Ý][\w-]+|(?:TGI|TJ|TA) [A-ZÀ-Ý][\w-]+)"
+    r"|(?:[123](?:re|e) civ|[Ss]oc|[Cc]rim|[Cc]om|[Aa]ss\. plén)\.(?=,? \d)|CE(?=[ ,.])|Cons\. d['’]État|[Cc]ons\. const\.?|CA [A-ZÀ-Ý][\w-]+|CAA [A-ZÀ-Ý][\w-]+|(?:TGI|TJ|TA) [A-ZÀ-Ý][\w-]+"
+    r"|\b[Cc]hambres? régionales? des comptes|\b[Cc]onseils? de prud['’]hommes|\b[Cc]our (?:administrative )?d['’](?:appel|assises)"
+    r"|\b[Tt]ribun(?:al|aux) (?:judiciaires?|administratifs?|correctionnels?|paritaires? des baux ruraux|de (?:commerce|grande instance|proximité|police)|d['’]instance))"
 )
 _STATUTE = re.compile(
     r"(?:lois?|décrets?|convention|directive|règlement|arrêté|circulaire|accord|avenant|contrat|bail|acte|lettre|courrier|protocole|ordonnance n\S*)\b[^.;:]{0,40}\Z"
@@ -38,12 +38,15 @@ _DECISION = re.compile(
 _ATTACKED = re.compile(
     r"attaqu|déféré|entrepris|frappé|dont appel|critiqué|contre l|contre un|premiers juges|première instance|appel (?:de|du|interjeté)|(?:casse|annule|infirme|confirme|cassé|annulé|infirmé|confirmé)"
 )
-_COURT_FOLLOWS = re.compile(r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)")
+_COURT_FOLLOWS = re.compile(
+    r"[ ,]{1,3}(?:la (?:cour|chambre|haute|première|deuxième|troisième)|le (?:conseil|tribunal|juge)|l['’]assemblée|les juges)"
+)
 _SAYS = r"(?:jug|retien|reten|considè|considér|estim|décid|énonc|affirm|admet|admis|reconn|di[ts]\b|précis|rappel|pos[eé]|constat|relèv|relev|soulign|répond|déclar|indiqu|ajout|observ|dédui|conclu|consacr|approuv|écri|expliqu|exig|impos|prévoi)\w*"
 _DENIED_REPORT = re.compile(
     rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:pas|jamais|nullement|point|aucunement|plus|guère) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:pas|jamais|nullement|point|aucunement|plus|guère)\b)?"
     r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
     r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
+    r"|\b(?:ni|démen|désavou|réfut|exclu|contest|contredi|infirm|écart|rejet|refus)\w* (?:que\b|qu['’])"
     r"|\bn['’](?:a|ont|avait|avaient|aurait|eût)\b(?:(?! (?:a|ont|avait|est) )[^.;:“”]){0,80}\b(?:jugé|retenu|considéré|estimé|décidé|énoncé|affirmé|admis|reconnu|dit|précisé|rappelé|posé|constaté|relevé|écrit|conclu|consacré|répondu)\b"
     r"|\bl(?:e|['’])[ ]?(?:contraire|inverse|opposé)\b|\bl['’](?:inverse|opposé)\b|\b(?:s['’]est|s['’]être|se) gard|\b(?:s['’]est|se) (?:bien )?gard|\bsans (?:jamais )?(?:juger|retenir|dire|affirmer|décider|énoncer|considérer|reconnaître|admettre|poser)\b"
 )
@@ -61,13 +64,20 @@ _IMPLIED = {"cassation": frozenset({"annulation"}), "infirmation": frozenset({"a
 _TOLD = re.compile(
     r"(?:cour d['’]appel|juges? du fond|premiers juges|tribunal|conseil de prud['’]hommes|arrêt attaqué|jugement|qui|ayant|avait|avaient|demand\w+|tendant|pour)\b[^.;:“”]{0,60}\Z"
 )
-_LOWER = re.compile(r"\b(?:(?:les )?(?:premiers juges|juges du fond|juges d['’]appel)|l['’]arrêt attaqué|la décision attaquée|le jugement (?:attaqué|déféré|entrepris)|la cour d['’]appel|le tribunal|le conseil de prud['’]hommes)\b")
+_LOWER = re.compile(
+    r"\b(?:(?:les )?(?:premiers juges|juges du fond|juges d['’]appel)|l['’]arrêt attaqué|la décision attaquée|le jugement (?:attaqué|déféré|entrepris)|la cour d['’]appel|le tribunal|le conseil de prud['’]hommes)\b"
+)
 _PARTY = re.compile(
     r"\b(?:moyen|pourvoi|demandeur|demanderesse|défendeur|défenderesse|requérante?|salariée?|employeur|appelante?|intimée?|m\. \S+|mme \S+|société|assuré|bailleur|locataire|preneur|prévenue?|ministère public|candidate?)\b[^.;:“”]{0,60}"
     r"\b(?:soutien|soutena|soutenu|fait valoir|faisait valoir|font valoir|préten|allègu|allégu|invoqu|reproch|contest|argu|plaid|fait grief|affirm|critiqu|sollicit|demand)\w*"
     r"|\bselon (?:le (?:moyen|pourvoi|demandeur|requérant|salarié)|l['’](?:employeur|appelant|intimé)|la (?:société|demanderesse|requérante))"
 )
-_COURT = re.compile(rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)")
+_CLAIMED = re.compile(
+    r"(?<!à )(?:soutien(?:t|nent)|soutenai(?:t|ent)|(?:fai(?:t|sait)|font) valoir|préten(?:d|dent|dait)\b|all[èé]gu(?:e|ent|ait)|reproch(?:e|ent|ait)|affirm(?:e|ent|ait)|fait grief)\b[^;]{0,400}\Z|\balors (?:que|qu['’])[^;]{0,600}\Z"
+)
+_COURT = re.compile(
+    rf"\b(?:cour|conseil|juridiction|décision|arrêt|chambre|juges?|tribunal)\b[^.;:“”]{{0,60}}?\b{_SAYS}|\b(?:selon|d['’]après|pour) (?:la (?:cour|décision|juridiction|haute)|l['’]arrêt|le conseil)|\b{_SAYS}[^.;:“”]{{0,20}} (?:la cour|la juridiction|le conseil)"
+)
 _MODALS = ("must", "maybe")
 
 OF_PARTY = "Ces mots sont ceux d'une partie, non de la juridiction."
@@ -114,10 +124,20 @@ def quotes_a_term(claim: Claim) -> bool:
     return quoted < TERM_WORDS and len(said) > quoted
 
 
+def courts_stand(claim: Claim, source: SourceText, span: Span) -> bool:
+    """Is every court and chamber that a claim names the decision's own, or named in a span of it?"""
+    own = words_of_value(f"{source.own.court} {source.own.title}")
+    text = source.content[slice(*span)]
+    there = [words_of_value(text[slice(*one)]) for one in _courts_in(text)]
+    named = (words_of_value(claim.text[slice(*one)]) for one in _courts_in(claim.text))
+    return all(one <= own or any(one <= other for other in there) for one in named)
+
+
 def _without_others(claim: Claim, others: Sequence[SourceText]) -> Claim:
     """Return a claim without the facts that are the own date or number of another document it quotes."""
-    return claim._replace(facts=[one for one in claim.facts if not any(is_of_decision(one, claim, other) for other in others)])
-
+    return claim._replace(
+        facts=[one for one in claim.facts if not any(is_of_decision(one, claim, other) for other in others)]
+    )
 
 
 class _Check:
@@ -134,8 +154,7 @@ class _Check:
 
     def result(self) -> Surroundings:
         contradicted = any(
-            check()
-            for check in (self._facts, self._other_courts, self._outcomes, self._denied, self._made_to_speak)
+            check() for check in (self._facts, self._other_courts, self._outcomes, self._denied, self._made_to_speak)
         )
         if not contradicted:
             self._warn_of_context()
@@ -150,7 +169,10 @@ class _Check:
     def is_own(self, fact: Fact) -> bool:
         """Is a fact the decision's own date, number or court, said as such?"""
         own = self._source.own
-        if any(start <= fact.start - self._claim.start < end and self._is_own_court((start, end)) for start, end in self._courts):
+        if any(
+            start <= fact.start - self._claim.start < end and self._is_own_court((start, end))
+            for start, end in self._courts
+        ):
             return True
         if fact.kind == "case":
             return fact.value in own.numbers
@@ -190,7 +212,9 @@ class _Check:
         before = self._frame[max(0, at - 100) : at]
         if _STATUTE.search(before):
             return False
-        follows = not re.search(r"\w{4}", before[before.rfind("“") + 1 :]) or before.rstrip().endswith((". le", ", le", "le"))
+        follows = not re.search(r"\w{4}", before[before.rfind("“") + 1 :]) or before.rstrip().endswith(
+            (". le", ", le", "le")
+        )
         return bool(_DECISION.search(before) or (follows and _COURT_FOLLOWS.match(self._frame, end)))
 
     def _speaks_of_attacked(self, fact: Fact) -> bool:
@@ -220,12 +244,16 @@ class _Check:
                 continue
             if not self._source.names_court(named):
                 return True
-            if self._reports(end) or re.search(r"\b(?:selon|d['’]après|pour)[ ](?:la |le |l['’])?\Z", self._frame[max(0, start - 14) : start]):
+            if self._reports(end) or re.search(
+                r"\b(?:selon|d['’]après|pour)[ ](?:la |le |l['’])?\Z", self._frame[max(0, start - 14) : start]
+            ):
                 said = self._passage()
                 if _is_court(said):
                     return True
                 if said is None or said.speaker is None:
-                    self._warnings.append(f"« {self._claim.masked[start:end].strip()} » n'est pas la juridiction qui a rendu la décision.")
+                    self._warnings.append(
+                        f"« {self._claim.masked[start:end].strip()} » n'est pas la juridiction qui a rendu la décision."
+                    )
         return False
 
     def _reports(self, end: int) -> bool:
@@ -274,8 +302,8 @@ class _Check:
                 return True
             if rejected := _REJECTED.search(before):
                 said = self._passage()
-                wanted = ("party",) if rejected["argument"] else ("lower_court",)
-                if said is None or said.speaker not in wanted:
+                speaker = "party" if rejected["argument"] else "lower_court"
+                if said is None or said.speaker != speaker or (speaker == "lower_court" and not said.censured):
                     return True
                 continue
             wanted, there = cues_of(before[-120:]), cues_of(led)
@@ -288,9 +316,16 @@ class _Check:
                 return True
             modal = [kind for kind in _MODALS if kind in cues_of(" ".join(before.split()[-2:]))]
             behind = cues_of(" ".join(led.split()[-4:]))
-            if modal and (({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in wanted)):
+            if modal and (
+                ({*_MODALS} & behind and modal[0] not in behind) or ("not" in behind and "not" not in wanted)
+            ):
                 return True
-            if re.match(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b", after) and cues_of(after) & {"not", "wrongly", "refuses", "quashes"}:
+            if re.match(r"[ ,;—–-]{0,4}(?:ce qu[ei]|mais|or|quod non)\b", after) and cues_of(after) & {
+                "not",
+                "wrongly",
+                "refuses",
+                "quashes",
+            }:
                 return True
             if re.match(r"[ ,;—–-]{0,4}(?:à tort|faussement|est (?:faux|inexact|rejeté|écarté)|n['’]est pas)", after):
                 return True
@@ -321,8 +356,9 @@ class _Check:
         if _PARTY.search(before):
             said = self._passage()
             if _is_court(said):
-                sentence = self._source.lower[slice(*self._source.sentence_around(self._places[0]))]
-                return not cues_of(sentence) & {"claims"} and "moyen" not in sentence
+                at, end = self._source.sentence_around(self._places[0])
+                sentence = self._source.lower[at:end]
+                return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
         elif (lower := _LOWER.search(before)) and self._reports(lower.end() + 0):
             own = words_of_value(self._source.own.court)
             if not (own and words_of_value(lower.group()) <= own):
@@ -330,8 +366,12 @@ class _Check:
                 return bool(_is_court(said) and "arrêt" not in self._led_by(self._places[0]))
         elif _COURT.search(before) or _COURT.search(self._clauses(0)[1]):
             said = self._passage()
+            start = self._places[0][0]
+            led = self._source.lower[self._source.sentence_around(self._places[0])[0] : start]
             if said is not None and (warning := _not_the_court(said)):
                 self._warnings.append(warning)
+            elif _CLAIMED.search(led):
+                self._warnings.append(OF_PARTY)
         return False
 
     def _passage(self) -> Paragraph | None:
@@ -340,9 +380,14 @@ class _Check:
     def _warn_of_context(self) -> None:
         for number, place in enumerate(self._places):
             led = self._led_by(place)
-            if "not" in cues_of(" ".join(re.split(r"[,;:.]", led)[-1].split()[-4:])) and "not" not in cues_of(self._clauses(number)[0]):
+            if "not" in cues_of(" ".join(re.split(r"[,;:.]", led)[-1].split()[-4:])) and "not" not in cues_of(
+                self._clauses(number)[0]
+            ):
                 self._warnings.append(AFTER_NEGATION)
-        if any(re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", one.text) and "[sic]" not in one.text for one in self._claim.quotations):
+        if any(
+            re.search(r"\[(?![.…\s])[a-zà-ÿ][^\]]{2,}\]", one.text) and "[sic]" not in one.text
+            for one in self._claim.quotations
+        ):
             self._warnings.append(INSERTED)
 
 

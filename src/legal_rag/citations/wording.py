@@ -31,8 +31,11 @@ for _row in TABLES["synonyms"]:
 _PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
 STEM = 5  # letters by which two forms of a word are one: "condamne", "condamnée"
 LEAST_SHARE = 0.7  # of a sentence's content words that the place cited must hold
-BEFORE, AFTER = 3, 2  # words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas"
-NEIGHBOURS = 6  # words between two of a sentence that go on alike
+BEFORE, AFTER = (
+    3,
+    2,
+)  # words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas"
+NEIGHBOURS = 9  # words between two of a sentence that go on alike
 GOVERNING = 14  # words before what is repeated in which "soutient que" still governs it
 
 
@@ -106,7 +109,8 @@ def telling_stems(text: str) -> frozenset[str]:
 
 def _tokens(text: str) -> list[str]:
     folded = fold_text(legible(text))
-    return _WORD.findall(_NUMBER_SIGN.sub("numéro ", folded).replace("n'", "ne ").replace("'", " "))
+    folded = _NUMBER_SIGN.sub("numéro ", folded).replace("d'après", "selon").replace("n'", "ne ")
+    return _WORD.findall(folded.replace("'", " "))
 
 
 def stem_of(word: str) -> str:
@@ -123,15 +127,15 @@ def _tells(word: Word) -> bool:
 def _cues(tokens: Sequence[str]) -> Iterator[str]:
     """Yield for each token the kind of cue that it is; "que" is one where it restricts: "ne … que"."""
     denied = False  # "ne" stands before, with no "pas" yet
-    for number, token in enumerate(tokens):
-        kind = next((name for name, pattern in _CUES.items() if pattern.match(token)), "")
-        if token == "tort" and (number == 0 or tokens[number - 1] not in ("à", "a")):
+    for number, word in enumerate(tokens):
+        kind = next((name for name, pattern in _CUES.items() if pattern.match(word)), "")
+        if word == "tort" and (number == 0 or tokens[number - 1] not in ("à", "a")):
             kind = ""
-        if token == "ne":
+        if word == "ne":
             denied = True
-        elif token in ("que", "qu") and denied:
+        elif word in ("que", "qu") and denied:
             kind, denied = "only", False
-        elif kind == "not" or token in ".;:!?\n":
+        elif kind == "not" or word in ".;:!?\n":
             denied = False
         yield kind
 
@@ -172,9 +176,14 @@ def _same_direction(
     if not _same_between(said, there, telling, pairs):
         return False
     first, last = min(pairs.values()), max(pairs.values())
-    near = there[max(0, first - BEFORE) : last + AFTER + 1]
+    near = there[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
     wanted, found = _counted(said), _counted(near)
     if any(n > found.get(kind, 0) for kind, n in wanted.items()):
+        return False
+    wide = _counted(there[max(0, first - NEIGHBOURS) : last + AFTER + 1])
+    if any(
+        wide.get(kind, 0) > wanted.get(kind, 0) and _stands_before(there, first, kind) for kind in ("except", "only")
+    ):
         return False
     governed = {one.cue for one in there[max(0, first - GOVERNING) : first]} & {"claims", "wrongly"}
     if governed - set(wanted):
@@ -185,9 +194,12 @@ def _same_direction(
     return not any(_are_opposite(one, other) for one in unmatched for other in extra.values())
 
 
-def _same_between(
-    said: Sequence[Word], there: Sequence[Word], telling: Sequence[Word], pairs: dict[int, int]
-) -> bool:
+def _stands_before(there: Sequence[Word], first: int, kind: str) -> bool:
+    """Does a cue of a kind stand just before what is repeated?"""
+    return any(one.cue == kind for one in there[max(0, first - BEFORE) : first])
+
+
+def _same_between(said: Sequence[Word], there: Sequence[Word], telling: Sequence[Word], pairs: dict[int, int]) -> bool:
     """Where both go on alike, does the same stand between: no word put for another, no negation more or less?"""
     places = [at for at, word in enumerate(said) if any(word is one for one in telling)]
     matched = [(places[number], at) for number, at in sorted(pairs.items())]
@@ -195,7 +207,7 @@ def _same_between(
         if here_next - here > NEIGHBOURS or not 0 < other_next - other <= NEIGHBOURS:
             continue
         mine, theirs = said[here + 1 : here_next], there[other + 1 : other_next]
-        if {one.cue for one in mine} ^ {one.cue for one in theirs}:
+        if {one.cue for one in mine if one.cue} ^ {one.cue for one in theirs if one.cue}:
             return False
         if not _are_synonyms(mine, theirs):
             return False
@@ -220,7 +232,12 @@ def _counted(words: Sequence[Word]) -> dict[str, int]:
 
 def _are_opposite(one: str, other: str) -> bool:
     """Are two words contraries: in a table, or one with a prefix that denies the other, as "irrecevable"?"""
-    if any(word.startswith(tuple(_OPPOSITES.get(stem_of(one), ()))) for word in (other,) if _OPPOSITES.get(stem_of(one))):
+    if any(
+        word.startswith(tuple(_OPPOSITES.get(stem_of(one), ()))) for word in (other,) if _OPPOSITES.get(stem_of(one))
+    ):
         return True
-    return any(stem_of(first) == stem_of(second.removeprefix(prefix)) and second.startswith(prefix)
-               for first, second in ((one, other), (other, one)) for prefix in _PREFIXES)
+    return any(
+        stem_of(first) == stem_of(second.removeprefix(prefix)) and second.startswith(prefix)
+        for first, second in ((one, other), (other, one))
+        for prefix in _PREFIXES
+    )

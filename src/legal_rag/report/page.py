@@ -456,7 +456,8 @@ def _document(doc_id: str, known: CitedDocument | Passage | None, corpus: Corpus
             return corpus.document(doc_id)
     if known is None:
         return Document(id=doc_id, content="")
-    names = CitedDocument._fields[1:] if isinstance(known, CitedDocument) else ("title", "decision_date")
+    named = CitedDocument._fields[1:] if isinstance(known, CitedDocument) else ("title", "decision_date")
+    names = [name for name in named if name != "citation"]
     return Document(id=doc_id, content="", **{name: getattr(known, name) for name in names})
 
 

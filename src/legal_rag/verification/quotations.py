@@ -239,10 +239,9 @@ class QuotedCorpus:
 
     def _first_with(self, quotation: str, doc_ids: Sequence[str]) -> tuple[str, Span] | None:
         """Return the first of some documents that has a quotation."""
-        tell_tales: dict[str, str] = {}
         for doc_id, content in self.library.contents().of(doc_ids):
             self._to_read -= 1
-            source = SourceText(doc_id, content.decode("utf-8"), tell_tales=tell_tales)
+            source = SourceText(doc_id, content.decode("utf-8"))
             if spans := source.quotation_spans(quotation):
                 return doc_id, spans[0]
         return None

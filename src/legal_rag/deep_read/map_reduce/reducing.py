@@ -147,8 +147,8 @@ class _Judge:
         return Judged(None, TOO_LONG.format(most) if is_long else UNPROVEN)
 
     def _is_proven(self, text: str, read: Sequence[str] = ()) -> bool:
-        """Tell whether at least one citation of a text holds."""
-        return any(one.holds for one in self._enricher.enrich(text, read=read).citations)
+        """Tell whether at least one citation of a text is confirmed; a summary need not quote, the answer must."""
+        return any(one.status != "unverified" for one in self._enricher.enrich(text, read=read).citations)
 
 
 def _items(finding: Finding, notice: str, most: int) -> list[_Item]:
