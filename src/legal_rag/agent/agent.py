@@ -193,7 +193,7 @@ class LegalReActAgent(Agent):
         if not holds and exhausted:
             raise exhausted
         if not holds and not answer.abstained:
-            raise UncitedAnswerError
+            raise UncitedAnswerError(supported="supported" in answer.counts)
         notice = notice_of(answer, exhausted.notice if exhausted else "", CUT_OFF if draft.cut_off else "")
         if not holds:  # what the model adds to its abstention cites nothing: it is not shown
             answer = abstention(answer.removed)

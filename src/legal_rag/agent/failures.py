@@ -28,7 +28,12 @@ class NotFrenchError(ModelFailureError):
 
 
 class UncitedAnswerError(ModelFailureError):
-    """The answer cites no passage that verifies, and does not abstain."""
+    """The answer quotes no passage word for word, and does not abstain."""
+
+    def __init__(self, *, supported: bool = False) -> None:
+        """`supported`: passages that it points to have the same facts and words."""
+        super().__init__(ONLY_SUPPORTED if supported else UNCITED)
+        self.supported = supported
 
 
 class UnreadableReplyError(ModelFailureError):
@@ -36,6 +41,10 @@ class UnreadableReplyError(ModelFailureError):
 
 
 UNCITED = "La réponse du modèle ne citait aucun passage vérifiable"
+ONLY_SUPPORTED = (
+    "La réponse du modèle ne citait rien mot pour mot ; les passages qu'elle indiquait ont les mêmes faits et les mêmes"
+    " mots, ce qui ne prouve pas qu'ils disent la même chose"
+)
 INDEX_FAILED = (
     "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
     "la question et les filtres n'y sont pour rien"
@@ -72,7 +81,7 @@ _REMOVED = ("Une citation a été retirée", "{} citations ont été retirées")
 def reason_in_french(error: Exception) -> str:
     """Describe a model's failure, without a full stop; a provider's message is for the log, but for a key it lacks."""
     if isinstance(error, UncitedAnswerError):
-        return UNCITED
+        return ONLY_SUPPORTED if error.supported else UNCITED
     if isinstance(error, NotFrenchError):
         return "La réponse du modèle n'était pas en français"
     kind = _kind(error)
@@ -102,6 +111,8 @@ def search_errors(refusal: str) -> Iterator[None]:
 
 def notice_of(answer: "EnrichedResponse", *reasons: str) -> str | None:
     """Join reasons (French, without full stops; empty ones are skipped) and the counts of citations that failed."""
+    if answer.cut:
+        reasons = (*reasons, "La réponse, trop longue pour être vérifiée, a été coupée")
     counted = ((answer.counts.get("unverified", 0), _UNVERIFIED), (len(answer.removed), _REMOVED))
     cited = [one if n == 1 else many.format(n) for n, (one, many) in counted if n]
     return ". ".join(filter(None, [*reasons, *cited])) or None

@@ -38,6 +38,7 @@ class EnrichedResponse(NamedTuple):
     removed: list[str]  # markers of unknown documents, as they were written; they are no longer in the text
     grounding_rate: float | None  # share of the sentences stating facts that cite what holds; None: no such sentence
     abstained: bool  # whether the answer says that nothing was found
+    cut: bool = False  # whether the answer was longer than `MOST_CHARS`, and its end left out
 
     @property
     def counts(self) -> dict[str, int]:
@@ -212,6 +213,7 @@ class _Ranges:
         return number >= 0 and self._ends[number] > start
 
 
+MOST_CHARS = 100_000  # of an answer
 MOST_SEARCHED = 200  # documents that one answer's quotations are searched in
 
 
@@ -234,12 +236,21 @@ class CitationEnricher:
             read: Ids of the documents that the agent read, searched in this order; None takes those that the answer
                 cites, or, of a mapping, all.
         """
+        checked, cut = _within(text)
         sources = SourceTexts(self._documents)
         names = DocumentNames(sources, read or ())
-        marked = take_out_markers(text, names.document)
-        return Enrichment(marked, sources, self._searched(marked, sources, read)).response()
+        marked = take_out_markers(checked, names.document)
+        return Enrichment(marked, sources, self._searched(marked, sources, read)).response()._replace(cut=cut)
 
     def _searched(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
         cited = [one.doc_id for marker in marked.markers for one in marker.references]
         others = sources.all_ids() if read is None else read
         return list(dict.fromkeys([*others, *cited]))[:MOST_SEARCHED]
+
+
+def _within(text: str) -> tuple[str, bool]:
+    """Return an answer of at most `MOST_CHARS` characters, cut behind a line or a word, and whether it was longer."""
+    if len(text) <= MOST_CHARS:
+        return text, False
+    end = max(text.rfind("\n", MOST_CHARS // 2, MOST_CHARS), text.rfind(" ", MOST_CHARS - 2000, MOST_CHARS))
+    return text[: end if end > 0 else MOST_CHARS], True

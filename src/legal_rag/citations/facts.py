@@ -87,6 +87,7 @@ _STATUTE_BEFORE = re.compile(
 )
 _COMMON_NAMES = frozenset(TABLES["capitals"])
 _LEFTOVER = re.compile(r"[^\s()«»\"“”;:!?,°]{0,30}\d[^\s()«»\"“”;:!?,]{0,30}")
+_MORE = re.compile(r"[ ](bis|ter|quater|quinquies|sexies|septies)(?!\w)", re.IGNORECASE)
 LIST_GAP = 8  # characters between the articles of one list: ", ", " et de l'"
 _CODE_AFTER = re.compile(
     r"[ ,]{0,2}(?:\((?=[A-Z]))?[ ]?(?:du |de la |des )?(?P<name>(?:anc\. |nouv\. |n)?(?:C\.[ ]?[a-zéè]{2,8}\.?(?:[ ]?(?:p|fam|pén|proc)\.)?|[A-Z]{3,7})(?![\w]))"
@@ -237,7 +238,9 @@ def _articles(text: str, dates: Sequence[LegalDate], identifiers: Iterable[Ident
         code, end = _code(text, one.text_start, one.text_end, one.end)
         of = code or (of if in_list else "")
         following = one.start
-        yield Fact("article", (one.value, of), one.start, end)
+        # "L. 52-12 bis" is another article than "L. 52-12".
+        more = _MORE.match(text, one.end) if " " not in one.value else None
+        yield Fact("article", (f"{one.value} {more[1].upper()}" if more else one.value, of), one.start, end)
     for other in identifiers:
         if other.kind == "article" and not any(taken[other.start : other.end]):
             code, end = _code(text, 0, 0, other.end)

@@ -17,6 +17,7 @@ from legal_rag.corpus.folding import Folded, find_exact, fold, is_whole, widened
 from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
 from legal_rag.corpus.patterns.letterheads import read_letterhead
 from legal_rag.corpus.sentences import split_sentences
+from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.corpus.structure.tree import Paragraph
 from legal_rag.library.outlines import make_outline
 
@@ -33,7 +34,6 @@ MOST_PARTS, MOST_SPANS = 20, 200  # of one quotation, and of each part in one te
 _SENTENCE_END = re.compile(r"(?:(?<=\w\w)|(?<=[)»\"]))\s?[.;!?](?=\s)|\n\s*\n")
 _SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-]+\s*)?[\s–—«\"-]*\Z")
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011]\s*\n\s*(?=[^\W\d_])")
 KEYS_TRIED = 2
 _HARMLESS = {"grows", "shrinks", "must"}
 # What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
@@ -127,7 +127,7 @@ class SourceText:
         """Who speaks where, in order."""
         if self._read_passages is not None:
             return self._read_passages()
-        return make_outline(self._document or Document(id=self.doc_id or "-", content=self.content)).passages
+        return read_paragraphs(self.content, self._document.extra.get("zones") if self._document else None)
 
     def passage_at(self, span: Span) -> Paragraph | None:
         """Return the stretch by one speaker that holds most of a span."""
@@ -139,18 +139,30 @@ class SourceText:
         return split_sentences(self.content)
 
     @cached_property
-    def _searched(self) -> str:
-        """What a quotation's words are looked for in: words that are hyphenated at line ends are also whole."""
-        joined = _HYPHENATED.sub("", self.lower) if "\n" in self.lower and "-" in self.lower else self.lower
-        hidden = any(sign in self.lower for sign in "\u00ad\u200b\u200d\u2060œæﬁﬂß\u0301\u0300\u0302\u0327\u0308")
-        capitals = self.content.translate(_CAPITALS)
-        if capitals != self.content:
-            joined += "\n" + capitals.lower()
-        more = " ".join(_KEY.findall(squeezed(self.content).text)) if hidden else ""
-        return f"{self.lower}\n{joined if joined != self.lower else ''}\n{more}"
+    def _other_words(self) -> str:
+        """Words of the text that a quotation may write otherwise: hyphenated at a line's end, with hidden characters or
+        accents on capitals.
+        """
+        words = {self.content[slice(*self._word_around(match.span()))] for match in _ODD_SIGN.finditer(self.content)}
+        both = " ".join(sorted(words | {word.translate(_CAPITALS) for word in words}))
+        return " ".join(
+            _HIDDEN_OR_HYPHEN.sub("", fold(word).text) for word in re.findall(r"\S+(?:[-\u2010\u2011]\s+\S+)?", both)
+        )
+
+    def _word_around(self, span: Span) -> Span:
+        start, end = span
+        while start and self.content[start - 1].isalnum() and span[0] - start < LONGEST_WORD:
+            start -= 1
+        while end < len(self.content) and self.content[end].isalnum() and end - span[1] < LONGEST_WORD:
+            end += 1
+        return start, end
+
+    def _has_words(self, text: str) -> bool:
+        """Tell whether every word of a quotation may be somewhere."""
+        return all(key in self.lower or key in self._other_words for key in _needle(text)[1])
 
     def _spans_in_order(self, parts: Sequence[Part]) -> list[Span]:
-        if not all(key in self._searched for part in parts for key in _needle(part.text)[1]):
+        if not all(self._has_words(part.text) for part in parts):
             return []
         runs = [(span, span) for span in self._spans(parts[0].text)[:MOST_SPANS]]  # first and last part found so far
         for before, part in pairwise(parts[:MOST_PARTS]):
@@ -189,13 +201,21 @@ class SourceText:
         return bool(cues_of(self.content[start:end]) - _HARMLESS or _TURNS.search(self.lower, start, end))
 
     def _spans(self, passage: str) -> list[Span]:
-        """Return the spans that are one passage, but for what folding evens out, or else but for accents of capitals."""
+        """Return the spans that are one passage but for what squeezing evens out, or else but for accents of capitals."""
         if spans := self._spans_in(passage, self.content, self.lower):
             return spans
-        content = self.content.translate(_CAPITALS)
-        if content == self.content and passage == passage.translate(_CAPITALS):
+        content, lower = self._without_accents
+        if content == self.content and not _ACCENTED_CAPITAL.search(passage):
             return []
-        return self._spans_in(passage.translate(_CAPITALS), content, content.lower())
+        return self._spans_in(passage.translate(_CAPITALS), content, lower)
+
+    @cached_property
+    def _without_accents(self) -> tuple[str, str]:
+        """The text without accents on its capitals, and that in lower case."""
+        if not _ACCENTED_CAPITAL.search(self.content):
+            return self.content, self.lower
+        content = self.content.translate(_CAPITALS)
+        return content, content.lower()
 
     def _spans_in(self, passage: str, content: str, lower: str) -> list[Span]:
         folded, keys = _needle(passage)
@@ -203,13 +223,16 @@ class SourceText:
             return []
         if not keys:  # signs and figures alone
             return self._whole_words(find_exact(passage.strip(), content)[:MOST_SPANS])
-        key = min(keys[:KEYS_TRIED], key=lower.count)
+        there = [key for key in keys if key in lower]
+        key = min(there[:KEYS_TRIED], key=lower.count, default="")
         places = find_exact(key, lower)
-        if not places or len(places) > MOST_PLACES:
-            return self._whole_words(_find(folded, content, 0, len(content)))
         around = SLACK + 2 * len(folded)
-        windows = ((max(0, at - around), end + around) for at, end in places)
-        spans = [span for first, last in _merged(windows) for span in _find(folded, content, first, last)]
+        windows = [(max(0, at - around), end + around) for at, end in places]
+        if not key or len(there) < len(keys) or len(places) > MOST_PLACES:
+            near = windows or [(0, len(content))]
+        else:
+            near = [one for one in windows if all(other in lower[slice(*one)] for other in there)]
+        spans = [span for first, last in _merged(near) for span in _find(folded, content, first, last)]
         return self._whole_words(spans)
 
     def _whole_words(self, spans: Sequence[Span]) -> list[Span]:
@@ -249,6 +272,13 @@ def known_of(document: Document | None, content: str) -> Known:
 
 
 # What typography and line breaks change in a folded text; each becomes what `_EVENED` says, or nothing.
+_ACCENTED_CAPITAL = re.compile("[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")
+# Where a word may be written otherwise than a quotation has it.
+_ODD_SIGN = re.compile(
+    r"[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ\u00ad\u200b-\u200d\u2060œæŒÆﬁﬂß\u0300-\u036f]|[-\u2010\u2011][ ]?\n\s{0,4}(?=[^\W\d_])"
+)
+_HIDDEN_OR_HYPHEN = re.compile(r"[-\s]")
+LONGEST_WORD = 40  # letters
 _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
 _UNEVEN = re.compile(
     r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"

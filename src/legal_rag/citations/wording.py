@@ -36,6 +36,7 @@ BEFORE, AFTER = (
     2,
 )  # words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas"
 NEIGHBOURS = 9  # words between two of a sentence that go on alike
+LEADING = 7  # words before the first one that a sentence repeats
 GOVERNING = 14  # words before what is repeated in which "soutient que" still governs it
 
 
@@ -109,7 +110,9 @@ def telling_stems(text: str) -> frozenset[str]:
 
 def _tokens(text: str) -> list[str]:
     folded = fold_text(legible(text))
-    folded = _NUMBER_SIGN.sub("numéro ", folded).replace("d'après", "selon").replace("n'", "ne ")
+    folded = (
+        _NUMBER_SIGN.sub("numéro ", folded).replace("d'après", "selon").replace("n'", "ne ").replace(" pour cent", " %")
+    )
     return _WORD.findall(folded.replace("'", " "))
 
 
@@ -180,10 +183,8 @@ def _same_direction(
     wanted, found = _counted(said), _counted(near)
     if any(n > found.get(kind, 0) for kind, n in wanted.items()):
         return False
-    wide = _counted(there[max(0, first - NEIGHBOURS) : last + AFTER + 1])
-    if any(
-        wide.get(kind, 0) > wanted.get(kind, 0) and _stands_before(there, first, kind) for kind in ("except", "only")
-    ):
+    begins = next(at for at, word in enumerate(said) if word is telling[min(pairs)])
+    if _leading(said, begins) ^ _leading(there, pairs[min(pairs)]):
         return False
     governed = {one.cue for one in there[max(0, first - GOVERNING) : first]} & {"claims", "wrongly"}
     if governed - set(wanted):
@@ -194,9 +195,9 @@ def _same_direction(
     return not any(_are_opposite(one, other) for one in unmatched for other in extra.values())
 
 
-def _stands_before(there: Sequence[Word], first: int, kind: str) -> bool:
-    """Does a cue of a kind stand just before what is repeated?"""
-    return any(one.cue == kind for one in there[max(0, first - BEFORE) : first])
+def _leading(words: Sequence[Word], at: int) -> set[str]:
+    """Return the kinds of exception or reproach that stand before a word: "sauf lorsque", "c'est à tort que"."""
+    return {one.cue for one in words[max(0, at - LEADING) : at]} & {"except", "wrongly"}
 
 
 def _same_between(said: Sequence[Word], there: Sequence[Word], telling: Sequence[Word], pairs: dict[int, int]) -> bool:
