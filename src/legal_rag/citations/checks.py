@@ -105,7 +105,7 @@ class CitationChecker:
             return []
         citations = []
         for (source, span), found in zip(passages, standing, strict=True):
-            part = claim._replace(quotations=[one for one in claim.quotations if one in found])
+            part = claim.only(found)
             if not part.quotes or span is None:
                 citations.append(_citation(source, span, "unverified"))
                 continue
@@ -149,7 +149,7 @@ def _judged(
     if found is None:
         spans = {one: source.quotation_spans(one.text) for one in claim.quotations}
         found = {one: min(some, key=lambda span: abs(span[0] - cited[0])) for one, some in spans.items() if some}
-    part = claim._replace(quotations=[one for one in claim.quotations if one in found])
+    part = claim.only(found)
     judged = check_surroundings(part, source, [found[one] for one in part.quotations], cited, others)
     if judged.contradicted or (quotes_a_term(part) and not _borne_out(part, source, cited)):
         return _citation(source, cited, "unverified")

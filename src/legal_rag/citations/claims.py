@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -13,6 +13,9 @@ from legal_rag.corpus.sentences import split_sentences
 QUOTATION_MARK = re.compile(r"[«»“”‹›\"]|\n[^\S\n]*\n")
 _REOPENS = re.compile(r"\s*«")
 SINGLE_MARK = re.compile(r"(?<![\w’'])[‘'](?=\S)|(?<=\S)[’'](?!\w)|\n")
+_ELIDED = re.compile(
+    r"(?:\A|(?<![\w]))(?:[ldnscjmt]|(?:jus|lors|puis|quoi)?qu)\Z", re.IGNORECASE
+)  # "d' opter" in careless typing
 QUOTATION_ENDS = '«»“”‹›" \u00a0\u202f.!?…'
 GOES_ON = re.compile(r"[*_ \u00a0\u202f]*(?:[.,;:!?)\]]|[a-zà-ÿ])")  # behind a quotation: its stop ends no sentence
 CLOSING_MARKS = {"«": "»", "“": "”", "‹": "›"}
@@ -67,6 +70,17 @@ class Claim(NamedTuple):
     def quotes(self) -> bool:
         """Whether a quotation of it is long enough to bear it out."""
         return any(is_evidence(one) for one in self.quotations)
+
+    def only(self, kept: Container["Quotation"]) -> "Claim":
+        """Return the claim with some of its quotations, the others blank."""
+        others = [one for one in self.quotations if one not in kept]
+        moved = [
+            one._replace(start=max(one.start - self.start, 0), end=min(one.end, self.end) - self.start)
+            for one in others
+        ]
+        return self._replace(
+            text=_without(self.text, moved), quotations=[one for one in self.quotations if one in kept]
+        )
 
     @property
     def masked(self) -> str:
@@ -196,7 +210,7 @@ def _in_single_marks(text: str) -> Iterator[Quotation]:
             and not text[match.start() - 1 : match.start()].isalnum()
         ):
             start = match.start()
-        elif start >= 0 and mark in "’'" and " " in text[start : match.start()]:
+        elif start >= 0 and " " in text[start : match.start()] and not _ELIDED.search(text, start + 1, match.start()):
             yield _quotation(text, start, match.end())
             start = -1
 

@@ -60,6 +60,7 @@ _LOW_SINGLE = re.compile(r"‚(?P<quoted>[^‚‘\n]{3,1000})‘(?!\w)")
 _INDENTED = re.compile(r"(?:\A|(?<=\n\n))(?:(?: {4}|\t)\S[^\n]*(?:\n|\Z))+")
 _SOFT_BREAK = re.compile(r"(?<=[\w,’'(-])[ ]?\n[ ]?(?=[a-zà-ÿ0-9(«“])(?!\d{1,3}[.)]\s)(?![a-z]\))")
 _OWN_MARKS = re.compile(r"[«»“”„\"<>＂]")
+_GOES_ON = re.compile(r"\n[ ]{0,3}(?!\d{1,3}[.)]\s)[a-zà-ÿ0-9][^\n]*")
 _CREDIT = re.compile(
     r"\s*(?:[—–]|-{1,2}(?=\s)|\(\s*(?:Cass|CE\b|CA\b|Cons))"
 )  # "— Cass. soc., 9 janv. 2018": who is quoted
@@ -211,8 +212,13 @@ def _blocks(written: str) -> Iterator[_Edit]:
 def _quoted_lines(written: str, starts: list[int]) -> Iterator[_Edit]:
     """Yield the edits that put a block of quoted lines, without the line that says whom it quotes, into marks."""
     said = [at for at in starts if not _CREDIT.match(written, at, _line_end(written, at))]
-    if said:
-        yield from _quoted(written, said[0], _line_end(written, said[-1]))
+    if not said:
+        return
+    end = _line_end(written, said[-1])
+    # A line right below that begins in small letters or with a figure goes on, in Markdown too.
+    while said[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
+        end = following.end()
+    yield from _quoted(written, said[0], end)
 
 
 def _quoted(written: str, start: int, end: int) -> Iterator[_Edit]:

@@ -32,13 +32,16 @@ MOST_REPLACED = 60  # and an editor's insertion
 MOST_PLACES = 200  # of a word in one text that are tried
 MOST_PARTS, MOST_SPANS = 20, 200  # of one quotation, and of each part in one text
 _SENTENCE_END = re.compile(r"(?:(?<=\w\w)|(?<=[)»\"]))\s?[.;!?](?=\s)|\n\s*\n")
+_DANGLING = re.compile(
+    r"\b(?:que?|qu['’]|de|d['’]|à|par|pour|l[ea]s?|l['’]|des|du|et|ou|ne|n['’]|se|en|dans|sur|avec|dont|qui)\s*\Z"
+)
 _SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-]+\s*)?[\s–—«\"-]*\Z")
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
 KEYS_TRIED = 2
 _HARMLESS = {"grows", "shrinks", "must"}
 # What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
 _TURNS = re.compile(
-    r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|\w+r(?:ait|aient|ions|iez)\b)"
+    r"\b(?:qu(?:e|['’])|lorsqu|puisqu|quoiqu|si\b|s['’]ils?\b|dont\b|tend(?:ant|ent|ait)\b|visant\b|aux fins\b|à titre\b|condition|hypothèse|selon\b|d['’]après\b|conclusions\b|suppos|sous réserve|chef\b|éventuel|\w+r(?:ait|aient|ions|iez)\b)"
 )
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
@@ -183,7 +186,9 @@ class SourceText:
     def _may_be_cut(self, start: int, end: int) -> bool:
         if end - start > MOST_LEFT_OUT:
             return False
-        if _SENTENCE_END.search(self.lower, start, end) and not _SENTENCE_START.search(self.lower, start, end):
+        if _SENTENCE_END.search(self.lower, start, end) and (
+            not _SENTENCE_START.search(self.lower, start, end) or _DANGLING.search(self.lower, max(0, start - 8), start)
+        ):
             return False
         return not self._turns(start, end)
 

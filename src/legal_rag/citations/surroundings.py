@@ -46,6 +46,7 @@ _DENIED_REPORT = re.compile(
     rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:pas|jamais|nullement|point|aucunement|plus|guère) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:pas|jamais|nullement|point|aucunement|plus|guère)\b)?"
     r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
     r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
+    r"|\bcondamn\w* (?:le raisonnement|l['’](?:idée|argument|affirmation|analyse)|la (?:thèse|solution|règle)|le (?:moyen|principe|motif))"
     r"|\b(?:ni|démen|désavou|réfut|exclu|contest|contredi|infirm|écart|rejet|refus)\w* (?:que\b|qu['’])"
     r"|\bn['’](?:a|ont|avait|avaient|aurait|eût)\b(?:(?! (?:a|ont|avait|est) )[^.;:“”]){0,80}\b(?:jugé|retenu|considéré|estimé|décidé|énoncé|affirmé|admis|reconnu|dit|précisé|rappelé|posé|constaté|relevé|écrit|conclu|consacré|répondu)\b"
     r"|\bl(?:e|['’])[ ]?(?:contraire|inverse|opposé)\b|\bl['’](?:inverse|opposé)\b|\b(?:s['’]est|s['’]être|se) gard|\b(?:s['’]est|se) (?:bien )?gard|\bsans (?:jamais )?(?:juger|retenir|dire|affirmer|décider|énoncer|considérer|reconnaître|admettre|poser)\b"
