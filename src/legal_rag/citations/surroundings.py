@@ -46,6 +46,7 @@ _DENIED_REPORT = re.compile(
     rf"\b(?:ne|n['’]) ?(?:\w+ ){{0,2}}?(?:(?:pas|jamais|nullement|point|aucunement|plus|guère) (?:\w+ ){{0,2}}?)?{_SAYS}(?: (?:pas|jamais|nullement|point|aucunement|plus|guère)\b)?"
     r"|\b(?:refus|s['’]abstien|se gard|omet|évit)\w* (?:de |d['’])"
     r"|\b(?:il est|serait|est) (?:faux|inexact|erroné|exclu|impossible) (?:que|qu['’]|de|d['’])|\bcontrairement à|\bà tort\b|\bloin de\b|\bnul(?:le)? (?:décision|juge|arrêt|cour|juridiction)|\baucune? (?:décision|juge|arrêt|cour|juridiction)"
+    r"|\b(?:écart|rejet|réfut|repouss|dément|contredi|désavou)\w* l['’](?:idée|affirmation|analyse)"
     r"|\bcondamn\w* (?:le raisonnement|l['’](?:idée|argument|affirmation|analyse)|la (?:thèse|solution|règle)|le (?:moyen|principe|motif))"
     r"|\b(?:ni|démen|désavou|réfut|exclu|contest|contredi|infirm|écart|rejet|refus)\w* (?:que\b|qu['’])"
     r"|\bn['’](?:a|ont|avait|avaient|aurait|eût)\b(?:(?! (?:a|ont|avait|est) )[^.;:“”]){0,80}\b(?:jugé|retenu|considéré|estimé|décidé|énoncé|affirmé|admis|reconnu|dit|précisé|rappelé|posé|constaté|relevé|écrit|conclu|consacré|répondu)\b"
@@ -245,11 +246,13 @@ class _Check:
                 continue
             if not self._source.names_court(named):
                 return True
-            if self._reports(end) or re.search(
+            reports = self._reports(end) or re.search(
                 r"\b(?:selon|d['’]après|pour)[ ](?:la |le |l['’])?\Z", self._frame[max(0, start - 14) : start]
-            ):
+            )
+            if reports:
                 said = self._passage()
-                if _is_court(said):
+                # "la chambre sociale" alone is one of this court's, of which there is but one that decided.
+                if _is_court(said) or (own.court and find_formations(self._claim.masked[start:end])):
                     return True
                 if said is None or said.speaker is None:
                     self._warnings.append(
