@@ -1006,48 +1006,36 @@ def claim_stated_as_holding(draft: Draft) -> Case | None:
     )
 
 
+PLEA = re.compile(
+    r"[Aa]lors(?:, selon le moyen,?[ :]*|,? «\s*)(?:1°/ )?qu(?:e |'|’)([^;\"«»\[\]\n]{60,600}?)(?= ?[;»])",
+)
+QUASHED = re.compile(
+    r"l'arrêt (?:retient|énonce|relève)(?: notamment)? qu(?:e |')([^;.\"«»\[\]\n]{60,300}?)(?=[;.,])(?=[^§]{0,900}?[Ee]n statuant ainsi)",
+)
+
+
 def plea_as_holding(draft: Draft) -> Case | None:
     """Give a plea of a Cour de cassation's decision as its holding."""
-    if draft.document.juridiction != "Cour de cassation":
-        return None
-    text = draft.document.content
-    plea = re.search(
-        r"[Aa]lors(?:, selon le moyen,?[ :]*|,? «\s*)(?:1°/ )?qu(?:e |'|’)([^;\"«»\[\]\n]{60,600}?)(?= ?[;»])",
-        text,
-    )
-    if not plea or squash(text).count(squash(plea[1])) != 1 or SIGNS.search(plea[1]):
-        return None
-    draft.clause = Clause(Passage(draft.document.id, *plea.span(1)), plea[1])
-    introduction = draft.rng.choice(
-        ["La Cour de cassation juge que ", "La Cour de cassation décide que ", "Selon la Cour de cassation, "]
-    )
-    return draft.case(
-        "speaker: plea as holding",
-        "spoken",
-        draft.quoted(plea[1], "« {} »", draft.marker(draft.clause.place), introduction),
-    )
+    return _as_holding(draft, "speaker: plea as holding", PLEA, "décide")
 
 
 def quashed_as_holding(draft: Draft) -> Case | None:
     """Give reasoning that the Cour de cassation quashed as its own."""
-    if draft.document.juridiction != "Cour de cassation" or not draft.document.solution.startswith("Cassation"):
+    if not draft.document.solution.startswith("Cassation"):
         return None
+    return _as_holding(draft, "speaker: quashed as holding", QUASHED, "retient")
+
+
+def _as_holding(draft: Draft, kind: str, pattern: re.Pattern[str], verb: str) -> Case | None:
+    """Give what a pattern finds in a decision of the Cour de cassation as its holding, if it stands there once."""
     text = draft.document.content
-    quashed = re.search(
-        r"l'arrêt (?:retient|énonce|relève)(?: notamment)? qu(?:e |')([^;.\"«»\[\]\n]{60,300}?)(?=[;.,])(?=[^§]{0,900}?[Ee]n statuant ainsi)",
-        text,
-    )
-    if not quashed or squash(text).count(squash(quashed[1])) != 1 or SIGNS.search(quashed[1]):
+    said = pattern.search(text) if draft.document.juridiction == "Cour de cassation" else None
+    if not said or squash(text).count(squash(said[1])) != 1 or SIGNS.search(said[1]):
         return None
-    draft.clause = Clause(Passage(draft.document.id, *quashed.span(1)), quashed[1])
-    introduction = draft.rng.choice(
-        ["La Cour de cassation juge que ", "La Cour de cassation retient que ", "Selon la Cour de cassation, "]
-    )
-    return draft.case(
-        "speaker: quashed as holding",
-        "spoken",
-        draft.quoted(quashed[1], "« {} »", draft.marker(draft.clause.place), introduction),
-    )
+    draft.clause = Clause(Passage(draft.document.id, *said.span(1)), said[1])
+    court = "la Cour de cassation"
+    introduction = draft.rng.choice([f"La{court[2:]} juge que ", f"La{court[2:]} {verb} que ", f"Selon {court}, "])
+    return draft.case(kind, "spoken", draft.quoted(said[1], "« {} »", draft.marker(draft.clause.place), introduction))
 
 
 def holding_as_claim(draft: Draft) -> Case | None:

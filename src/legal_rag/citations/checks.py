@@ -4,10 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from legal_rag.citations.claims import Claim, Quotation, is_evidence
+from legal_rag.citations.claims import STOPS, Claim, Quotation, is_evidence
 from legal_rag.citations.markers import Reference
 from legal_rag.citations.sources import SourceText, SourceTexts, Span
-from legal_rag.citations.surroundings import check_surroundings, courts_stand, is_of_decision, quotes_a_term
+from legal_rag.citations.surroundings import (
+    check_surroundings,
+    courts_named,
+    courts_to_find,
+    facts_to_find,
+    quotes_a_term,
+)
 from legal_rag.citations.wording import content_words, says_the_same, telling_stems
 from legal_rag.corpus.structure.tree import Speaker, speaker_in_french
 
@@ -26,7 +32,6 @@ MOST_REFERENCES = 60  # of one sentence
 MOST_PLACES = 50  # of a claim's first quotation that are tried
 WIDEST_PLACE = 2000  # characters that a recomputed place may span
 FOREIGN_WORDS = 4  # content words of a quotation that is looked for in other documents than the one named
-STOPS = ".,;:!? \u00a0\u202f…"
 LONGEST_SENTENCE = 2500  # characters of one or two sentences that may bear a claim out
 MOST_TRIED = 400  # sentences of a document that a claim without a place is compared with
 
@@ -202,12 +207,12 @@ def _supported(claim: Claim, source: SourceText, span: Span | None) -> Citation:
     if span is not None:
         return _citation(source, span, "supported" if _borne_out(claim, source, span) else "unverified")
     sentences = source.sentences_in(0, len(source.content))[:MOST_TRIED]
-    place = next((one for one in _ones_and_twos(sentences) if _bears_out(claim, source, one)), None)
+    place = next(_bearing_out(claim, source, sentences), None)
     return _citation(source, place, "supported" if place else "unverified")
 
 
 def _borne_out(claim: Claim, source: SourceText, span: Span) -> bool:
-    return any(_bears_out(claim, source, one) for one in _ones_and_twos(source.sentences_in(*span)))
+    return next(_bearing_out(claim, source, source.sentences_in(*span)), None) is not None
 
 
 def _ones_and_twos(sentences: Sequence[Span]) -> Iterator[Span]:
@@ -217,20 +222,25 @@ def _ones_and_twos(sentences: Sequence[Span]) -> Iterator[Span]:
             yield start, end
 
 
-def _bears_out(claim: Claim, source: SourceText, span: Span) -> bool:
-    text = source.content[slice(*span)]
-    said = telling_stems(claim.text)
-    if len(said & telling_stems(text)) * 2 < len(said):  # most are not worth reading for facts
-        return False
-    stated = source.stated(*span)
-    facts = [one for one in claim.facts if not is_of_decision(one, claim, source)]
-    if not all(map(stated.holds, facts)) or not (said or facts):
-        return False
-    if not all(any(_holds(span, at, source) for at in source.quotation_spans(one.text)) for one in claim.quotations):
-        return False
-    if not courts_stand(claim, source, span):
-        return False
-    return says_the_same(claim.text, text, known=telling_stems(source.own.court))
+def _bearing_out(claim: Claim, source: SourceText, sentences: Sequence[Span]) -> Iterator[Span]:
+    """Yield the sentences, and pairs of neighbours, that state all the facts of a claim and say the same."""
+    said, facts, courts = telling_stems(claim.text), facts_to_find(claim, source), courts_to_find(claim, source)
+    known = telling_stems(source.own.court)
+    if not (said or facts):
+        return
+    for span in _ones_and_twos(sentences):
+        text = source.content[slice(*span)]
+        if len(said & telling_stems(text)) * 2 < len(said):  # most are not worth reading for facts
+            continue
+        if not all(map(source.stated(*span).holds, facts)):
+            continue
+        if any(
+            not any(_holds(span, at, source) for at in source.quotation_spans(one.text)) for one in claim.quotations
+        ):
+            continue
+        there = courts_named(text) if courts else []
+        if all(any(one <= other for other in there) for one in courts) and says_the_same(claim.text, text, known=known):
+            yield span
 
 
 def _citation(source: SourceText, span: Span | None, status: CitationStatus) -> Citation:

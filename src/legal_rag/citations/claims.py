@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from legal_rag.citations.facts import FIGURE, Fact, find_facts
+from legal_rag.citations.plain import line_end
 from legal_rag.citations.wording import CONTENT_WORD, cues_of
 from legal_rag.corpus.sentences import split_sentences
 
@@ -62,11 +63,6 @@ class Claim(NamedTuple):
     facts: list[Fact]  # outside the quotations
 
     @property
-    def is_checkable(self) -> bool:
-        """Whether it holds anything that must stand in a source word for word, or figure for figure."""
-        return bool(self.quotations or self.facts)
-
-    @property
     def quotes(self) -> bool:
         """Whether a quotation of it is long enough to bear it out."""
         return any(is_evidence(one) for one in self.quotations)
@@ -109,7 +105,7 @@ class AnswerText:
         self._fact_starts = [one.start for one in self.facts]
         words = (match.start() for match in CONTENT_WORD.finditer(plain))
         self._said = sorted({*words, *self._quotation_starts, *self._fact_starts})  # where anything is
-        self._analyses = [(match.start(), _line_end(plain, match.end())) for match in ANALYSIS.finditer(plain)]
+        self._analyses = [(match.start(), line_end(plain, match.end())) for match in ANALYSIS.finditer(plain)]
 
     def sentence_at(self, offset: int) -> int:
         """Return the number of the sentence that a marker at `offset` belongs to: one after a full stop ends it."""
@@ -136,7 +132,7 @@ class AnswerText:
     def begins_line(self, offset: int) -> bool:
         """Tell whether a place is the first of a line that goes on, list signs apart."""
         start = self.plain.rfind("\n", 0, offset) + 1
-        return not self.says_something(start, offset) and self.says_something(offset, _line_end(self.plain, offset))
+        return not self.says_something(start, offset) and self.says_something(offset, line_end(self.plain, offset))
 
     def _cut(self, one: Quotation, start: int, end: int) -> Quotation | None:
         if start <= one.start:  # what stands in the same quotation behind a marker was said of the source too
@@ -298,8 +294,3 @@ def _masked_for_sentences(text: str, quotations: Sequence[Quotation]) -> str:
         pieces += [text[end : start + 1], "x" * inside, quoted[inside:]]
         end = stop
     return "".join([*pieces, text[end:]]).replace(";", ",")
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end

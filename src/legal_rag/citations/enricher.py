@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from legal_rag.citations.checks import Citation, CitationChecker, count_by_status
+from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
 from legal_rag.citations.claims import AnswerText, Claim, Quotation
 from legal_rag.citations.facts import Fact
 from legal_rag.citations.markers import DocumentNames, MarkedText, Reference, format_marker, take_out_markers
@@ -26,7 +26,6 @@ _BLANK_BEFORE_STOP = re.compile(r"(?<![ \u00a0\u202f])[ \u00a0\u202f]+(?=[.,)])"
 
 # Facts that make a sentence one that should be cited.
 _TELLING = frozenset({"date", "month", "article", "case", "quantity", "figure"})
-MOST_ANCHORS = 60  # quotations in one sentence
 
 
 class EnrichedResponse(NamedTuple):

@@ -191,7 +191,7 @@ def needles_of(fact: Fact) -> list[str]:
 
 
 def is_same(wanted: Fact, stated: Fact) -> bool:
-    """Tell whether what is stated covers what is wanted: a day covers its month and its year."""
+    """Tell whether what is stated covers what is wanted, articles apart: a day covers its month and its year."""
     if wanted.kind == "month" and stated.kind in ("date", "month"):
         parts = stated.value if stated.kind == "month" else _parts(stated.value)
         return all(not part or part == other for part, other in zip(wanted.value, parts, strict=True))
@@ -199,8 +199,6 @@ def is_same(wanted: Fact, stated: Fact) -> bool:
         return False
     if wanted.kind in ("quantity", "ordinal"):
         return _same_quantity(wanted.value, stated.value)
-    if wanted.kind == "article":
-        return bool(wanted.value[0] == stated.value[0] and wanted.value[1] in ("", stated.value[1]))
     return bool(wanted.value == stated.value)
 
 
@@ -251,15 +249,21 @@ def _code(text: str, start: int, end: int, behind: int) -> tuple[str, int]:
     """Return the name of an article's code and where it ends: written out, with its country, or abbreviated."""
     if end > start:
         name = _plain(text[start:end])
-        country = re.match(r"[ ]([^\W\d_]+)", text[end : end + 30])
-        if country and fold_text(country[1]) in _OF_COUNTRY:
-            return f"{name} {fold_text(country[1])}", end + country.end()
-        return name, end
+        country, behind = _country(text, end)
+        return name + country, behind
     match = _CODE_AFTER.match(text, behind)
     if match is None:
         return "", behind
     short = " ".join(match["name"].replace(".", ". ").split()).casefold().rstrip(".").strip()
     return (_CODES[short], match.end()) if short in _CODES else ("", behind)
+
+
+def _country(text: str, at: int) -> tuple[str, int]:
+    """Return the country that a currency or a code is said to be of, " belge", and where it ends; "" if none is."""
+    match = re.match(r"[ ]([^\W\d_]+)", text[at : at + 30])
+    if match and fold_text(match[1]) in _OF_COUNTRY:
+        return f" {fold_text(match[1])}", at + match.end()
+    return "", at
 
 
 def _plain(name: str) -> str:
@@ -284,10 +288,9 @@ def _bare(word: str) -> str:
 
 def _amounts(text: str) -> Iterator[Fact]:
     for one in find_amounts(text):
-        follows = re.match(r"[ ]([^\W\d_]+)", text[one.end : one.end + 30])
-        foreign = f" {fold_text(follows[1])}" if follows and fold_text(follows[1]) in _OF_COUNTRY else ""
+        country, _ = _country(text, one.end)
         sign = -1 if _SIGN.search(text[max(0, one.start - 8) : one.start]) else 1
-        yield Fact("quantity", Quantity(sign * one.value, one.currency + foreign), one.start, one.end)
+        yield Fact("quantity", Quantity(sign * one.value, one.currency + country), one.start, one.end)
 
 
 def _ordinals(text: str) -> Iterator[Fact]:
@@ -354,10 +357,8 @@ def _unit(text: str, at: int) -> tuple[str, str, int]:
     written = (match["sign"] or match["word"]).replace(" ", "").lower()
     if known := _UNITS.get(written) or _UNITS.get(written.rstrip("s")):
         end = match.end()
-        country = re.match(r"[ ]([^\W\d_]+)", text[end : end + 30]) if known in _CURRENCIES else None
-        if country and fold_text(country[1]) in _OF_COUNTRY:
-            return f"{known} {fold_text(country[1])}", "", end + country.end()
-        return known, "", end
+        country, end = _country(text, end) if known in _CURRENCIES else ("", end)
+        return known + country, "", end
     unit, also = _nouns(text, at)
     return unit, also, at
 

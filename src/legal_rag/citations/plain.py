@@ -202,7 +202,7 @@ def _blocks(written: str) -> Iterator[_Edit]:
         yield _Edit(*match.span(), "")
     first = 0
     for number, match in enumerate(lines):
-        end = _line_end(written, match.end())
+        end = line_end(written, match.end())
         follows = lines[number + 1].start() == end + 1 if number + 1 < len(lines) else False
         if not follows:
             yield from _quoted_lines(written, [one.end() for one in lines[first : number + 1]])
@@ -211,10 +211,10 @@ def _blocks(written: str) -> Iterator[_Edit]:
 
 def _quoted_lines(written: str, starts: list[int]) -> Iterator[_Edit]:
     """Yield the edits that put a block of quoted lines, without the line that says whom it quotes, into marks."""
-    said = [at for at in starts if not _CREDIT.match(written, at, _line_end(written, at))]
+    said = [at for at in starts if not _CREDIT.match(written, at, line_end(written, at))]
     if not said:
         return
-    end = _line_end(written, said[-1])
+    end = line_end(written, said[-1])
     # A line right below that begins in small letters or with a figure goes on, in Markdown too.
     while said[-1] == starts[-1] and (following := _GOES_ON.match(written, end)):
         end = following.end()
@@ -230,6 +230,7 @@ def _quoted(written: str, start: int, end: int) -> Iterator[_Edit]:
     yield _Edit(end, end, "”")
 
 
-def _line_end(text: str, start: int) -> int:
+def line_end(text: str, start: int) -> int:
+    """Return where the line of a place ends."""
     end = text.find("\n", start)
     return len(text) if end < 0 else end

@@ -14,11 +14,12 @@ from legal_rag.citations.plain import plain_words
 from legal_rag.citations.wording import cues_of
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Folded, find_exact, fold, is_whole, widened
-from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
+from legal_rag.corpus.patterns.courts import court_of, find_courts, find_formations, words_of_value
 from legal_rag.corpus.patterns.letterheads import read_letterhead
 from legal_rag.corpus.sentences import split_sentences
 from legal_rag.corpus.structure.speakers import read_paragraphs
 from legal_rag.corpus.structure.tree import Paragraph
+from legal_rag.extraction.outcomes import Outcome, outcome_of
 from legal_rag.library.outlines import make_outline
 
 Span = tuple[int, int]  # characters: start, end
@@ -26,7 +27,7 @@ Span = tuple[int, int]  # characters: start, end
 _KEY = re.compile(r"[^\W\d_]{2,}")
 _SPELT_OTHERWISE = {"euro", "euros", "eme", "ème", "ère", "me", "re", "no", "nos"}
 _MAY_BE_ONE = re.compile("oe|ae|fi|fl|ss")  # these letters may have been one sign before folding
-SLACK = 60  # characters that a document may have more than half as many again as the quotation: line breaks
+SLACK = 60  # characters that a document may have more than twice as many as the quotation: line breaks
 MOST_LEFT_OUT = 1500  # characters of the document that one cut may stand for
 MOST_REPLACED = 60  # and an editor's insertion
 MOST_PLACES = 200  # of a word in one text that are tried
@@ -37,7 +38,7 @@ _DANGLING = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:[.;:!?]|\n|\A)[\s–—-]*(?:\d{1,3}\s?[.°)/-]+\s*)?[\s–—«\"-]*\Z")
 _NUMBER_GOES_ON, _NUMBER_BEFORE = re.compile(r"[-/.]\d"), re.compile(r"\d[-/.]$")
-KEYS_TRIED = 2
+KEYS_TRIED = 2  # of a quotation, the longest, whose rarest tells where to look
 _HARMLESS = {"grows", "shrinks", "must"}
 # What a cut may not leave out beside negations: who says it, on what condition, what is asked for, the conditional.
 _TURNS = re.compile(
@@ -45,7 +46,6 @@ _TURNS = re.compile(
 )
 FACT_BEFORE, FACT_AFTER = 80, 120  # characters around a fact's figures in which it is stated
 HEAD_CHARS = 3000  # of a text, in which a decision names its court, date and number
-SENTENCES_AT_ONCE = 40  # of a passage that are read for facts: two chunks have fewer
 
 
 class SourceText:
@@ -80,10 +80,10 @@ class SourceText:
             self._found[quotation] = next(filter(None, map(self._spans_in_order, readings)), [])
         return self._found[quotation]
 
-    def sentences_in(self, start: int, end: int, more: int = 0) -> list[Span]:
-        """Return the sentences that share a character with a span, and so many more on either side."""
-        first = max(bisect_right(self._sentences, (start, len(self.content))) - 1 - more, 0)
-        last = bisect_left(self._sentences, (end, 0)) + more
+    def sentences_in(self, start: int, end: int) -> list[Span]:
+        """Return the sentences that share a character with a span."""
+        first = max(bisect_right(self._sentences, (start, len(self.content))) - 1, 0)
+        last = bisect_left(self._sentences, (end, 0))
         return self._sentences[first : max(last, first + 1)]
 
     def stated(self, start: int, end: int) -> Stated:
@@ -104,8 +104,12 @@ class SourceText:
 
     def names_court(self, words: frozenset[str]) -> bool:
         """Does the text name a court by all these words, as `words_of_value` gives them?"""
+        return any(words <= one for one in self._courts_named)
+
+    @cached_property
+    def _courts_named(self) -> set[frozenset[str]]:
         spans = [*find_courts(self.content), *find_formations(self.content)]
-        return any(words <= words_of_value(self.content[slice(*span)]) for span in spans)
+        return {words_of_value(self.content[slice(*span)]) for span in spans}
 
     def sentence_around(self, span: Span) -> Span:
         """Return the sentence, or the sentences, that a span lies in."""
@@ -124,6 +128,11 @@ class SourceText:
     def own(self) -> "Known":
         """What is known of the decision itself."""
         return known_of(self._document, self.content)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """How the decision ended, by its metadata, else by its ruling."""
+        return outcome_of(self.own.solution, court_of(self.own.court, "", self.own.title), self.content, None)
 
     @cached_property
     def passages(self) -> Sequence[Paragraph]:
@@ -259,7 +268,11 @@ class Known(NamedTuple):
     court: str = ""  # juridiction and formation
     solution: str = ""
     title: str = ""
-    certain: bool = False  # by metadata
+
+    @property
+    def court_words(self) -> frozenset[str]:
+        """The words that distinguish its court and chamber."""
+        return words_of_value(f"{self.court} {self.title}")
 
 
 def known_of(document: Document | None, content: str) -> Known:
@@ -273,10 +286,9 @@ def known_of(document: Document | None, content: str) -> Known:
     numbers = frozenset(one.value for one in find_facts(f"n° {said}") if one.kind == "case")
     date = document.decision_date or read_letterhead(head).date
     court = " ".join(filter(None, (document.juridiction, document.formation)))
-    return Known(date, numbers, court, document.solution, document.title, certain=bool(document.decision_date))
+    return Known(date, numbers, court, document.solution, document.title)
 
 
-# What typography and line breaks change in a folded text; each becomes what `_EVENED` says, or nothing.
 _ACCENTED_CAPITAL = re.compile("[ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ]")
 # Where a word may be written otherwise than a quotation has it.
 _ODD_SIGN = re.compile(
@@ -285,6 +297,7 @@ _ODD_SIGN = re.compile(
 _HIDDEN_OR_HYPHEN = re.compile(r"[-\s]")
 LONGEST_WORD = 40  # letters
 _CAPITALS = str.maketrans("ÀÂÄÉÈÊËÎÏÔÖÙÛÜÇ", "AAAEEEEIIOOUUUC")
+# What typography and line breaks change in a folded text; each becomes what `_EVENED` says, or nothing.
 _UNEVEN = re.compile(
     r"(?P<dropped>[ \"*_`])|(?P<hyphen>(?<=[^\W\d_])-[ ]?(?=[^\W\d_]))|(?P<thousands>(?<=\d)\.(?=\d{3}(?!\d)))"
     r"|(?P<prefix>(?<=\b[lrda])\.(?=[ ]?o?\.?[ ]?\*?\d))|(?P<euros>€|(?<=\d )euros?\b|(?<=\d)euros?\b)|(?P<ordinal>(?<=\d)[eè]?me\b|(?<=1)[eè]re\b)|(?P<no>[°º])"

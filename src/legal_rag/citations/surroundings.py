@@ -11,15 +11,14 @@ from typing import NamedTuple
 from legal_rag.citations.claims import Claim
 from legal_rag.citations.facts import Fact, is_same, stated_in
 from legal_rag.citations.plain import legible
-from legal_rag.citations.sources import Known, SourceText, Span
+from legal_rag.citations.sources import SourceText, Span
 from legal_rag.citations.wording import cues_of, telling_stems
-from legal_rag.corpus.patterns.courts import court_of, find_courts, find_formations, words_of_value
+from legal_rag.corpus.patterns.courts import find_courts, find_formations, words_of_value
 from legal_rag.corpus.structure.tree import Paragraph
-from legal_rag.extraction.outcomes import Outcome, kinds_of, outcome_of
+from legal_rag.extraction.outcomes import Outcome, kinds_of
 
 AROUND = 300  # characters either side of a quotation in which the facts beside it may stand
 LED = 60  # characters before a quotation in its sentence that may negate it
-MOST_PLACES = 40  # of a fact's figures in a text that are read
 TERM_WORDS = 4  # a quotation of fewer content words is a term
 
 _ABBREVIATED_COURT = re.compile(
@@ -114,9 +113,20 @@ def check_surroundings(
     return judged
 
 
-def is_of_decision(fact: Fact, claim: Claim, source: SourceText) -> bool:
-    """Is a fact of a claim the decision's own date, number or court, said as such?"""
-    return _Check(claim, source, [(0, 0)], (0, 0)).is_own(fact)
+def facts_to_find(claim: Claim, source: SourceText) -> list[Fact]:
+    """Return the facts of a claim but the decision's own date, number and court, said as such."""
+    check = _Check(claim, source, [(0, 0)], (0, 0))
+    return [one for one in claim.facts if not check.is_own(one)]
+
+
+def courts_to_find(claim: Claim, source: SourceText) -> list[frozenset[str]]:
+    """Return the words of each court and chamber that a claim names, but the decision's own."""
+    return [one for one in courts_named(claim.text) if not one <= source.own.court_words]
+
+
+def courts_named(text: str) -> list[frozenset[str]]:
+    """Return the words of each court and chamber that a text names."""
+    return [words_of_value(text[slice(*span)]) for span in _courts_in(text)]
 
 
 def quotes_a_term(claim: Claim) -> bool:
@@ -126,20 +136,11 @@ def quotes_a_term(claim: Claim) -> bool:
     return quoted < TERM_WORDS and len(said) > quoted
 
 
-def courts_stand(claim: Claim, source: SourceText, span: Span) -> bool:
-    """Is every court and chamber that a claim names the decision's own, or named in a span of it?"""
-    own = words_of_value(f"{source.own.court} {source.own.title}")
-    text = source.content[slice(*span)]
-    there = [words_of_value(text[slice(*one)]) for one in _courts_in(text)]
-    named = (words_of_value(claim.text[slice(*one)]) for one in _courts_in(claim.text))
-    return all(one <= own or any(one <= other for other in there) for one in named)
-
-
 def _without_others(claim: Claim, others: Sequence[SourceText]) -> Claim:
     """Return a claim without the facts that are the own date or number of another document it quotes."""
-    return claim._replace(
-        facts=[one for one in claim.facts if not any(is_of_decision(one, claim, other) for other in others)]
-    )
+    for other in others:
+        claim = claim._replace(facts=facts_to_find(claim, other))
+    return claim
 
 
 class _Check:
@@ -182,9 +183,8 @@ class _Check:
         return dates and (self._dates_the_decision(fact) or self._is_year_of_citation(fact))
 
     def _is_own_court(self, span: Span) -> bool:
-        own = self._source.own
         named = words_of_value(self._claim.masked[slice(*span)])
-        return bool(named) and named <= words_of_value(f"{own.court} {own.title}")
+        return bool(named) and named <= self._source.own.court_words
 
     def _is_wrong(self, fact: Fact) -> bool:
         own = self._source.own
@@ -199,7 +199,7 @@ class _Check:
             return False
         if fact.kind == "month" and own.date and _is_own_date(fact, own.date) and self._is_year_of_citation(fact):
             return False
-        if fact.kind in ("date", "month", "article", "case", "name") and self._stands_somewhere(fact):
+        if fact.kind in ("date", "month", "article", "case", "name") and self._source.states_somewhere(fact):
             if fact.kind != "name":
                 self._warnings.append(f"« {self._words_of(fact)} » se trouve ailleurs dans la décision.")
             return False
@@ -223,7 +223,7 @@ class _Check:
         at, end = fact.start - self._claim.start, fact.end - self._claim.start
         around = self._frame[max(0, at - 70) : end + 30]
         return bool(_ATTACKED.search(around) or _LOWER.search(around)) and (
-            self._stands_near(fact) or self._stands_somewhere(fact)
+            self._stands_near(fact) or self._source.states_somewhere(fact)
         )
 
     def _is_year_of_citation(self, fact: Fact) -> bool:
@@ -233,13 +233,10 @@ class _Check:
     def _stands_near(self, fact: Fact) -> bool:
         return any(self._source.states(fact, *span) for span in self._near)
 
-    def _stands_somewhere(self, fact: Fact) -> bool:
-        return self._source.states_somewhere(fact)
-
     def _other_courts(self) -> bool:
         """Is another court, or chamber, made to say what this one says?"""
         own = self._source.own
-        known = words_of_value(f"{own.court} {own.title}") if own.court else words_of_value(self._source.content[:400])
+        known = own.court_words if own.court else words_of_value(self._source.content[:400])
         for start, end in self._courts:
             named = words_of_value(self._claim.masked[start:end])
             if not named or named <= known:
@@ -270,7 +267,7 @@ class _Check:
         found = list(_OUTCOME.finditer(self._words))
         if not found:
             return False
-        outcome = _outcome(self._source)
+        outcome = self._source.outcome
         for match in found:
             stated = Outcome(kinds_of(match["verb"]), "")
             if match["verb"].startswith("débout"):
@@ -363,7 +360,7 @@ class _Check:
                 at, end = self._source.sentence_around(self._places[0])
                 sentence = self._source.lower[at:end]
                 return not _CLAIMED.search(sentence[: max(0, self._places[0][0] - at)]) and "moyen" not in sentence
-        elif (lower := _LOWER.search(before)) and self._reports(lower.end() + 0):
+        elif (lower := _LOWER.search(before)) and self._reports(lower.end()):
             own = words_of_value(self._source.own.court)
             if not (own and words_of_value(lower.group()) <= own):
                 said = self._passage()
@@ -423,8 +420,3 @@ def _is_own_date(fact: Fact, own: str) -> bool:
         return is_same(fact, Fact("date", date.fromisoformat(own), 0, 0))
     except ValueError:
         return False
-
-
-def _outcome(source: SourceText) -> Outcome:
-    own: Known = source.own
-    return outcome_of(own.solution, court_of(own.court, "", own.title), source.content, None)

@@ -20,21 +20,18 @@ _WORD = re.compile(r"[^\W_]+|[,;:.!?()\n]")
 CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 _GRAMMAR = frozenset(TABLES["grammar"])
 _REPORTING = frozenset(TABLES["reporting"])  # what answers say of a decision in any case: "la Cour rappelle que"
-_CUES = {
-    name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()
-}  # kind: words that turn a meaning
+_SILENT = _GRAMMAR | _REPORTING
+_CUES = {name: re.compile(rf"(?:{'|'.join(words)})\Z") for name, words in TABLES["cues"].items()}
 _OPPOSITES = {word: frozenset(row) - {word} for row in TABLES["opposites"] for word in row}
+_PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
+STEM = 5  # letters by which two forms of a word are one: "condamne", "condamnée"
 _SYNONYMS: dict[str, frozenset[str]] = {}
 for _row in TABLES["synonyms"]:
     for _word in _row:
-        _SYNONYMS[_word[:5]] = _SYNONYMS.get(_word[:5], frozenset()) | {word[:5] for word in _row}
-_PREFIXES = ("in", "im", "ir", "il", "non", "dé", "dés", "més", "mal", "anti", "contre", "sur", "sous")
-STEM = 5  # letters by which two forms of a word are one: "condamne", "condamnée"
+        _SYNONYMS[_word[:STEM]] = _SYNONYMS.get(_word[:STEM], frozenset()) | {word[:STEM] for word in _row}
 LEAST_SHARE = 0.7  # of a sentence's content words that the place cited must hold
-BEFORE, AFTER = (
-    3,
-    2,
-)  # words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas"
+# Words before a word, and after, within which a negation bears on it: "n'est pas tenu", "ne paie pas".
+BEFORE, AFTER = 3, 2
 NEIGHBOURS = 9  # words between two of a sentence that go on alike
 LEADING = 7  # words before the first one that a sentence repeats
 GOVERNING = 14  # words before what is repeated in which "soutient que" still governs it
@@ -81,20 +78,13 @@ def says_the_same(claim: str, source: str, *, known: frozenset[str] = frozenset(
         known: Stems that need not stand there: of the decision's own court.
     """
     said, there = words_of_sentence(claim), words_of_sentence(source)
-    telling = [one for one in said if _tells(one) and one.stem not in known]
+    telling = [at for at, one in enumerate(said) if _tells(one) and one.stem not in known]
     if not telling:
         return True
-    pairs = _aligned(telling, there)
+    pairs = _aligned(said, telling, there)
     if len(pairs) < LEAST_SHARE * len(telling):
         return False
     return _same_direction(said, there, telling, pairs)
-
-
-def share_of(claim: str, source: str, known: frozenset[str] = frozenset()) -> float:
-    """Return the share of a claim's content words that a source holds; 1 where it has none."""
-    telling = {one.stem for one in words_of_sentence(claim) if _tells(one)} - known
-    there = {one.stem for one in words_of_sentence(source)}
-    return len(telling & there) / len(telling) if telling else 1.0
 
 
 def is_grammar(word: str) -> bool:
@@ -124,7 +114,7 @@ def stem_of(word: str) -> str:
 
 
 def _tells(word: Word) -> bool:
-    return len(word.text) >= 4 and not word.cue and word.text.isalpha() and word.text not in _GRAMMAR | _REPORTING
+    return len(word.text) >= 4 and not word.cue and word.text.isalpha() and word.text not in _SILENT
 
 
 def _cues(tokens: Sequence[str]) -> Iterator[str]:
@@ -154,45 +144,43 @@ def _bearing(tokens: Sequence[str], cues: Sequence[str], at: int) -> Iterator[st
                 yield cues[place]
 
 
-def _aligned(telling: Sequence[Word], there: Sequence[Word]) -> dict[int, int]:
-    """Return for each telling word that the source has, by number, the place of it nearest to the others'."""
+def _aligned(said: Sequence[Word], telling: Sequence[int], there: Sequence[Word]) -> dict[int, int]:
+    """Return for each telling word that the source has, by its place, the place there nearest to the others'."""
     places: dict[str, list[int]] = {}
     for number, word in enumerate(there):
         places.setdefault(word.stem, []).append(number)
-    certain = sorted(places[one.stem][0] for one in telling if len(places.get(one.stem, ())) == 1)
+    certain = sorted(found[0] for at in telling if len(found := places.get(said[at].stem, [])) == 1)
     pairs: dict[int, int] = {}
     taken: set[int] = set()
     last = certain[len(certain) // 2] if certain else 0
-    for number, one in enumerate(telling):
-        if found := [at for at in places.get(one.stem, ()) if at not in taken]:
-            same = [at for at in found if there[at].cues == one.cues] or found
-            last = pairs[number] = min(same, key=lambda at: abs(at - last))
+    for here in telling:
+        if found := [at for at in places.get(said[here].stem, ()) if at not in taken]:
+            same = [at for at in found if there[at].cues == said[here].cues] or found
+            last = pairs[here] = min(same, key=lambda at: abs(at - last))
             taken.add(last)
     return pairs
 
 
-def _same_direction(
-    said: Sequence[Word], there: Sequence[Word], telling: Sequence[Word], pairs: dict[int, int]
-) -> bool:
-    if any(telling[number].cues ^ there[at].cues for number, at in pairs.items()):
+def _same_direction(said: Sequence[Word], there: Sequence[Word], telling: Sequence[int], pairs: dict[int, int]) -> bool:
+    if any(said[here].cues ^ there[at].cues for here, at in pairs.items()):
         return False
-    if not _same_between(said, there, telling, pairs):
+    if not _same_between(said, there, pairs):
         return False
     first, last = min(pairs.values()), max(pairs.values())
     near = there[max(0, first - BEFORE) : last + NEIGHBOURS + 1]
     wanted, found = _counted(said), _counted(near)
     if any(n > found.get(kind, 0) for kind, n in wanted.items()):
         return False
-    begins = next(at for at, word in enumerate(said) if word is telling[min(pairs)])
-    if _leading(said, begins) ^ _leading(there, pairs[min(pairs)]):
+    begins = min(pairs)
+    if _leading(said, begins) ^ _leading(there, pairs[begins]):
         return False
     governed = {one.cue for one in there[max(0, first - GOVERNING) : first]} & {"claims", "wrongly"}
     if governed - set(wanted):
         return False
-    missing = {one.stem for number, one in enumerate(telling) if number not in pairs}
-    extra = {one.stem: one.text for one in there[first : last + 1] if _tells(one)}
-    unmatched = [one.text for one in telling if one.stem in missing]
-    return not any(_are_opposite(one, other) for one in unmatched for other in extra.values())
+    missing = {said[at].stem for at in telling if at not in pairs}
+    unmatched = {said[at].text for at in telling if said[at].stem in missing}
+    others = {one.text for one in there[first : last + 1] if _tells(one)}
+    return not any(_are_opposite(one, other) for one in unmatched for other in others)
 
 
 def _leading(words: Sequence[Word], at: int) -> set[str]:
@@ -200,10 +188,9 @@ def _leading(words: Sequence[Word], at: int) -> set[str]:
     return {one.cue for one in words[max(0, at - LEADING) : at]} & {"except", "wrongly"}
 
 
-def _same_between(said: Sequence[Word], there: Sequence[Word], telling: Sequence[Word], pairs: dict[int, int]) -> bool:
+def _same_between(said: Sequence[Word], there: Sequence[Word], pairs: dict[int, int]) -> bool:
     """Where both go on alike, does the same stand between: no word put for another, no negation more or less?"""
-    places = [at for at, word in enumerate(said) if any(word is one for one in telling)]
-    matched = [(places[number], at) for number, at in sorted(pairs.items())]
+    matched = sorted(pairs.items())
     for (here, other), (here_next, other_next) in pairwise(matched):
         if here_next - here > NEIGHBOURS or not 0 < other_next - other <= NEIGHBOURS:
             continue
@@ -233,12 +220,10 @@ def _counted(words: Sequence[Word]) -> dict[str, int]:
 
 def _are_opposite(one: str, other: str) -> bool:
     """Are two words contraries: in a table, or one with a prefix that denies the other, as "irrecevable"?"""
-    if any(
-        word.startswith(tuple(_OPPOSITES.get(stem_of(one), ()))) for word in (other,) if _OPPOSITES.get(stem_of(one))
-    ):
+    if other.startswith(tuple(_OPPOSITES.get(stem_of(one), ()))):
         return True
     return any(
-        stem_of(first) == stem_of(second.removeprefix(prefix)) and second.startswith(prefix)
+        second.startswith(prefix) and stem_of(first) == stem_of(second.removeprefix(prefix))
         for first, second in ((one, other), (other, one))
         for prefix in _PREFIXES
     )

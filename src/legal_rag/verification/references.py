@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.citations.claims import Quotation, find_quotations
+from legal_rag.citations.wording import CONTENT_WORD
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.legal_citations import code_abbreviations
 from legal_rag.corpus.patterns import (
@@ -33,7 +34,6 @@ from legal_rag.extraction.outcomes import (
     REJET,
 )
 
-CONTENT_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are mostly grammar
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_GAP = 160  # characters between two parts of one citation
 
