@@ -160,8 +160,8 @@ for question in QUESTIONS:
     print("", *filter(None, (predictions[-1].notice, predictions[-1].answer)), sep="\n")
 
 # %% [markdown]
-# La première réponse en une page : un clic sur une citation ouvre son passage ; la couleur dit s'il a été vérifié. Plus
-# bas, chaque décision à côté de son plan.
+# La première réponse en une page : un clic sur une citation mène à son passage, dans la décision ouverte à côté ; un
+# signe et des mots disent ce qui a été contrôlé.
 
 # %%
 from legal_rag.report import render_answer, show_answer
