@@ -1,0 +1,18 @@
+"""The knowledge graph of a Library: decisions, articles, courts, parties, and what links them, each with its source."""
+
+from typing import TYPE_CHECKING
+
+from legal_rag.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from legal_rag.graph.types import (
+        EDGE_TYPES,
+        EPISODE_STATUSES,
+        NODE_TYPES,
+        ExtractedEntity,
+        ExtractedEpisode,
+        ExtractedRelationship,
+        ExtractionResult,
+    )
+else:
+    __all__, __getattr__ = lazy_exports(__name__, __file__)

@@ -1,0 +1,98 @@
+"""The types of nodes and edges, with their French labels, and the values that an answer's tags are read into."""
+
+from dataclasses import dataclass, field
+
+# Types of nodes: those of any field, then those of law.
+NODE_TYPES: dict[str, str] = {
+    "person": "personne",
+    "project": "projet",
+    "tool": "outil",
+    "concept": "notion",
+    "organization": "organisation",
+    "event": "événement",
+    "location": "lieu",
+    "decision": "décision",
+    "article": "article",
+    "statute": "texte",
+    "court": "juridiction",
+    "party": "partie",
+    "judge_or_counsel": "juge ou conseil",
+}
+# Types of edges, each read as "source … target".
+EDGE_TYPES: dict[str, str] = {
+    "related_to": "est lié à",
+    "part_of": "fait partie de",
+    "depends_on": "dépend de",
+    "uses": "utilise",
+    "located_in": "se trouve à",
+    "cites": "cite",
+    "applies": "applique",
+    "interprets": "interprète",
+    "follows": "suit",
+    "distinguishes": "se distingue de",
+    "upholds": "maintient",
+    "overrules": "casse, annule ou infirme",
+    "party_to": "est partie à",
+    "represents": "représente",
+    "decided_by": "est rendu par",
+}
+EPISODE_STATUSES: dict[str, str] = {
+    "pending": "en attente",
+    "success": "réussi",
+    "partial": "réussi en partie",
+    "failure": "échoué",
+    "abandoned": "abandonné",
+}
+DEFAULT_STATUS = "pending"
+
+
+@dataclass(frozen=True)
+class ExtractedEntity:
+    """`<vm:entity>`: something that an answer names."""
+
+    name: str
+    type: str  # one of `NODE_TYPES`
+    confidence: float = 1.0  # the model's own, 0 to 1
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class ExtractedRelationship:
+    """`<vm:relationship>`: a directed edge between two names; never from a name to itself."""
+
+    source: str  # attribute `from`
+    target: str  # attribute `to`
+    type: str  # one of `EDGE_TYPES`
+    confidence: float = 1.0  # the model's own, 0 to 1
+
+
+@dataclass(frozen=True)
+class ExtractedEpisode:
+    """`<vm:episode>`: what was decided in the work on an answer, how it went, and what it teaches."""
+
+    decision: str
+    context: str = ""
+    status: str = DEFAULT_STATUS  # one of `EPISODE_STATUSES`
+    lessons: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()  # names
+
+
+@dataclass(frozen=True)
+class ExtractionResult:
+    """What the tags of one answer say, in text order."""
+
+    entities: list[ExtractedEntity] = field(default_factory=list)
+    relationships: list[ExtractedRelationship] = field(default_factory=list)
+    episodes: list[ExtractedEpisode] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything."""
+        return bool(self.entities or self.relationships or self.episodes)
+
+    def confident(self, threshold: float) -> "ExtractionResult":
+        """Return it without the entities and relationships whose confidence is below a threshold, 0 to 1."""
+        return ExtractionResult(
+            [one for one in self.entities if one.confidence >= threshold],
+            [one for one in self.relationships if one.confidence >= threshold],
+            self.episodes,
+        )
