@@ -180,7 +180,7 @@ def _article(document: Document) -> LegalCitation | None:
         return None
     name = " ".join(code["code"].replace("’", "'").split())
     form = _tables().codes.get(name.lower(), name)
-    number = _NUMBER_OF_ARTICLE.sub(lambda match: _spaced_number(match.group()), number)
+    number = _NUMBER_OF_ARTICLE.sub(lambda match: spaced_number(match.group()), number)
     is_annex = number.lower().startswith("annexe")
     sign = "" if is_annex else f"art.{NO_BREAK}"
     number = number[0].lower() + number[1:] if is_annex else number
@@ -191,7 +191,7 @@ def _is_article(document: Document) -> bool:
     return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
 
 
-def _spaced_number(number: str) -> str:
+def spaced_number(number: str) -> str:
     """Write "L1237-11" as "L. 1237-11", "LO128" as "LO 128", "R*123-4" as "R.* 123-4"."""
     value = article_value(number.replace("*", ""))
     letters, figures = re.match(r"([A-Z]*)(.*)", value).groups()  # type: ignore[union-attr]

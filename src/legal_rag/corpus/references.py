@@ -79,16 +79,23 @@ def _bare_articles(text: str) -> list[Identifier]:
 
 
 def cited_keys(document: Document) -> list[str]:
-    """Return the relaxed and canonical keys of what a document cites in its text, summary or law column.
+    """Return the relaxed and canonical keys of what a document cites in its text, summary or law column."""
+    found = cited_identifiers(document)
+    return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
 
-    An article that cites others without a code means its own.
+
+def cited_identifiers(document: Document) -> list[Identifier]:
+    """Find what a document cites in its text, law column or summary, in this order.
+
+    Offsets are those of its content; what stands in a column lies behind its end. An article that cites others without
+    a code means its own.
     """
     found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
     codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
         found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]
-    return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
+    return found
 
 
 def resolve_key(key: str) -> tuple[str, bool] | None:

@@ -93,7 +93,7 @@ def words_of(text: str) -> list[str]:
 def search_words(text: str) -> list[str]:
     """Return the distinct words that a text is searched by: folded, in the singular, without function words."""
     words = (word for word in words_of(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdecimal()))
-    return list(dict.fromkeys(map(_singular, words)))[:MAX_SEARCH_WORDS]
+    return list(dict.fromkeys(map(singular, words)))[:MAX_SEARCH_WORDS]
 
 
 def search_words_of(entity: Entity) -> list[str]:
@@ -103,7 +103,8 @@ def search_words_of(entity: Entity) -> list[str]:
     return search_words(" ".join([label, *entity["attributes"].values(), entity["extraction_text"]]))
 
 
-def _singular(word: str) -> str:
+def singular(word: str) -> str:
+    """Return a folded word without the mark of the plural."""
     return word[:-1] if len(word) > 3 and word[-1] in "sx" else word
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Node, Treatment
+    from legal_rag.graph.store import fill_graph
     from legal_rag.graph.types import (
         EDGE_TYPES,
         EPISODE_STATUSES,

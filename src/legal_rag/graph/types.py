@@ -34,6 +34,7 @@ EDGE_TYPES: dict[str, str] = {
     "overrules": "casse, annule ou infirme",
     "party_to": "est partie à",
     "represents": "représente",
+    "pleads_in": "plaide dans",
     "decided_by": "est rendu par",
 }
 EPISODE_STATUSES: dict[str, str] = {

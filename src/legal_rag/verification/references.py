@@ -3,26 +3,23 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from legal_rag.citations.claims import Quotation, find_quotations
 from legal_rag.citations.wording import CONTENT_WORD
+from legal_rag.corpus.abbreviated_articles import find_abbreviated_articles
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import code_abbreviations
 from legal_rag.corpus.patterns import (
     SERIES,
     Identifier,
     LegalDate,
-    article_value,
     find_courts,
     find_dates,
     find_formations,
     find_identifiers,
 )
-from legal_rag.corpus.patterns.articles import ARTICLE_NUMBER
-from legal_rag.corpus.patterns.scanning import BLANK, DASH, Led, spaced
+from legal_rag.corpus.patterns.scanning import BLANK, Led, spaced
 from legal_rag.corpus.sentences import split_sentences
 from legal_rag.extraction.outcomes import (
     ANNULATION,
@@ -108,57 +105,6 @@ _WEAK_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 
-# How codes are abbreviated besides the forms of `code_abbreviations`.
-_OTHER_ABBREVIATIONS = {
-    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
-    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
-    "code de la sécurité sociale": ["C. séc. soc."],
-    "code de la consommation": ["C. conso."],
-    "code de l'organisation judiciaire": ["C. org. jud."],
-    "livre des procédures fiscales": ["LPF"],
-    "code électoral": ["C. élec."],
-}
-_ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
-
-
-class _Codes(NamedTuple):
-    """Patterns of articles cited with the abbreviation of their code."""
-
-    names: list[str]  # group 'c0' is the first one's abbreviation
-    scans: tuple[Led, ...]
-
-
-@cache
-def _codes() -> _Codes:
-    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
-    forms |= {name: some for name, some in _OTHER_ABBREVIATIONS.items() if name not in forms}
-    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, some))})" for n, some in enumerate(forms.values()))
-    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for some in forms.values() for form in some})
-    return _Codes(
-        list(forms),
-        (
-            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
-            Led(
-                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
-                ["article", "art."],
-            ),
-            Led(
-                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
-                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
-            ),
-        ),
-    )
-
-
-def _abbreviation(form: str) -> str:
-    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
-    if form.isupper():
-        return rf"(?-i:{form})"
-    parts = re.findall(r"[^\W\d_]+", form)
-    return r"\.?_".join(map(re.escape, parts)) + r"\.?"
-
-
-_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
 FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
     r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
@@ -464,7 +410,8 @@ class _Reader:
     def _articles(self) -> list[StatedArticle]:
         found = [(one.start, one.end, one.value, one.code) for one in self.numbered_articles if one.code]
         taken = {start for start, *_ in found}
-        found += {one[0]: one for one in _abbreviated_articles(self.plain) if one[0] not in taken}.values()
+        abbreviated = {one.start: one for one in find_abbreviated_articles(self.plain) if one.start not in taken}
+        found += [(one.start, one.end, one.value, one.code) for one in abbreviated.values()]
         return [
             StatedArticle(*one, FORMER.search(self.plain, *self._around(one[0])) is not None, self._sentence(one[0]))
             for one in sorted(found)
@@ -594,12 +541,3 @@ def _courts(text: str) -> list[Span]:
 
 def _may_be_cassation(court: str) -> bool:
     return re.search(r"cass|\bsoc|\bcom\b|\bcom[.m]|\bcrim|\bciv|pl[ée]n|mixte", court, re.IGNORECASE) is not None
-
-
-def _abbreviated_articles(text: str) -> Iterator[tuple[int, int, str, str]]:
-    names, scans = _codes()
-    for scan in scans:
-        for match in scan.finditer(text):
-            code = next(name for number, name in enumerate(names) if match[f"c{number}"])
-            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
-                yield number.start(), number.end(), article_value(number.group()), code

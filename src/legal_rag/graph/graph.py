@@ -1,0 +1,465 @@
+"""The knowledge graph of a Library at one commit: neighbours, paths, who cites whom, episodes."""
+
+import difflib
+import json
+import logging
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from legal_rag.graph.names import DOCUMENT, is_reference, node_of
+from legal_rag.graph.store import GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
+from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
+from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.store import present_at
+from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
+
+logger = logging.getLogger(__name__)
+
+MOST_EDGES = 200  # that a query gives, unless it asks for another number
+HUB_DEGREE = 200  # edges of a node that paths lead to, but not through: a court, a code
+MOST_EXPANDED = 500  # edges of one step of a path, in each direction
+MOST_HOPS = 6
+NEAR_NAMES = 5  # in a message
+CITING_TYPES = ("cites", "applies")
+RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
+# Of one source, edges of these types to the same target exclude each other.
+_OPPOSED = (
+    frozenset(("overrules", "upholds")),
+    frozenset(("overrules", "follows")),
+    frozenset(("follows", "distinguishes")),
+)
+_SINGLE = frozenset(("decided_by",))  # a source has one target
+
+Direction = Literal["out", "in", "both"]
+
+
+class Node(NamedTuple):
+    """A node, with what the corpus says of the document that it is, if it is one."""
+
+    key: str  # see `legal_rag.graph.names`
+    type: str  # one of `NODE_TYPES`
+    name: str
+    doc_id: str = ""  # of the Library's document that it is
+    decision_date: str = ""
+    court: str = ""  # with its chamber
+    solution: str = ""
+    cited: int = 0  # documents that cite it, as far as the texts tell
+
+
+class Edge(NamedTuple):
+    """An edge, with the place in a text that supports it."""
+
+    source: Node
+    target: Node
+    type: str  # one of `EDGE_TYPES`
+    support: str  # 'text': a fact; 'stated': a model said so of names that one sentence holds; 'none'
+    doc_id: str  # whose text supports it; empty without support
+    char_start: int  # characters of its content; -1 where a column says so
+    char_end: int
+    n: int  # times that the text names it
+    detail: str  # a party's role, a ruling's words
+    confidence: float  # a model's own, 0 to 1; 1 of a fact
+    answer_id: str = ""  # of the answer that said so
+    recorded: str = ""  # when: ISO 8601, UTC
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether a text says so, by rules; what a model said is never a fact."""
+        return self.support == TEXT
+
+
+class Episode(NamedTuple):
+    """What a model noted of the work on an answer: its own words."""
+
+    decision: str
+    context: str
+    status: str  # one of `EPISODE_STATUSES`
+    lessons: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    answer_id: str
+    recorded: str
+
+
+class Treatment(NamedTuple):
+    """How later decisions treat one, as far as the texts tell."""
+
+    citing: int  # documents
+    rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
+
+
+class KnowledgeGraph:
+    """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are not seen.
+
+    Raises:
+        FileNotFoundError: If the Library has no graph.
+        ValueError: If the corpus is no Library.
+    """
+
+    def __init__(self, corpus: Corpus | str | Path) -> None:
+        library = Library(corpus) if isinstance(corpus, str | Path) else corpus
+        if not isinstance(library, Library):
+            raise ValueError(f"no graph of {library.path}: it is a bare index (expected a Library)")
+        self.library = library
+        self._file = library.path / GRAPH
+        if not self._file.is_file():
+            raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
+        self._connections = ThreadConnections(self._file, self._connect, answers)
+        self._present = present_at(library.commit, "d")
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect_to_read(self._file, corpus=self.library.path / STORE)
+        self.library.check_unchanged()
+        return connection
+
+    def counts(self) -> dict[str, int]:
+        """Count nodes, edges by support, episodes and answers; removed documents' may still be among them."""
+        sql = "SELECT support, COUNT(*) FROM edges GROUP BY support"
+        by_support = dict(self._rows(sql))
+        named = {"facts": TEXT, "stated": STATED, "unsupported": UNSUPPORTED}
+        (nodes,), (episodes,) = self._rows("SELECT COUNT(*) FROM nodes UNION ALL SELECT COUNT(*) FROM episodes")
+        ((told,),) = self._rows("SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL")
+        edges = {name: by_support.get(one, 0) for name, one in named.items()}
+        return {"nodes": nodes, **edges, "episodes": episodes, "answers": told}
+
+    def find(self, name: str) -> Node:
+        """Return the node of a document's id, a number, an article, a court or any name, however it is written.
+
+        Raises:
+            LookupError: If there is none, or several; the message names the nearest.
+        """
+        found = self._by_key(self._candidate_keys(name)) or self._by_name(name)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = "; ".join(f"{one.name} ({one.key})" for one in found[:NEAR_NAMES])
+            raise LookupError(f"several nodes named {name!r} (expected one of: {listed})")
+        near = self._near(name)
+        raise LookupError(
+            f"no node {name!r} in the graph of {self.library.path}" + (f" (near: {near})" if near else "")
+        )
+
+    def neighbours(
+        self,
+        node: Node | str,
+        *,
+        types: Collection[str] = (),
+        direction: Direction = "both",
+        supports: Collection[str] = (TEXT,),
+        most: int = MOST_EDGES,
+    ) -> list[Edge]:
+        """Return the edges of a node: those out of it, then those into it, by type, the latest documents first.
+
+        Args:
+            node: The node, or what `find` takes.
+            types: Of edges; empty for all.
+            direction: 'out', 'in' or 'both'.
+            supports: Of edges; by default facts alone.
+            most: Edges in each direction.
+
+        Raises:
+            LookupError: As `find` does.
+            ValueError: For an unknown type or direction.
+        """
+        if unknown := sorted(set(types) - EDGE_TYPES.keys()):
+            raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
+        if direction not in ("out", "in", "both"):
+            raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
+        node = self.find(node) if isinstance(node, str) else node
+        keys = self._numbers(self._identity([node.key])[node.key])
+        edges: list[Edge] = []
+        for column, wanted in (("from_key", "out"), ("to_key", "in")):
+            if direction in (wanted, "both"):
+                edges += self._edges(self._edge_rows(keys, column, types, supports, most))
+        return edges
+
+    def citing(self, node: Node | str, most: int = MOST_EDGES) -> list[Edge]:
+        """Return the edges from the documents that cite a decision, an article or a text."""
+        return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
+
+    def treatment(self, node: Node | str) -> Treatment:
+        """Return how other decisions treat one: overruled, upheld or followed by whom, and how many cite it."""
+        node = self.find(node) if isinstance(node, str) else node
+        return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
+
+    def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
+        """Return the nodes of a type that most documents cite, the most cited first; by an index, not by counting.
+
+        Raises:
+            ValueError: If there is no such type.
+        """
+        if node_type not in NODE_TYPES:
+            raise ValueError(f"no node type {node_type!r} (expected one of {', '.join(NODE_TYPES)})")
+        sql = "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 ORDER BY cited DESC, key LIMIT ?"
+        keys = [key for (key,) in self._rows(sql, node_type, most)]
+        nodes = self._nodes(keys)
+        return [nodes[key] for key in keys]
+
+    def conflicts(self, node: Node | str, supports: Collection[str] = (TEXT, STATED)) -> list[list[Edge]]:
+        """Return the edges of a node that contradict each other, side by side: two courts, upheld and overruled."""
+        edges = self.neighbours(node, supports=supports)
+        by_ends: dict[tuple[str, str], list[Edge]] = defaultdict(list)
+        by_source: dict[tuple[str, str], list[Edge]] = defaultdict(list)
+        for edge in edges:
+            by_ends[edge.source.key, edge.target.key].append(edge)
+            if edge.type in _SINGLE:
+                by_source[edge.source.key, edge.type].append(edge)
+        opposed = [some for some in by_ends.values() if any(pair <= {one.type for one in some} for pair in _OPPOSED)]
+        return [*opposed, *(some for some in by_source.values() if _disagree([one.target.key for one in some]))]
+
+    def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
+        """Return a shortest chain of facts between two nodes, in order; empty if there is none that short.
+
+        Nodes of more than `HUB_DEGREE` edges may join two others, but are not searched through; of several chains of
+        one length, the one that meets in the node with the fewest edges.
+
+        Raises:
+            LookupError: As `find` does.
+        """
+        ends = [self.find(one) if isinstance(one, str) else one for one in (first, second)]
+        return self._edges(_Paths(self, *(one.key for one in ends)).search(most_hops))
+
+    def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
+        """Return what models noted of their work, the latest first; of one node, or of all."""
+        keys = None
+        if node is not None:
+            node = self.find(node) if isinstance(node, str) else node
+            keys = json.dumps(self._numbers(self._identity([node.key])[node.key]))
+        about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
+        sql = f"""
+            SELECT decision, context, status, lessons, nodes, answer_id, recorded
+            FROM episodes JOIN sources USING (source_key) WHERE {about if keys else "? IS NULL"}
+            ORDER BY recorded DESC, episode_key LIMIT ?
+        """  # noqa: S608
+        rows = self._rows(sql, keys, most)
+        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
+        return [
+            Episode(
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
+            )
+            for decision, context, status, lessons, named, *told in rows
+        ]
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._connections.get().execute(sql, values).fetchall()
+
+    def _candidate_keys(self, name: str) -> list[str]:
+        """Return the keys that a name may have, the surest first."""
+        named = (node_of(node_type, name) for node_type in NODE_TYPES)
+        return list(dict.fromkeys([DOCUMENT + name, name, *(one.key for one in named if one)]))
+
+    def _by_key(self, keys: Sequence[str]) -> list[Node]:
+        """Return the node of the first key that there is, or the articles of one number where no code is named."""
+        known = set(self._identity(keys))
+        numbers = dict(
+            self._rows("SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+        )
+        for key in keys:
+            if key in numbers:
+                return [self._nodes([numbers[key]])[numbers[key]]]
+            if documents := self._holders([key]).get(key) if key in known else None:
+                return list(self._documents(documents).values())
+            if key.startswith("article:") and key.endswith(" ?"):
+                sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
+                first = key.removesuffix("?")
+                if found := [one for (one,) in self._rows(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
+                    return list(self._nodes(found).values())
+        return []
+
+    def _by_name(self, name: str) -> list[Node]:
+        sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
+        return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
+
+    def _near(self, name: str) -> str:
+        """List the names around a name, the most similar first."""
+        found = []
+        for sign, order in ((">=", "ASC"), ("<", "DESC")):
+            around = f"name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
+            found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
+        return "; ".join(difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5))
+
+    def _identity(self, keys: Iterable[str]) -> dict[str, list[str]]:
+        """Return, for each key, all keys that stand for the same: a document's and those by which others cite it."""
+        wanted = list(dict.fromkeys(keys))
+        documents = {key: [key.removeprefix(DOCUMENT)] for key in wanted if key.startswith(DOCUMENT)}
+        held = self._holders([key for key in wanted if is_reference(key)])
+        documents |= {key: found for key, found in held.items() if len(found) == 1 or key.startswith("article:")}
+        owned = self._owned({one for some in documents.values() for one in some})
+        same: dict[str, list[str]] = {}
+        for key in wanted:
+            several = [one for doc_id in documents.get(key, []) for one in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
+            same[key] = list(dict.fromkeys([key, *several]))
+        return same
+
+    def _owned(self, doc_ids: Collection[str]) -> dict[str, list[str]]:
+        """Return, for each document, the keys by which it alone is cited; an article's versions share theirs."""
+        sql = f"""
+            SELECT d.id, n.term FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
+        """  # noqa: S608
+        rows = [(doc_id, term) for doc_id, term in self._rows(sql, _json(doc_ids)) if is_reference(term)]
+        holders = self._holders([term for _, term in rows])
+        owned: dict[str, list[str]] = defaultdict(list)
+        for doc_id, term in rows:
+            if len(holders.get(term, ())) == 1 or term.startswith("article:"):
+                owned[doc_id].append(term)
+        return owned
+
+    def _holders(self, keys: Collection[str]) -> dict[str, list[str]]:
+        """Return the documents that have each key as their own; "RG" numbers, which courts share, have none."""
+        sql = f"""
+            SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
+            ON n.term = value AND n.own CROSS JOIN corpus.documents AS d USING (document_key) WHERE {self._present}
+        """  # noqa: S608
+        found: dict[str, list[str]] = defaultdict(list)
+        for key, doc_id in self._rows(sql, _json([key for key in keys if not key.startswith("rg:")])):
+            found[key].append(doc_id)
+        return found
+
+    def _numbers(self, keys: Collection[str]) -> list[int]:
+        sql = "SELECT node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return [key for (key,) in self._rows(sql, _json(keys))]
+
+    def _edge_rows(
+        self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
+    ) -> list[tuple[Any, ...]]:
+        """Read edges with one end among some nodes, as `_edges` takes them."""
+        of_types = "" if not types else "AND e.type IN (SELECT value FROM json_each(?))"
+        sql = f"""
+            SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
+                e.confidence, COALESCE(s.answer_id, ''), s.recorded
+            FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
+            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            WHERE e.{column} IN (SELECT value FROM json_each(?)) {of_types}
+            AND e.support IN (SELECT value FROM json_each(?)) AND (e.text_key IS NULL OR d.id IS NOT NULL)
+            ORDER BY e.{column}, e.type LIMIT ?
+        """  # noqa: S608
+        named = [_json(sorted(types))] if types else []
+        return self._rows(sql, _json(numbers), *named, _json(sorted(supports)), most)
+
+    def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
+        rows = list(rows)
+        nodes = self._nodes({key for row in rows for key in row[:2]})
+        return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
+
+    def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
+        """Read nodes by their numbers; what is a document of the Library is given as that."""
+        sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+        wanted = list(numbers)
+        rows = {row[0]: row[1:] for row in self._rows(sql, _json(wanted))}
+        held = self._holders([key for key, *_ in rows.values() if is_reference(key)])
+        held |= {key: [key.removeprefix(DOCUMENT)] for key, *_ in rows.values() if key.startswith(DOCUMENT)}
+        single = {key: some[0] for key, some in held.items() if len(some) == 1}
+        documents = self._documents(set(single.values()))
+        nodes = {}
+        for number in wanted:
+            if number in rows:
+                key, node_type, name, cited = rows[number]
+                document = documents.get(single.get(key, ""))
+                nodes[number] = document or Node(key, node_type, name, cited=cited)
+        return nodes
+
+    def _documents(self, doc_ids: Collection[str]) -> dict[str, Node]:
+        """Return the nodes of documents, with how many others cite each."""
+        sql = f"""
+            SELECT d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution, COALESCE(n.type, 'decision')
+            FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
+        """  # noqa: S608
+        rows = self._rows(sql, _json(doc_ids))
+        owned = self._owned([row[0] for row in rows])
+        keys = {key for some in owned.values() for key in some}
+        cited = dict(
+            self._rows("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
+        )
+        return {
+            doc_id: Node(
+                key=DOCUMENT + doc_id,
+                type=kind,
+                name=title or doc_id,
+                doc_id=doc_id,
+                decision_date=day,
+                court=", ".join(filter(None, (court, chamber))),
+                solution=solution,
+                cited=sum(cited.get(key, 0) for key in owned.get(doc_id, ())),
+            )
+            for doc_id, title, day, court, chamber, solution, kind in rows
+        }
+
+
+class _Paths:
+    """A breadth-first search from both ends, by the keys that documents have."""
+
+    def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
+        self._graph = graph
+        # For each end: how each key was reached, as (key before, row of the edge).
+        self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
+        self._frontiers = [[first], [second]]
+        self._degrees: dict[str, int] = {}
+
+    def search(self, most_hops: int) -> list[tuple[Any, ...]]:
+        """Return the rows of the edges of a shortest chain."""
+        for _ in range(most_hops):
+            open_sides = [side for side in (0, 1) if self._frontiers[side]]
+            if self._meeting or not open_sides:
+                break
+            side = min(open_sides, key=lambda side: len(self._frontiers[side]))
+            self._frontiers[side] = self._expand(side)
+        meeting = self._meeting
+        return self._chain(min(meeting, key=lambda key: (self._degrees.get(key, 0), key))) if meeting else []
+
+    @property
+    def _meeting(self) -> set[str]:
+        return self._reached[0].keys() & self._reached[1].keys()
+
+    def _expand(self, side: int) -> list[str]:
+        graph, reached = self._graph, self._reached[side]
+        same = graph._identity(self._frontiers[side])
+        owner = {one: key for key, some in same.items() for one in some}
+        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        numbers = {number: owner[key] for number, key in graph._rows(sql, _json(owner))}
+        new: dict[str, tuple[str, Any]] = {}
+        for column, other in (("from_key", 1), ("to_key", 0)):
+            rows = graph._edge_rows(numbers.keys(), column, (), (TEXT,), MOST_EXPANDED)
+            keys = self._keys({row[other] for row in rows})
+            for row in rows:
+                key = keys[row[other]]
+                if key not in reached and key not in new:
+                    new[key] = (numbers[row[1 - other]], row)
+        reached |= new
+        return [key for key in new if self._degrees.get(key, 0) <= HUB_DEGREE]
+
+    def _keys(self, numbers: Collection[int]) -> dict[int, str]:
+        """Return the keys of nodes, a document's where one is meant, and note how many edges each has."""
+        sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+        rows = self._graph._rows(sql, _json(numbers))
+        held = self._graph._holders([key for _, key, _ in rows if is_reference(key)])
+        keys = {}
+        for number, key, degree in rows:
+            documents = held.get(key, [])
+            keys[number] = DOCUMENT + documents[0] if len(documents) == 1 else key
+            self._degrees[keys[number]] = max(degree, self._degrees.get(keys[number], 0))
+        return keys
+
+    def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
+        before: list[tuple[Any, ...]] = []
+        after: list[tuple[Any, ...]] = []
+        for reached, rows in zip(self._reached, (before, after), strict=True):
+            key = meeting
+            while (step := reached[key])[1] is not None:
+                key, row = step
+                rows.append(row)
+        return [*reversed(before), *after]
+
+
+def _disagree(keys: Sequence[str]) -> bool:
+    """Tell whether courts differ by more than that one is named with its chamber."""
+    words = [frozenset(key.partition(":")[2].split()) for key in keys]
+    return any(not (one <= other or other <= one) for one in words for other in words)
+
+
+def _json(values: Iterable[Any]) -> str:
+    return json.dumps(list(values), ensure_ascii=False)

@@ -1,0 +1,358 @@
+"""`graph.sqlite`: nodes and edges, each with the text that supports it; an optional part of a Library.
+
+What a document gives is kept by its id and content hash and outlives commits and builds; a reader sees the edges whose
+text is in the corpus at its commit. What an answer gives is kept by the answer.
+"""
+
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from legal_rag.corpus.documents import Document
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.extraction.store import ExtractionStore
+from legal_rag.files import beside, progress, sync
+from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
+from legal_rag.graph.names import Named
+from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
+from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
+
+logger = logging.getLogger(__name__)
+
+GRAPH = "graph.sqlite"
+BATCH = 200  # documents stored in one transaction
+CACHED_NODES = 100_000  # whose numbers are kept in memory while filling
+TEXT, STATED, UNSUPPORTED = "text", "stated", "none"  # how far a text supports an edge
+SUPPORTS = (TEXT, STATED, UNSUPPORTED)
+MAKE_COMMAND = "'legal-rag rebuild --only graph' makes it"
+# What reading a damaged file raises: it may hold anything.
+DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS texts (
+    text_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL, content_hash TEXT NOT NULL, UNIQUE (doc_id, content_hash)
+);
+-- What edges come from: the text or the entities of a document, or an answer.
+CREATE TABLE IF NOT EXISTS sources (
+    source_key INTEGER PRIMARY KEY, kind TEXT NOT NULL, text_key INTEGER, answer_id TEXT UNIQUE,
+    made_by TEXT NOT NULL, recorded TEXT NOT NULL, UNIQUE (text_key, kind)
+);
+CREATE TABLE IF NOT EXISTS nodes (
+    node_key INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, type TEXT NOT NULL, name TEXT NOT NULL,
+    cited INTEGER NOT NULL DEFAULT 0, degree INTEGER NOT NULL DEFAULT 0 -- edges that a text supports
+);
+CREATE INDEX IF NOT EXISTS nodes_by_cited ON nodes (type, cited DESC) WHERE cited > 0;
+CREATE INDEX IF NOT EXISTS nodes_by_name ON nodes (name COLLATE NOCASE);
+CREATE TABLE IF NOT EXISTS edges (
+    from_key INTEGER NOT NULL, type TEXT NOT NULL, to_key INTEGER NOT NULL, source_key INTEGER NOT NULL,
+    support TEXT NOT NULL, text_key INTEGER, -- of the text that supports it
+    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, n INTEGER NOT NULL,
+    confidence REAL NOT NULL, detail TEXT NOT NULL,
+    PRIMARY KEY (from_key, type, to_key, source_key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS edges_to ON edges (to_key, type);
+CREATE INDEX IF NOT EXISTS edges_by_source ON edges (source_key);
+-- Where an answer's names stand in what was read; text_key is NULL where none does.
+CREATE TABLE IF NOT EXISTS mentions (
+    node_key INTEGER NOT NULL, source_key INTEGER NOT NULL, text_key INTEGER,
+    char_start INTEGER NOT NULL, char_end INTEGER NOT NULL, confidence REAL NOT NULL, description TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS mentions_by_node ON mentions (node_key);
+CREATE INDEX IF NOT EXISTS mentions_by_source ON mentions (source_key);
+CREATE TABLE IF NOT EXISTS episodes (
+    episode_key INTEGER PRIMARY KEY, source_key INTEGER NOT NULL, decision TEXT NOT NULL, context TEXT NOT NULL,
+    status TEXT NOT NULL, lessons TEXT NOT NULL, nodes TEXT NOT NULL -- JSON lists of texts, of node keys
+);
+CREATE INDEX IF NOT EXISTS episodes_by_source ON episodes (source_key);
+CREATE TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON edges WHEN NEW.support = 'text' BEGIN
+    UPDATE nodes SET degree = degree + 1 WHERE node_key = NEW.from_key;
+    UPDATE nodes SET degree = degree + 1, cited = cited + (NEW.type IN ('cites', 'applies'))
+    WHERE node_key = NEW.to_key;
+END;
+CREATE TRIGGER IF NOT EXISTS edge_deleted AFTER DELETE ON edges WHEN OLD.support = 'text' BEGIN
+    UPDATE nodes SET degree = degree - 1 WHERE node_key = OLD.from_key;
+    UPDATE nodes SET degree = degree - 1, cited = cited - (OLD.type IN ('cites', 'applies'))
+    WHERE node_key = OLD.to_key;
+END;
+"""
+BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sources
+
+
+class GraphWriter:
+    """Writes into a graph's file, in the transactions that the caller opens."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection = _open(path)
+        self._nodes: dict[str, int] = {}
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit all that the block writes, or, after an error, nothing."""
+        try:
+            with transaction(self.connection):
+                yield
+        except BaseException:
+            self._nodes.clear()  # some may not be there
+            raise
+
+    def close(self) -> None:
+        """Close the file, and make sure that it is on the disk."""
+        self.connection.close()
+        sync(self.path)
+
+    def node(self, named: Named) -> int:
+        """Return a node's number; a new node keeps the name it is first given."""
+        if (known := self._nodes.get(named.key)) is not None:
+            return known
+        values = tuple(one.encode(errors="replace").decode() for one in named)
+        self.connection.execute("INSERT OR IGNORE INTO nodes (key, type, name) VALUES (?, ?, ?)", values)
+        (key,) = self.connection.execute("SELECT node_key FROM nodes WHERE key = ?", values[:1]).fetchone()
+        if len(self._nodes) >= CACHED_NODES:
+            self._nodes.clear()
+        self._nodes[named.key] = key
+        return int(key)
+
+    def text(self, doc_id: str, content_hash: str) -> int:
+        """Return the number of a document's text."""
+        values = (doc_id, content_hash)
+        self.connection.execute("INSERT OR IGNORE INTO texts (doc_id, content_hash) VALUES (?, ?)", values)
+        query = "SELECT text_key FROM texts WHERE doc_id = ? AND content_hash = ?"
+        return int(self.connection.execute(query, values).fetchone()[0])
+
+    def source(self, kind: str, text_key: int | None, made_by: str, answer_id: str | None = None) -> int:
+        """Add what edges come from, in place of what there was of the same document or answer; return its number."""
+        where, value = ("answer_id = ?", answer_id) if answer_id else (f"kind = '{kind}' AND text_key = ?", text_key)
+        self.delete_sources(f"SELECT source_key FROM sources WHERE {where}", value)  # noqa: S608
+        now = datetime.now(UTC).isoformat(timespec="seconds") if answer_id else ""  # else the file differs each time
+        row = (kind, text_key, answer_id, made_by, now)
+        sql = "INSERT INTO sources (kind, text_key, answer_id, made_by, recorded) VALUES (?, ?, ?, ?, ?)"
+        return int(self.connection.execute(sql, row).lastrowid or 0)
+
+    def edge(
+        self,
+        source_key: int,
+        ends: tuple[Named, Named],
+        edge_type: str,
+        place: tuple[int | None, int, int],
+        *,
+        support: str = TEXT,
+        n: int = 1,
+        confidence: float = 1.0,
+        detail: str = "",
+    ) -> None:
+        """Add an edge; of one source, two of the same ends and type are one."""
+        first, second = map(self.node, ends)
+        row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
+        self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+
+    def facts(self, kind: str, document: Document, made_by: str, facts: Iterable[Fact]) -> None:
+        """Store what the text or the entities of a document give, in place of what they gave before."""
+        text_key = self.text(document.id, document.content_hash)
+        source_key = self.source(kind, text_key, made_by)
+        for one in facts:
+            place = (text_key, one.start, one.end)
+            self.edge(source_key, (one.source, one.target), one.type, place, n=one.n, detail=one.detail)
+
+    def delete_sources(self, select: str, *values: object) -> int:
+        """Delete the sources that a query selects, with all that came from them; return how many."""
+        keys = [key for (key,) in self.connection.execute(select, values)]
+        if not keys:
+            return 0
+        some = json.dumps(keys)
+        touched = self._touched(some)
+        for table in ("edges", "mentions", "episodes", "sources"):
+            held = "source_key IN (SELECT value FROM json_each(?))"
+            self.connection.execute(f"DELETE FROM {table} WHERE {held}", (some,))  # noqa: S608
+        self.connection.execute(
+            "DELETE FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+            " AND NOT EXISTS (SELECT 1 FROM edges WHERE from_key = node_key)"
+            " AND NOT EXISTS (SELECT 1 FROM edges WHERE to_key = node_key)"
+            " AND NOT EXISTS (SELECT 1 FROM mentions WHERE mentions.node_key = nodes.node_key)",
+            (touched,),
+        )
+        self._nodes.clear()
+        return len(keys)
+
+    def _touched(self, sources: str) -> str:
+        held = "source_key IN (SELECT value FROM json_each(:sources))"
+        query = (
+            f"SELECT from_key FROM edges WHERE {held} UNION SELECT to_key FROM edges WHERE {held}"  # noqa: S608
+            f" UNION SELECT node_key FROM mentions WHERE {held}"
+        )
+        return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
+
+
+def fill_graph(folder: Path, store: Path, *, earlier: Path | None = None, anew: bool = False) -> int:
+    """Store the edges that the documents of a store and their entities give, where lacking; drop those of others.
+
+    The caller keeps other writers of the Library out. What was done before a kill stays.
+
+    Args:
+        folder: The folder of `graph.sqlite`, and of the entities, if there are any.
+        store: The documents.
+        earlier: Another Library's graph, whose edges of answers, and of the same texts, are taken over.
+        anew: Make those again that are there; those of answers stay.
+
+    Returns:
+        How many documents were read.
+    """
+    path = folder / GRAPH
+    if earlier is not None and earlier.is_file() and not path.exists():
+        copy_graph(earlier, path)
+    with closing(GraphWriter(path)) as writer:
+        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+        if anew:
+            writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
+        _delete_gone(writer)
+        return _fill(writer, folder / ENTITIES)
+
+
+def add_to_graph(folder: Path, store: Path) -> None:
+    """Store the edges that another store's documents give, where the Library has a graph; its other edges stay."""
+    if (folder / GRAPH).is_file():
+        with closing(GraphWriter(folder / GRAPH)) as writer:
+            writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+            _fill(writer, folder / ENTITIES)
+
+
+def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
+    """Delete what some documents gave, as far as their texts are no longer in the corpus."""
+    if not (folder / GRAPH).is_file():
+        return
+    with closing(GraphWriter(folder / GRAPH)) as writer:
+        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+        _delete_gone(writer, "doc_id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
+
+
+def count_lacking(folder: Path, store: Path) -> int:
+    """Count the documents whose edges are not stored by the present rules; all, if the file is damaged or missing."""
+    present = "SELECT COUNT(*) FROM documents AS d WHERE d.removed IS NULL"
+    lacking = f"{present} AND {_LACKING.replace('sources', 'graph.sources').replace('texts', 'graph.texts')}"
+    try:
+        with closing(connect_to_read(store, graph=folder / GRAPH)) as connection:
+            return int(connection.execute(lacking, {"kind": BY_TEXT, "made_by": _RULES}).fetchone()[0])
+    except sqlite3.DatabaseError:
+        with closing(connect_to_read(store)) as connection:
+            return int(connection.execute(present).fetchone()[0])
+
+
+def copy_graph(source: Path, target: Path) -> None:
+    """Copy a graph's file as it is at one moment; a damaged one is left behind with a warning."""
+    target.unlink(missing_ok=True)
+    try:
+        with closing(connect_to_read(source)) as reader:
+            reader.execute("VACUUM INTO ?", (str(target),))
+    except sqlite3.OperationalError:  # such as a full disk
+        raise
+    except sqlite3.DatabaseError as error:
+        target.unlink(missing_ok=True)
+        logger.warning("%s is damaged (%s): it is made anew", source, error)
+
+
+_RULES = str(RULES_VERSION)
+_LACKING = """
+    NOT EXISTS (
+        SELECT 1 FROM texts AS t JOIN sources AS s USING (text_key)
+        WHERE t.doc_id = d.id AND t.content_hash = d.content_hash AND s.kind = :kind AND s.made_by = :made_by
+    )
+"""
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = connect_to_write(path)
+    try:
+        connection.executescript(_SCHEMA)
+    except sqlite3.OperationalError:  # such as a full disk
+        connection.close()
+        raise
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
+        os.replace(path, beside(path, "damaged"))
+        connection = connect_to_write(path)
+        connection.executescript(_SCHEMA)
+    return connection
+
+
+def _fill(writer: GraphWriter, entities: Path) -> int:
+    """Store what documents give that lack it: first their texts, then their entities where those were extracted."""
+    lacking = f"SELECT document_key FROM corpus.documents AS d WHERE d.removed IS NULL AND {_LACKING}"  # noqa: S608
+    query = f"{lacking} ORDER BY document_key"
+    keys = [key for (key,) in writer.connection.execute(query, {"kind": BY_TEXT, "made_by": _RULES})]
+    with progress("Linking", total=len(keys), unit=" documents") as bar:
+        for some in _batches(writer, keys):
+            with writer.transaction():
+                for document in some:
+                    writer.facts(BY_TEXT, document, _RULES, text_facts(document))
+            bar.update(len(some))
+    if entities.is_file():
+        with ExtractionStore(entities) as extracted:
+            _fill_entities(writer, extracted)
+    return len(keys)
+
+
+def _fill_entities(writer: GraphWriter, extracted: ExtractionStore) -> None:
+    """Store what the entities of documents give, where they were extracted by another recipe than what is stored."""
+    rows = writer.connection.execute(
+        "SELECT d.document_key, d.id, d.content_hash, s.made_by FROM corpus.documents AS d"
+        " LEFT JOIN texts AS t ON t.doc_id = d.id AND t.content_hash = d.content_hash"
+        " LEFT JOIN sources AS s ON s.text_key = t.text_key AND s.kind = ?"
+        " WHERE d.removed IS NULL ORDER BY document_key",
+        (BY_ENTITIES,),
+    )
+    lacking: dict[int, str] = {}
+    for key, doc_id, content_hash, made_by in rows:
+        recipe = extracted.held_recipe(doc_id, content_hash)
+        if recipe and made_by != (wanted := f"{_RULES} {recipe.key}"):
+            lacking[key] = wanted
+    wanted_of = iter(lacking.values())
+    with progress("Linking entities", total=len(lacking), unit=" documents") as bar:
+        for some in _batches(writer, list(lacking)):
+            with writer.transaction():
+                for document in some:
+                    found = extracted.entities_of(document.id, document.content_hash) or []
+                    writer.facts(BY_ENTITIES, document, next(wanted_of), entity_facts(document, found))
+            bar.update(len(some))
+
+
+def _batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:
+    """Yield documents by their rising keys, `BATCH` at once."""
+    named = f"{SELECT_DOCUMENTS.replace('FROM documents', 'FROM corpus.documents')} WHERE document_key IN"
+    for start in range(0, len(keys), BATCH):
+        some = json.dumps(list(keys[start : start + BATCH]))
+        query = f"{named} (SELECT value FROM json_each(?)) ORDER BY document_key"  # noqa: S608
+        yield [document_of_stored(row) for row in writer.connection.execute(query, (some,))]
+
+
+def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> None:
+    """Delete what came from texts that are no longer in the corpus; an answer's edges lose that text's support."""
+    query = f"""
+        SELECT text_key FROM texts AS t WHERE {condition} AND NOT EXISTS (
+            SELECT 1 FROM corpus.documents AS d
+            WHERE d.id = t.doc_id AND d.content_hash = t.content_hash AND d.removed IS NULL
+        )
+    """  # noqa: S608
+    gone = json.dumps([key for (key,) in writer.connection.execute(query, values)])
+    held = "text_key IN (SELECT value FROM json_each(?))"
+    with writer.transaction():
+        writer.delete_sources(f"SELECT source_key FROM sources WHERE {held}", gone)  # noqa: S608
+        _unsupport(writer.connection, held, gone)
+        writer.connection.execute(f"DELETE FROM texts WHERE {held}", (gone,))  # noqa: S608
+
+
+def _unsupport(connection: sqlite3.Connection, held: str, gone: str) -> None:
+    """Mark the edges and mentions of answers whose text is gone; reinserted, so that the degrees stay right."""
+    rows = connection.execute(f"SELECT * FROM edges WHERE {held}", (gone,)).fetchall()  # noqa: S608
+    connection.execute(f"DELETE FROM edges WHERE {held}", (gone,))  # noqa: S608
+    for row in rows:
+        marked = (*row[:4], UNSUPPORTED, None, -1, -1, *row[8:])
+        connection.execute(f"INSERT INTO edges VALUES ({', '.join('?' * len(marked))})", marked)  # noqa: S608
+    connection.execute(
+        f"UPDATE mentions SET text_key = NULL, char_start = -1, char_end = -1 WHERE {held}",  # noqa: S608
+        (gone,),
+    )
