@@ -174,7 +174,7 @@ class KnowledgeGraph:
         for column, wanted in (("from_key", "out"), ("to_key", "in")):
             if direction in (wanted, "both"):
                 edges += self._edges(self._edge_rows(keys, column, types, supports, most))
-        return edges
+        return _merged(edges)
 
     def citing(self, node: Node | str, most: int = MOST_EDGES) -> list[Edge]:
         """Return the edges from the documents that cite a decision, an article or a text."""
@@ -453,6 +453,18 @@ class _Paths:
                 key, row = step
                 rows.append(row)
         return [*reversed(before), *after]
+
+
+def _merged(edges: Iterable[Edge]) -> list[Edge]:
+    """Make one of the edges that several sources give; a document's comes before those of answers that repeat it."""
+    merged: dict[tuple[str, str, str], Edge] = {}
+    for edge in sorted(edges, key=lambda one: bool(one.answer_id)):
+        known = merged.setdefault((edge.source.key, edge.type, edge.target.key), edge)
+        if known is not edge and (known.support == edge.support or known.is_fact):
+            merged[edge.source.key, edge.type, edge.target.key] = known._replace(
+                answer_id=known.answer_id or edge.answer_id, recorded=known.recorded or edge.recorded
+            )
+    return list(merged.values())
 
 
 def _disagree(keys: Sequence[str]) -> bool:

@@ -68,12 +68,15 @@ CREATE TABLE IF NOT EXISTS episodes (
     status TEXT NOT NULL, lessons TEXT NOT NULL, nodes TEXT NOT NULL -- JSON lists of texts, of node keys
 );
 CREATE INDEX IF NOT EXISTS episodes_by_source ON episodes (source_key);
-CREATE TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON edges WHEN NEW.support = 'text' BEGIN
+-- An answer that repeats what a text says adds nothing to the counts.
+CREATE TRIGGER IF NOT EXISTS edge_added AFTER INSERT ON edges
+WHEN NEW.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE source_key = NEW.source_key) BEGIN
     UPDATE nodes SET degree = degree + 1 WHERE node_key = NEW.from_key;
     UPDATE nodes SET degree = degree + 1, cited = cited + (NEW.type IN ('cites', 'applies'))
     WHERE node_key = NEW.to_key;
 END;
-CREATE TRIGGER IF NOT EXISTS edge_deleted AFTER DELETE ON edges WHEN OLD.support = 'text' BEGIN
+CREATE TRIGGER IF NOT EXISTS edge_deleted AFTER DELETE ON edges
+WHEN OLD.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE source_key = OLD.source_key) BEGIN
     UPDATE nodes SET degree = degree - 1 WHERE node_key = OLD.from_key;
     UPDATE nodes SET degree = degree - 1, cited = cited - (OLD.type IN ('cites', 'applies'))
     WHERE node_key = OLD.to_key;
@@ -150,6 +153,21 @@ class GraphWriter:
         row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
+    def mention(
+        self, source_key: int, named: Named, place: tuple[int | None, int, int], confidence: float, description: str
+    ) -> None:
+        """Note where a name of an answer stands; nowhere, if the place has no text."""
+        row = (self.node(named), source_key, *place, confidence, description)
+        self.connection.execute("INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def episode(
+        self, source_key: int, decision: str, context: str, status: str, lessons: str, named: Iterable[Named]
+    ) -> None:
+        """Store an episode of an answer; `lessons` is a JSON list."""
+        row = (source_key, decision, context, status, lessons, json.dumps([self.node(one) for one in named]))
+        sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
+        self.connection.execute(sql, row)
+
     def facts(self, kind: str, document: Document, made_by: str, facts: Iterable[Fact]) -> None:
         """Store what the text or the entities of a document give, in place of what they gave before."""
         text_key = self.text(document.id, document.content_hash)
@@ -172,7 +190,8 @@ class GraphWriter:
             "DELETE FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
             " AND NOT EXISTS (SELECT 1 FROM edges WHERE from_key = node_key)"
             " AND NOT EXISTS (SELECT 1 FROM edges WHERE to_key = node_key)"
-            " AND NOT EXISTS (SELECT 1 FROM mentions WHERE mentions.node_key = nodes.node_key)",
+            " AND NOT EXISTS (SELECT 1 FROM mentions WHERE mentions.node_key = nodes.node_key)"
+            " AND node_key NOT IN (SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n)",
             (touched,),
         )
         self._nodes.clear()
@@ -183,11 +202,12 @@ class GraphWriter:
         query = (
             f"SELECT from_key FROM edges WHERE {held} UNION SELECT to_key FROM edges WHERE {held}"  # noqa: S608
             f" UNION SELECT node_key FROM mentions WHERE {held}"
+            f" UNION SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n WHERE {held}"
         )
         return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
 
 
-def fill_graph(folder: Path, store: Path, *, earlier: Path | None = None, anew: bool = False) -> int:
+def fill_graph(folder: Path, store: Path, *, anew: bool = False) -> int:
     """Store the edges that the documents of a store and their entities give, where lacking; drop those of others.
 
     The caller keeps other writers of the Library out. What was done before a kill stays.
@@ -195,16 +215,12 @@ def fill_graph(folder: Path, store: Path, *, earlier: Path | None = None, anew: 
     Args:
         folder: The folder of `graph.sqlite`, and of the entities, if there are any.
         store: The documents.
-        earlier: Another Library's graph, whose edges of answers, and of the same texts, are taken over.
         anew: Make those again that are there; those of answers stay.
 
     Returns:
         How many documents were read.
     """
-    path = folder / GRAPH
-    if earlier is not None and earlier.is_file() and not path.exists():
-        copy_graph(earlier, path)
-    with closing(GraphWriter(path)) as writer:
+    with closing(GraphWriter(folder / GRAPH)) as writer:
         writer.connection.execute("ATTACH ? AS corpus", (str(store),))
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
@@ -254,6 +270,63 @@ def copy_graph(source: Path, target: Path) -> None:
         logger.warning("%s is damaged (%s): it is made anew", source, error)
 
 
+@contextmanager
+def carrying_graph(old: Path, new: Path) -> Iterator[None]:
+    """Copy what answers gave into the graph of the folder that replaces a Library; see `locked_answers`.
+
+    A damaged graph is left behind with a warning.
+    """
+    if (old / GRAPH).is_file() and (new / GRAPH).is_file():
+        try:
+            _copy_answers(old / GRAPH, new / GRAPH)
+        except sqlite3.OperationalError:  # such as a full disk
+            raise
+        except DAMAGE as error:
+            logger.warning("%s is damaged (%s): what answers gave is left behind", old / GRAPH, error)
+    yield
+
+
+def _copy_answers(old: Path, new: Path) -> None:
+    with closing(connect_to_read(old)) as source, closing(GraphWriter(new)) as writer, writer.transaction():
+        writer.delete_sources("SELECT source_key FROM sources WHERE answer_id IS NOT NULL")
+        named = {key: Named(*rest) for key, *rest in source.execute(_NODES_OF_ANSWERS)}
+        texts: dict[int | None, int | None] = {None: None}
+        texts |= {key: writer.text(*rest) for key, *rest in source.execute(_TEXTS_OF_ANSWERS)}
+        rows = "SELECT source_key, kind, answer_id, made_by, recorded FROM sources WHERE answer_id IS NOT NULL"
+        insert = writer.connection.execute
+        for key, kind, answer_id, made_by, recorded in source.execute(rows).fetchall():
+            number = writer.source(kind, None, made_by, answer_id)
+            insert("UPDATE sources SET recorded = ? WHERE source_key = ?", (recorded, number))
+            for first, edge_type, second, _, support, text, *rest in source.execute(_OF_SOURCE.format("edges"), (key,)):
+                ends = writer.node(named[first]), edge_type, writer.node(named[second])
+                row = (*ends, number, support, texts[text], *rest)
+                insert(f"INSERT INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+            for node, _, text, *rest in source.execute(_OF_SOURCE.format("mentions"), (key,)):
+                row = (writer.node(named[node]), number, texts[text], *rest)
+                insert(f"INSERT INTO mentions VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+            for _, _, decision, context, status, lessons, nodes in source.execute(
+                _OF_SOURCE.format("episodes"), (key,)
+            ):
+                about = [named[one] for one in json.loads(nodes)]
+                writer.episode(number, decision, context, status, lessons, about)
+
+
+_OF_SOURCE = "SELECT * FROM {} WHERE source_key = ?"
+_ANSWERS = "(SELECT source_key FROM sources WHERE answer_id IS NOT NULL)"
+_NODES_OF_ANSWERS = f"""
+    SELECT node_key, key, type, name FROM nodes WHERE node_key IN (
+        SELECT from_key FROM edges WHERE source_key IN {_ANSWERS}
+        UNION SELECT to_key FROM edges WHERE source_key IN {_ANSWERS}
+        UNION SELECT node_key FROM mentions WHERE source_key IN {_ANSWERS}
+        UNION SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n
+    )
+"""  # noqa: S608
+_TEXTS_OF_ANSWERS = f"""
+    SELECT text_key, doc_id, content_hash FROM texts WHERE text_key IN (
+        SELECT text_key FROM edges WHERE source_key IN {_ANSWERS}
+        UNION SELECT text_key FROM mentions WHERE source_key IN {_ANSWERS}
+    )
+"""  # noqa: S608
 _RULES = str(RULES_VERSION)
 _LACKING = """
     NOT EXISTS (

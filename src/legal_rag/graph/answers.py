@@ -1,0 +1,347 @@
+"""Ground an answer's tags in the documents that were read, and record them in the graph.
+
+What a model says becomes a fact only where the rules find the same in the text; names that one sentence holds make a
+link that is shown as the model's word; all else is kept apart as unsupported.
+"""
+
+import json
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import Span
+from legal_rag.corpus.patterns import find_courts, find_dates, find_texts
+from legal_rag.corpus.references import own_keys
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words
+from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document, text_facts
+from legal_rag.graph.names import (
+    COURT,
+    DOCUMENT,
+    NAME,
+    NAMED_TYPES,
+    STATUTE,
+    TERM,
+    Named,
+    court_node,
+    guessed_type,
+    identifier_node,
+    identifiers_in,
+    is_reference,
+    node_of,
+    statute_node,
+)
+from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter
+from legal_rag.graph.types import ExtractedEntity, ExtractedEpisode, ExtractedRelationship, ExtractionResult
+from legal_rag.library.carry_over import locked_answers
+from legal_rag.library.library import Library
+
+MOST_READ = 20  # documents in which names are looked for, those read first
+MOST_PLACES = 200  # of one name in one document
+MADE_BY = "1"  # version of what follows
+# Edges that the rules find wherever a text has them: what they do not find there is not so.
+CHECKED_TYPES = frozenset(("cites", "applies", "decided_by"))
+# Letters to their base letters, one for one, so that offsets stay.
+_PLAIN = {
+    code: base
+    for code in range(0x41, 0x250)
+    if (base := unicodedata.normalize("NFKD", chr(code))[:1].lower()) != chr(code) and len(base) == 1
+}
+_BETWEEN = rf"(?:[\W_]++(?:{'|'.join(sorted(SMALL_WORDS | TITLES | FORMS, key=len, reverse=True))})(?![^\W_]))*[\W_]++"
+
+
+class AnswerFacts(NamedTuple):
+    """What the graph took from an answer."""
+
+    entities: int = 0  # that stand in a document read
+    facts: int = 0  # relationships that a text says by itself
+    stated: int = 0  # of which one sentence holds both names
+    unsupported: int = 0  # entities and relationships that no text supports; kept apart
+    episodes: int = 0
+
+
+def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
+    """Record what the tags of an answer say, in place of what the same answer gave before, in one transaction.
+
+    Args:
+        library: Its graph is made if there is none.
+        answer_id: See `legal_rag.report.saved_answers`.
+        result: What the tags say.
+        read: Ids of the documents read or found, those read first.
+
+    Raises:
+        OSError: If another process holds the lock for too long.
+        sqlite3.OperationalError: If the file cannot be written.
+    """
+    with locked_answers(library.path), closing(AnswerRecorder(library, answer_id, read)) as recorder:
+        for entity in result.entities:
+            recorder.add_entity(entity)
+        for relationship in result.relationships:
+            recorder.add_relationship(relationship)
+        for episode in result.episodes:
+            recorder.add_episode(episode)
+        return recorder.save()
+
+
+def remove_answer(folder: Path, answer_id: str) -> bool:
+    """Delete what an answer gave to the graph of a Library's folder; return whether there was anything."""
+    if not (folder / GRAPH).is_file():
+        return False
+    with locked_answers(folder), closing(GraphWriter(folder / GRAPH)) as writer, writer.transaction():
+        return writer.delete_sources("SELECT source_key FROM sources WHERE answer_id = ?", answer_id) > 0
+
+
+class AnswerRecorder:
+    """Collects what one answer says, grounds it, and writes all of it, or nothing, on `save`."""
+
+    def __init__(self, library: Library, answer_id: str, read: Sequence[str]) -> None:
+        known = library.contents().known(list(dict.fromkeys(read)))
+        documents = [library.document(one) for one in dict.fromkeys(read) if one in known]
+        self._library, self._answer_id = library, answer_id
+        self._texts = [_Text(one, library) for one in documents[:MOST_READ]]
+        self._types: dict[str, str] = {}
+        self._entities: list[ExtractedEntity] = []
+        self._relationships: list[ExtractedRelationship] = []
+        self._episodes: list[ExtractedEpisode] = []
+        self._writer = GraphWriter(library.path / GRAPH)
+
+    def add_entity(self, entity: ExtractedEntity) -> None:
+        """Add an entity; its type holds for the same name in relationships and episodes."""
+        self._types.setdefault(entity.name, entity.type)
+        self._entities.append(entity)
+
+    def add_relationship(self, relationship: ExtractedRelationship) -> None:
+        """Add a relationship."""
+        self._relationships.append(relationship)
+
+    def add_episode(self, episode: ExtractedEpisode) -> None:
+        """Add an episode."""
+        self._episodes.append(episode)
+
+    def save(self) -> AnswerFacts:
+        """Write what was added, in place of what the same answer gave before.
+
+        Raises:
+            sqlite3.OperationalError: If the file cannot be written.
+        """
+        with self._writer.transaction():
+            source = self._writer.source(BY_ANSWER, None, MADE_BY, self._answer_id)
+            standing = [self._save_entity(source, one) for one in self._entities]
+            supports = [self._save_relationship(source, one) for one in self._relationships]
+            for episode in self._episodes:
+                named = filter(None, map(self._named, episode.entities))
+                lessons = json.dumps(episode.lessons, ensure_ascii=False)
+                self._writer.episode(source, episode.decision, episode.context, episode.status, lessons, named)
+        return AnswerFacts(
+            entities=sum(standing),
+            facts=supports.count(TEXT),
+            stated=supports.count(STATED),
+            unsupported=len(standing) - sum(standing) + supports.count(UNSUPPORTED),
+            episodes=len(self._episodes),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+    def _save_entity(self, source: int, entity: ExtractedEntity) -> bool:
+        """Note where an entity's name stands in what was read; return whether it does."""
+        named = self._named(entity.name)
+        if named is None:
+            return False
+        places = [(text, found[0]) for text in self._texts if (found := text.places(named))]
+        for text, span in places:
+            place = (self._text_key(text.document), *span)
+            self._writer.mention(source, named, place, entity.confidence, entity.description)
+        if not places:
+            self._writer.mention(source, named, (None, *NOWHERE), entity.confidence, entity.description)
+        return bool(places)
+
+    def _save_relationship(self, source: int, one: ExtractedRelationship) -> str | None:
+        ends = self._named(one.source, one.target), self._named(one.target, one.source)
+        if not ends[0] or not ends[1] or ends[0].key == ends[1].key:
+            return None
+        support, text, span = self._support(ends[0], ends[1], one.type)
+        place = (self._text_key(text.document) if text else None, *span)
+        self._writer.edge(source, (ends[0], ends[1]), one.type, place, support=support, confidence=one.confidence)
+        return support
+
+    def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, Span]":
+        """Return how far the texts support an edge, by which text, and where."""
+        texts = [*self._texts, *self._ends_among(first, second)]
+        for text in texts:
+            if fact := text.fact(first, second, edge_type):
+                return TEXT, text, (fact.start, fact.end)
+        if edge_type in CHECKED_TYPES and first.key.startswith(DOCUMENT):
+            return UNSUPPORTED, None, NOWHERE
+        for text in self._texts:
+            if span := text.together(first, second):
+                return STATED, text, span
+        return UNSUPPORTED, None, NOWHERE
+
+    def _ends_among(self, *ends: Named) -> "list[_Text]":
+        """Return the texts of the ends that are documents and were not read."""
+        seen = {text.document.id for text in self._texts}
+        ids = (one.key.removeprefix(DOCUMENT) for one in ends if one.key.startswith(DOCUMENT))
+        return [_Text(self._library.document(one), self._library) for one in ids if one not in seen]
+
+    def _named(self, name: str, other: str = "") -> Named | None:
+        """Return the node of a name; a person's is one of the document that it stands in, or that is the other end."""
+        if document := self._document(name):
+            return node_of_document(document)
+        near = self._document(other)
+        texts = sorted(self._texts, key=lambda text: text.document != near)
+        node_type = self._types.get(name, "")
+        if not node_type or node_type in NAMED_TYPES:
+            known = (text.person(name) for text in texts)
+            if person := next(filter(None, known), None):
+                return person
+        node_type = node_type or guessed_type(name)
+        loose = node_of(node_type, name, "")
+        standing = (text.document.id for text in texts if loose and text.places(loose))
+        return node_of(node_type, name, next(standing, self._answer_id) if node_type in NAMED_TYPES else "")
+
+    def _document(self, name: str) -> Document | None:
+        """Return the document of the Library that a name is the id or the number of, if it is one's alone."""
+        if name in self._library:
+            return self._library.document(name)
+        keys = [identifier_node(one).key for one in identifiers_in(name) if one.kind != "rg"]
+        holders = {doc_id for some in self._library.ids_named(keys).values() for doc_id in some}
+        is_one = len(set(keys)) == 1 and len(holders) == 1 and not keys[0].startswith("article:")
+        return self._library.document(holders.pop()) if is_one else None
+
+    def _text_key(self, document: Document) -> int:
+        return self._writer.text(document.id, document.content_hash)
+
+
+class _Text:
+    """A document that was read, and where names stand in it."""
+
+    def __init__(self, document: Document, library: Library) -> None:
+        self.document, self._library = document, library
+        self.node = node_of_document(document)
+        self._places: dict[str, list[Span]] = {}
+
+    @cached_property
+    def _facts(self) -> list[Fact]:
+        entities = self._library.entities_of(self.document.id) or ()
+        return [*text_facts(self.document), *entity_facts(self.document, entities)]
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return frozenset((self.node.key, *own_keys(self.document)))
+
+    @cached_property
+    def _plain(self) -> str:
+        return self.document.content.translate(_PLAIN)
+
+    @cached_property
+    def _sentences(self) -> list[int]:
+        return [start for start, _ in split_sentences(self.document.content)]
+
+    @cached_property
+    def _references(self) -> dict[str, list[Span]]:
+        found = identifiers_in(self.document.content)
+        return _by_key((identifier_node(one), (one.start, one.end)) for one in found)
+
+    def fact(self, first: Named, second: Named, edge_type: str) -> Fact | None:
+        """Return the fact that this text says by itself, if it is this edge."""
+        wanted = ("cites", "applies") if edge_type == "cites" else (edge_type,)
+        for fact in self._facts:
+            if fact.type in wanted and self._is(first, fact.source) and self._is(second, fact.target):
+                return fact
+        return None
+
+    def person(self, name: str) -> Named | None:
+        """Return the party or counsel of this document that a name means: all its words, of one person alone."""
+        words = frozenset(name_words(name))
+        named = {end for fact in self._facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
+        by_words = {one: frozenset(_words_of_key(one.key)) for one in named}
+        same = [one for one in named if by_words[one] == words] or [one for one in named if words < by_words[one]]
+        return same[0] if words and len({one.key for one in same}) == 1 else None
+
+    def _is(self, one: Named, of_fact: Named) -> bool:
+        if one.key == of_fact.key or (of_fact.key == self.node.key and one.key in self._own):
+            return True
+        if one.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court, of one of its chambers
+            return set(one.key[len(COURT) :].split()) <= set(of_fact.key[len(COURT) :].split())
+        return one.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(one.key.removeprefix(DOCUMENT))
+
+    def _library_keys(self, doc_id: str) -> list[str]:
+        """Return the keys by which one document alone is cited."""
+        keys = own_keys(self._library.document(doc_id))
+        return [key for key, holders in self._library.ids_named(keys).items() if holders == [doc_id]]
+
+    def together(self, first: Named, second: Named) -> Span | None:
+        """Return the span of two names in one sentence; of this document's own name, the other's place anywhere."""
+        if first.key in self._own or second.key in self._own:
+            other = second if first.key in self._own else first
+            return next(iter(self.places(other)), None)
+        by_sentence = {self._sentence(span): span for span in reversed(self.places(first))}
+        for span in self.places(second):
+            if near := by_sentence.get(self._sentence(span)):
+                return min(near[0], span[0]), max(near[1], span[1])
+        return None
+
+    def _sentence(self, span: Span) -> int:
+        return bisect_right(self._sentences, span[0])
+
+    def places(self, named: Named) -> list[Span]:
+        """Return where a name stands in the text, in order; `NOWHERE` of what only a column says."""
+        if named.key not in self._places:
+            self._places[named.key] = list(self._find(named))
+        return self._places[named.key]
+
+    def _find(self, named: Named) -> Iterator[Span]:
+        key = named.key
+        if key in self._own:
+            yield from [*(span for one in self._own for span in self._references.get(one, [])), NOWHERE][:1]
+        elif is_reference(key):
+            yield from self._references.get(key, [])
+        elif key.startswith(COURT):
+            yield from self._courts.get(key, [])
+        elif key.startswith(STATUTE):
+            yield from self._statutes.get(key, [])
+        elif key.startswith((NAME, TERM)):
+            yield from self._find_words(_words_of_key(key), plural="[sx]?" if key.startswith(TERM) else "")
+
+    def _find_words(self, words: Sequence[str], plural: str) -> Iterator[Span]:
+        """Find words in sequence, accents and capitals aside, with nothing but small words between them."""
+        letters = _BETWEEN.join(f"{re.escape(word)}{plural}" for word in words)
+        pattern = re.compile(rf"(?<![^\W_]){letters}(?![^\W_])")
+        for number, match in enumerate(pattern.finditer(self._plain)):
+            if number == MOST_PLACES:
+                return
+            yield match.span()
+
+    @cached_property
+    def _courts(self) -> Mapping[str, list[Span]]:
+        text = self.document.content
+        found = _by_key((court_node(text[slice(*span)]), span) for span in find_courts(text))
+        own = court_node(self.document.juridiction, self.document.formation)
+        return found if own is None else {own.key: [NOWHERE], **found}
+
+    @cached_property
+    def _statutes(self) -> Mapping[str, list[Span]]:
+        text = self.document.content
+        spans = ((one.start, one.end) for one in find_texts(text, find_dates(text)))
+        return _by_key((statute_node(text[slice(*span)]), span) for span in spans)
+
+
+def _words_of_key(key: str) -> list[str]:
+    """Return the words of a name's or a notion's key."""
+    return key.partition(":")[2].partition("@")[0].split()
+
+
+def _by_key(found: Iterable[tuple[Named | None, Span]]) -> dict[str, list[Span]]:
+    places: dict[str, list[Span]] = {}
+    for named, span in found:
+        if named:
+            places.setdefault(named.key, []).append(span)
+    return places
