@@ -25,7 +25,7 @@ COMMANDS = {  # name: module, short help; read without importing the commands
     "info": ("library", "Print what a Library holds and how it was made."),
     "doctor": ("library", "Check a Library for damage."),
     "corpus-index": ("library", "Build the corpus index, which deep-read needs."),
-    "rebuild": ("library", "Add or renew words, entities, corpus index, outlines."),
+    "rebuild": ("library", "Add or renew words, entities, corpus index, outlines, graph."),
     "export": ("library", "Write a Library as an index that PyLate opens."),
     "search": ("search", "Rank passages for a query."),
     "lookup": ("search", "Print a whole document."),

@@ -301,9 +301,9 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
 
     library = open_library(index_folder, index_name)
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
-    outlined = count_outlines(library.path, library.path / STORE)
+    outlined, linked = count_outlines(library.path, library.path / STORE), _graph(library)
     if as_json:
-        further = {"entities": extracted, "outlines": outlined, "corpus_index": indexed}
+        further = {"entities": extracted, "outlines": outlined, "graph": linked, "corpus_index": indexed}
         print_json({**manifest, **{name: value for name, value in further.items() if value}})
         return
     counts, encoder = manifest["counts"], manifest["encoder"]
@@ -317,6 +317,8 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
         click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")
     if outlined:
         click.echo(f"outlines: of {outlined} of {counts['documents']} documents")
+    if linked:
+        click.echo(f"graph: {linked['nodes']} nodes, {linked['facts']} facts, {linked['answers']} answers")
     if indexed:
         click.echo(f"corpus index: {indexed['topics']} topics, terms counted in {indexed['counted']} documents")
 
@@ -329,6 +331,17 @@ def _extracted(library: Any) -> list[dict[str, Any]]:
     for recipe, n_documents in library.entities.held_recipes():
         counts[recipe.model_id, recipe.schema_name] += n_documents
     return [{"documents": n, "model": model, "schema": schema} for (model, schema), n in sorted(counts.items())]
+
+
+def _graph(library: Any) -> dict[str, int]:
+    """Return figures of the graph; empty if there is none, or it is damaged."""
+    from legal_rag.graph.graph import KnowledgeGraph
+    from legal_rag.graph.store import DAMAGE
+
+    try:
+        return KnowledgeGraph(library).counts()
+    except (FileNotFoundError, *DAMAGE):
+        return {}
 
 
 def _corpus_index(library: Any) -> dict[str, Any]:
@@ -411,7 +424,7 @@ def rebuild_command(
     api_key: str | None,
     **options: Any,
 ) -> int:
-    """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines.
+    """Add or renew what is made of a Library's texts: index of words, entities, corpus index, outlines, graph.
 
     Nothing is encoded again, and what is there and unchanged is kept.
     """
@@ -437,7 +450,7 @@ def rebuild_command(
         asked = _asked(str(summaries), api_key, api_base, *summary_plan[1:]) if summary_plan.requests else ""
         click.echo(f"summaries: {summary_plan.documents or 'no'} documents to summarise{asked}", err=True)
         printed["summaries"] = summary_plan._asdict()
-    report = None if dry_run else rebuild(library, plan, settings)
+    report = None if dry_run else rebuild(library, plan, settings, force=force)
     if trees_from and not dry_run:
         click.echo(f"{import_trees(library, trees_from)} trees stored", err=True)
     if model is not None and not dry_run:

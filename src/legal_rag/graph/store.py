@@ -168,6 +168,11 @@ class GraphWriter:
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
+    def document_key(self, document: Document) -> int:
+        """Return the key that the attached corpus has for a document."""
+        query = "SELECT document_key FROM corpus.documents WHERE id = ? AND removed IS NULL"
+        return int(self.connection.execute(query, (document.id,)).fetchone()[0])
+
     def facts(self, kind: str, document: Document, made_by: str, facts: Iterable[Fact]) -> None:
         """Store what the text or the entities of a document give, in place of what they gave before."""
         text_key = self.text(document.id, document.content_hash)
@@ -207,14 +212,21 @@ class GraphWriter:
         return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
 
 
-def fill_graph(folder: Path, store: Path, *, anew: bool = False) -> int:
+def fill_graph(
+    folder: Path,
+    store: Path,
+    entities: Path | None = None,
+    *,
+    anew: bool = False,
+) -> int:
     """Store the edges that the documents of a store and their entities give, where lacking; drop those of others.
 
     The caller keeps other writers of the Library out. What was done before a kill stays.
 
     Args:
-        folder: The folder of `graph.sqlite`, and of the entities, if there are any.
+        folder: The folder of `graph.sqlite`.
         store: The documents.
+        entities: Their entities, if there are any; None is the file in `folder`.
         anew: Make those again that are there; those of answers stay.
 
     Returns:
@@ -225,7 +237,7 @@ def fill_graph(folder: Path, store: Path, *, anew: bool = False) -> int:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
         _delete_gone(writer)
-        return _fill(writer, folder / ENTITIES)
+        return _fill(writer, entities or folder / ENTITIES)
 
 
 def add_to_graph(folder: Path, store: Path) -> None:
@@ -246,15 +258,37 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
 
 
 def count_lacking(folder: Path, store: Path) -> int:
-    """Count the documents whose edges are not stored by the present rules; all, if the file is damaged or missing."""
-    present = "SELECT COUNT(*) FROM documents AS d WHERE d.removed IS NULL"
-    lacking = f"{present} AND {_LACKING.replace('sources', 'graph.sources').replace('texts', 'graph.texts')}"
+    """Count the documents whose edges, or those of their entities, are not stored; all, if the file is damaged."""
+    present = "SELECT COUNT(*) FROM corpus.documents WHERE removed IS NULL"
     try:
-        with closing(connect_to_read(store, graph=folder / GRAPH)) as connection:
-            return int(connection.execute(lacking, {"kind": BY_TEXT, "made_by": _RULES}).fetchone()[0])
-    except sqlite3.DatabaseError:
+        with closing(connect_to_read(folder / GRAPH, corpus=store)) as connection:
+            return len(_lacking_texts(connection)) + len(_lacking_entities(connection, folder / ENTITIES))
+    except sqlite3.DatabaseError:  # also where it is missing
         with closing(connect_to_read(store)) as connection:
-            return int(connection.execute(present).fetchone()[0])
+            return int(connection.execute(present.replace("corpus.", "")).fetchone()[0])
+
+
+def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
+    """Yield the problems of a graph, if there is one: damage, places outside their text.
+
+    `present` is the SQL condition for the documents `d` of the commit: see `legal_rag.library.store.present_at`.
+    """
+    if not (folder / GRAPH).is_file():
+        return
+    try:
+        with closing(connect_to_read(folder / GRAPH, corpus=store)) as connection:
+            (verdict,) = connection.execute("PRAGMA main.quick_check(1)").fetchone()
+            if verdict != "ok":
+                yield f"{GRAPH}: {verdict}"
+            query = f"""
+                SELECT d.id, e.char_start, e.char_end FROM edges AS e JOIN texts AS t USING (text_key)
+                JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {present}
+                WHERE e.char_start >= 0 AND NOT (e.char_start < e.char_end AND e.char_end <= length(d.content)) LIMIT 1
+            """  # noqa: S608
+            for doc_id, start, end in connection.execute(query):
+                yield f"{GRAPH}: an edge stands at {start}-{end} of {doc_id!r}, which it has not ({MAKE_COMMAND} anew)"
+    except DAMAGE as error:
+        yield f"{GRAPH}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
 
 
 def copy_graph(source: Path, target: Path) -> None:
@@ -328,12 +362,6 @@ _TEXTS_OF_ANSWERS = f"""
     )
 """  # noqa: S608
 _RULES = str(RULES_VERSION)
-_LACKING = """
-    NOT EXISTS (
-        SELECT 1 FROM texts AS t JOIN sources AS s USING (text_key)
-        WHERE t.doc_id = d.id AND t.content_hash = d.content_hash AND s.kind = :kind AND s.made_by = :made_by
-    )
-"""
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -354,43 +382,60 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _fill(writer: GraphWriter, entities: Path) -> int:
     """Store what documents give that lack it: first their texts, then their entities where those were extracted."""
-    lacking = f"SELECT document_key FROM corpus.documents AS d WHERE d.removed IS NULL AND {_LACKING}"  # noqa: S608
-    query = f"{lacking} ORDER BY document_key"
-    keys = [key for (key,) in writer.connection.execute(query, {"kind": BY_TEXT, "made_by": _RULES})]
-    with progress("Linking", total=len(keys), unit=" documents") as bar:
-        for some in _batches(writer, keys):
+    lacking = _lacking_texts(writer.connection)
+    with progress("Linking", total=len(lacking), unit=" documents") as bar:
+        for some in _batches(writer, lacking):
             with writer.transaction():
                 for document in some:
                     writer.facts(BY_TEXT, document, _RULES, text_facts(document))
             bar.update(len(some))
-    if entities.is_file():
-        with ExtractionStore(entities) as extracted:
-            _fill_entities(writer, extracted)
-    return len(keys)
+    _fill_entities(writer, entities)
+    return len(lacking)
 
 
-def _fill_entities(writer: GraphWriter, extracted: ExtractionStore) -> None:
+def _fill_entities(writer: GraphWriter, entities: Path) -> None:
     """Store what the entities of documents give, where they were extracted by another recipe than what is stored."""
-    rows = writer.connection.execute(
-        "SELECT d.document_key, d.id, d.content_hash, s.made_by FROM corpus.documents AS d"
-        " LEFT JOIN texts AS t ON t.doc_id = d.id AND t.content_hash = d.content_hash"
-        " LEFT JOIN sources AS s ON s.text_key = t.text_key AND s.kind = ?"
-        " WHERE d.removed IS NULL ORDER BY document_key",
-        (BY_ENTITIES,),
-    )
-    lacking: dict[int, str] = {}
-    for key, doc_id, content_hash, made_by in rows:
-        recipe = extracted.held_recipe(doc_id, content_hash)
-        if recipe and made_by != (wanted := f"{_RULES} {recipe.key}"):
-            lacking[key] = wanted
-    wanted_of = iter(lacking.values())
-    with progress("Linking entities", total=len(lacking), unit=" documents") as bar:
-        for some in _batches(writer, list(lacking)):
+    lacking = _lacking_entities(writer.connection, entities)
+    if not lacking:
+        return
+    with ExtractionStore(entities) as store, progress("Linking entities", total=len(lacking), unit=" documents") as bar:
+        for some in _batches(writer, sorted(lacking)):
             with writer.transaction():
                 for document in some:
-                    found = extracted.entities_of(document.id, document.content_hash) or []
-                    writer.facts(BY_ENTITIES, document, next(wanted_of), entity_facts(document, found))
+                    found = store.entities_of(document.id, document.content_hash) or []
+                    facts = entity_facts(document, found)
+                    writer.facts(BY_ENTITIES, document, lacking[writer.document_key(document)], facts)
             bar.update(len(some))
+
+
+def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
+    """Return the keys of the documents whose text gave no edges yet, rising."""
+    query = f"""
+        SELECT document_key FROM corpus.documents AS d WHERE d.removed IS NULL AND NOT EXISTS (
+            SELECT 1 FROM texts AS t JOIN sources AS s USING (text_key) WHERE t.doc_id = d.id
+            AND t.content_hash = d.content_hash AND s.kind = '{BY_TEXT}' AND s.made_by = ?
+        ) ORDER BY document_key
+    """  # noqa: S608
+    return [key for (key,) in connection.execute(query, (_RULES,))]
+
+
+def _lacking_entities(connection: sqlite3.Connection, entities: Path) -> dict[int, str]:
+    """Return, by document key, what the edges of entities that are not stored yet will be made by."""
+    if not entities.is_file():
+        return {}
+    query = f"""
+        SELECT d.document_key, s.made_by FROM corpus.documents AS d
+        LEFT JOIN texts AS t ON t.doc_id = d.id AND t.content_hash = d.content_hash
+        LEFT JOIN sources AS s ON s.text_key = t.text_key AND s.kind = '{BY_ENTITIES}'
+        WHERE d.id = ? AND d.content_hash = ? AND d.removed IS NULL
+    """  # noqa: S608
+    lacking: dict[int, str] = {}
+    with ExtractionStore(entities) as store:
+        for doc_id, content_hash, recipe in store.held_keys():
+            wanted = f"{_RULES} {recipe}"
+            rows = connection.execute(query, (doc_id, content_hash))
+            lacking |= {key: wanted for key, made_by in rows if made_by != wanted}
+    return lacking
 
 
 def _batches(writer: GraphWriter, keys: Sequence[int]) -> Iterator[list[Document]]:

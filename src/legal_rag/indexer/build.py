@@ -11,6 +11,8 @@ from legal_rag.corpus.cleaning import clean_text
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, Document, document_of_row
 from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, build_encoder, load_encoder
+from legal_rag.extraction.entities import ENTITIES
+from legal_rag.graph.store import fill_graph
 from legal_rag.indexer.commit import LibraryUpdate, append_bad_records, building, finish_library, staging, updating
 from legal_rag.indexer.config import (
     PLAID_SETTINGS,
@@ -213,6 +215,8 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
     report.tokens = manifest["counts"]["tokens"]
     with Stopwatch(report.seconds).timed("outlines"):
         fill_outlines(scratch, scratch / STORE, earlier=library_path(cfg) / OUTLINES)
+    with Stopwatch(report.seconds).timed("graph"):
+        fill_graph(scratch, scratch / STORE, library_path(cfg) / ENTITIES)
     if cfg.corpus_index:
         with Stopwatch(report.seconds).timed("corpus_index"):
             fill_index(scratch, manifest["lineage"], manifest["commit"])

@@ -14,6 +14,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
+from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph
 from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
@@ -70,7 +71,7 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
             raise RuntimeError(f"{scratch} was left unfinished: finish_library was not called")
         if (target / INSTRUCTIONS).is_file():
             link_or_copy(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
-        with carrying_entities(target, scratch), carrying_answers(target, scratch):
+        with carrying_entities(target, scratch), carrying_answers(target, scratch), carrying_graph(target, scratch):
             put_in_place(scratch, target)
 
 
@@ -187,8 +188,11 @@ class LibraryUpdate:
         added = self._copy_rows()
         self._connection.execute("DETACH other")
         add_outlines(self.path, store)
+        add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
+        with closing(connect_to_read(store)) as other:
+            forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
         return added, removed, sum(shard["tokens"] for shard in described)
 
     def remove(self, doc_ids: Iterable[str]) -> int:
@@ -205,6 +209,7 @@ class LibraryUpdate:
             removed = self._removed_now()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest([], Rows(0, 0), removed, {})
+        forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
 
     def close(self) -> None:

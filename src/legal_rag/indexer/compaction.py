@@ -15,6 +15,7 @@ from legal_rag.corpus_index.building import fill_index
 from legal_rag.encoder.encoder import Encoder, load_encoder
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.files import beside, link_or_copy, progress
+from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, as_recorded, chunker_of
 from legal_rag.indexer.pipeline import (
@@ -116,6 +117,9 @@ def compact_index(
             manifest = _finish(library, scratch, cfg, plan)
             if (target / OUTLINES).is_file():
                 fill_outlines(scratch, scratch / STORE, earlier=target / OUTLINES)
+            if (target / GRAPH).is_file():
+                copy_graph(target / GRAPH, scratch / GRAPH)
+                fill_graph(scratch, scratch / STORE, target / ENTITIES)
             if (target / CORPUS_INDEX).is_file():  # its document keys are those of the old store
                 fill_index(scratch, manifest["lineage"], manifest["commit"], earlier=target / CORPUS_INDEX)
         report.bytes = _size(target)
@@ -268,7 +272,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
     """Link the other files of the Library's folder: bad records, entity pages, instructions."""
     replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
     for path in target.iterdir():
-        if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES)):
+        if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES, GRAPH)):
             continue
         if path.is_dir():
             shutil.copytree(path, scratch / path.name, copy_function=link_or_copy, dirs_exist_ok=True)

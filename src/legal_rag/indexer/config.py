@@ -16,8 +16,8 @@ from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
-STAGES = ("open", "shards", "outlines", "corpus_index")
-RebuiltPart = Literal["words", "entities", "corpus-index", "trees"]  # of a Library: made of its texts alone
+STAGES = ("open", "shards", "outlines", "graph", "corpus_index")
+RebuiltPart = Literal["words", "entities", "corpus-index", "trees", "graph"]  # of a Library: made of its texts alone
 REBUILT_PARTS: tuple[RebuiltPart, ...] = get_args(RebuiltPart)
 BAD_RECORDS_LISTED = 20  # while building; the Library lists all
 

@@ -8,6 +8,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside, locked, progress, sha256_of
+from legal_rag.graph.store import graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.outlines import outline_problems
@@ -25,6 +26,7 @@ def examine(library: Library) -> list[str]:
         _lexical_problems,
         _entity_problems,
         _outline_problems,
+        _graph_problems,
         index_problems,
         _leftovers,
     )
@@ -129,6 +131,10 @@ def _misplaced(document: Document, entities: Sequence[Entity]) -> Iterator[str]:
 def _outline_problems(library: Library) -> Iterator[str]:
     documents = progress("Reading", iterable=library.documents(), unit=" documents")
     return outline_problems(library.path, documents)
+
+
+def _graph_problems(library: Library) -> Iterator[str]:
+    return graph_problems(library.path, library.path / STORE, present_at(library.commit, "d"))
 
 
 def _leftovers(library: Library) -> Iterator[str]:

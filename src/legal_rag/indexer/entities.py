@@ -1,5 +1,6 @@
 """Extract the entities of a Library into its `entities.sqlite`, and export them."""
 
+import logging
 import math
 import sqlite3
 import time
@@ -20,8 +21,12 @@ from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.extraction.terms import terms_of_all
 from legal_rag.files import progress
+from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_graph
+from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
-from legal_rag.library.library import Library
+from legal_rag.library.library import STORE, Library
+
+logger = logging.getLogger(__name__)
 
 AHEAD = 4  # documents in progress per worker, before the first of them is stored
 RULES_BATCH = 200  # documents extracted by rules that are stored together
@@ -207,6 +212,7 @@ def extract_library(
             if not writer.follow():
                 break
         writer.delete_others()
+        renew_graph(writer.library.path)
         report.files = [str(path) for path in _write_files(writer, report, output)]
     report.seconds = time.perf_counter() - started
     return report
@@ -225,8 +231,21 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
     with closing(EntityWriter(library, settings, keep="all")) as writer:
         _fill(writer, map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
+    if report.extracted:
+        renew_graph(library.path)
     report.documents, report.seconds = len(ids), time.perf_counter() - started
     return report
+
+
+def renew_graph(library: Path) -> None:
+    """Add what new entities give to a Library's graph, if it has one; where another process writes, it is left."""
+    if not (library / GRAPH).is_file():
+        return
+    try:
+        with library_locked(library):
+            fill_graph(library, library / STORE)
+    except ValueError as error:
+        logger.warning("the graph lacks the new entities (%s): %s", error, MAKE_COMMAND)
 
 
 def missing_entities(

@@ -9,6 +9,8 @@ from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.files import beside, put_in_place
+from legal_rag.graph.store import count_lacking as count_unlinked
+from legal_rag.graph.store import fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
@@ -39,8 +41,10 @@ def plan_rebuild(
     return [_plan(library, part, settings, force=force) for part in REBUILT_PARTS if part in parts]
 
 
-def rebuild(library: Library, plan: Collection[PartPlan], settings: ExtractionSettings) -> ExtractReport | None:
-    """Carry out a plan; what an interrupted run has done is kept.
+def rebuild(
+    library: Library, plan: Collection[PartPlan], settings: ExtractionSettings, *, force: bool = False
+) -> ExtractReport | None:
+    """Carry out a plan, made with the same `force`; what an interrupted run has done is kept.
 
     Returns:
         What the extraction did, if there was one.
@@ -58,6 +62,9 @@ def rebuild(library: Library, plan: Collection[PartPlan], settings: ExtractionSe
         elif part == "trees":
             with library_locked(library.path):
                 fill_outlines(library.path, library.path / STORE, anew=documents == library.n_documents)
+        elif part == "graph":
+            with library_locked(library.path):
+                fill_graph(library.path, library.path / STORE, anew=force)
         elif part == "corpus-index":
             CorpusIndexer(library.reload()).build_corpus_index(parallel=True)
         else:
@@ -72,8 +79,9 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
         without_words = library.entities.count_lacking_words() if library.entities else 0
         return PartPlan(part, max(len(ids), without_words), requests, characters * settings.passes)
-    if part == "trees":
-        lacking = library.n_documents if force else count_lacking(library.path, library.path / STORE)
+    if part in ("trees", "graph"):
+        count = count_lacking if part == "trees" else count_unlinked
+        lacking = library.n_documents if force else count(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)
     is_whole = has_corpus_index(library) if part == "corpus-index" else _has_words(library)
     return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
