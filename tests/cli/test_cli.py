@@ -91,6 +91,9 @@ def test_info_says_what_an_index_holds(place, tiny_library, said):
     told = json.loads(said("info", *place, "--json"))
     assert told.pop("corpus_index") == {"topics": 5, "counted": 60, "summaries": ""}
     assert told.pop("outlines") == 60
+    graph = told.pop("graph")
+    assert f"graph: {graph['nodes']} nodes, {graph['facts']} facts, 0 answers" in out
+    assert graph["facts"] > 60
     assert told == tiny_library.manifest
 
 

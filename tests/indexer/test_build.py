@@ -58,7 +58,7 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
     assert set(report.overlapping()) == {"read", "chunk", "encode", "write_plaid"}
-    assert list(report.stages()) == ["open", "shards", "outlines", "corpus_index", "other"]
+    assert list(report.stages()) == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
 
@@ -140,6 +140,7 @@ def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shar
         "corpus_index.sqlite",
         "doc_mapping.json",
         "fast_plaid_index",
+        "graph.sqlite",
         "lexical",
         "manifest.json",
         "outlines.sqlite",

@@ -162,7 +162,7 @@ def test_rebuild_makes_the_other_parts_that_are_lacking(library, capfd):
     shutil.rmtree(library.path / "lexical")
     assert run(library, "rebuild", "--index-only", "--dry-run") == 0
     plan = capfd.readouterr().err
-    assert [line.split(" documents")[0] for line in plan.splitlines()] == ["words: 8", "corpus-index: 8", "trees: no"]
+    assert [line.split(" documents")[0] for line in plan.splitlines()] == ["words: 8", "corpus-index: 8", "trees: no", "graph: no"]
     assert run(library, "rebuild", "--index-only") == 0
     assert run(library, "search", "voisinage", "--mode", "bm25") == 0
     assert run(library, "rebuild", "--extract-only", "--extract-model", "rules") == 0

@@ -100,7 +100,7 @@ def test_added_documents_are_found_and_the_others_are_not_written_again(config, 
     assert list(opened.documents()) == list(read_documents(sample_rows[:13]))
     assert found_ids(opened, tiny_encoder) == {row["id"] for row in sample_rows[:13]}
     changed = {name for name in before if after[name] != before[name]}
-    assert {name for name in changed if not name.startswith("lexical/")} == {*WRITTEN, "outlines.sqlite"}
+    assert {name for name in changed if not name.startswith("lexical/")} == {*WRITTEN, "graph.sqlite", "outlines.sqlite"}
     assert examine(opened) == []
 
 
@@ -297,7 +297,7 @@ def test_removed_documents_are_found_no_longer(config, library, tiny_encoder, sa
     assert opened.chunks_of(gone[0]) == []
     with pytest.raises(LookupError, match=f"no document '{gone[0]}'"):
         opened.document(gone[0])
-    assert {name for name in before if after[name] != before[name]} == WRITTEN
+    assert {name for name in before if after[name] != before[name]} == {*WRITTEN, "graph.sqlite"}
     assert examine(opened) == []
 
 
