@@ -443,7 +443,14 @@ def test_index_extracts_by_rules_unless_told_not_to(tmp_path, tiny_model_folder,
     assert re.search(r" entities in 2 documents, by rules, \d+\.\d s; page: .*/entities\.html$", err, re.MULTILINE)
     total, stages, at_once = re.search(r"^([\d.]+) s: (open .*); at once: (read .*)$", err, re.MULTILINE).groups()
     seconds = [float(one) for one in re.findall(r"([\d.]+) s", stages)]
-    assert [one.split()[0] for one in stages.split(", ")] == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
+    assert [one.split()[0] for one in stages.split(", ")] == [
+        "open",
+        "shards",
+        "outlines",
+        "graph",
+        "corpus_index",
+        "other",
+    ]
     assert sum(seconds) == pytest.approx(float(total), abs=0.3)  # each is rounded
     assert "write_plaid" in at_once
     assert Library.open(tmp_path).entities.held_count() == 2

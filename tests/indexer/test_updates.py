@@ -100,7 +100,11 @@ def test_added_documents_are_found_and_the_others_are_not_written_again(config, 
     assert list(opened.documents()) == list(read_documents(sample_rows[:13]))
     assert found_ids(opened, tiny_encoder) == {row["id"] for row in sample_rows[:13]}
     changed = {name for name in before if after[name] != before[name]}
-    assert {name for name in changed if not name.startswith("lexical/")} == {*WRITTEN, "graph.sqlite", "outlines.sqlite"}
+    assert {name for name in changed if not name.startswith("lexical/")} == {
+        *WRITTEN,
+        "graph.sqlite",
+        "outlines.sqlite",
+    }
     assert examine(opened) == []
 
 

@@ -195,9 +195,12 @@ class ExtractionStore:
         """Yield the ids of the extracted documents, sorted."""
         return (doc_id for (doc_id,) in self._rows("SELECT doc_id FROM held ORDER BY doc_id"))
 
-    def held_keys(self) -> Iterator[tuple[str, str, str]]:
-        """Yield id, content hash and recipe key of the extracted documents, by id."""
-        yield from self._connections.get().execute("SELECT doc_id, content_hash, recipe_key FROM held ORDER BY doc_id")
+    def held_keys(self, doc_ids: Iterable[str] | None = None) -> Iterator[tuple[str, str, str]]:
+        """Yield id, content hash and recipe key of the extracted documents, all or some, by id."""
+        some = "" if doc_ids is None else "WHERE doc_id IN (SELECT value FROM json_each(?))"
+        query = f"SELECT doc_id, content_hash, recipe_key FROM held {some} ORDER BY doc_id"  # noqa: S608
+        values = () if doc_ids is None else (json.dumps(list(doc_ids)),)
+        yield from self._connections.get().execute(query, values)
 
     def held_hashes(self, doc_ids: Iterable[str]) -> dict[str, str]:
         """Return the content hash that each extracted document had."""

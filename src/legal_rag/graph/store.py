@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -219,7 +219,7 @@ def fill_graph(
     *,
     anew: bool = False,
 ) -> int:
-    """Store the edges that the documents of a store and their entities give, where lacking; drop those of others.
+    """Store the edges that a store's documents and their entities give, where lacking; drop those of other documents.
 
     The caller keeps other writers of the Library out. What was done before a kill stays.
 
@@ -237,15 +237,25 @@ def fill_graph(
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
         _delete_gone(writer)
-        return _fill(writer, entities or folder / ENTITIES)
+        lacking = _lacking_texts(writer.connection)
+        _fill_texts(writer, lacking)
+        _fill_entities(writer, entities or folder / ENTITIES)
+        return len(lacking)
+
+
+def fill_documents(folder: Path, store: Path, doc_ids: Collection[str]) -> None:
+    """Store what some documents' entities give, where lacking; no other document is looked at."""
+    with closing(GraphWriter(folder / GRAPH)) as writer:
+        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+        _fill_entities(writer, folder / ENTITIES, doc_ids)
 
 
 def add_to_graph(folder: Path, store: Path) -> None:
-    """Store the edges that another store's documents give, where the Library has a graph; its other edges stay."""
+    """Store the edges that another store's texts give, where the Library has a graph; its other edges stay."""
     if (folder / GRAPH).is_file():
         with closing(GraphWriter(folder / GRAPH)) as writer:
             writer.connection.execute("ATTACH ? AS corpus", (str(store),))
-            _fill(writer, folder / ENTITIES)
+            _fill_texts(writer, _lacking_texts(writer.connection))
 
 
 def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
@@ -380,22 +390,18 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _fill(writer: GraphWriter, entities: Path) -> int:
-    """Store what documents give that lack it: first their texts, then their entities where those were extracted."""
-    lacking = _lacking_texts(writer.connection)
+def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:
     with progress("Linking", total=len(lacking), unit=" documents") as bar:
         for some in _batches(writer, lacking):
             with writer.transaction():
                 for document in some:
                     writer.facts(BY_TEXT, document, _RULES, text_facts(document))
             bar.update(len(some))
-    _fill_entities(writer, entities)
-    return len(lacking)
 
 
-def _fill_entities(writer: GraphWriter, entities: Path) -> None:
+def _fill_entities(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> None:
     """Store what the entities of documents give, where they were extracted by another recipe than what is stored."""
-    lacking = _lacking_entities(writer.connection, entities)
+    lacking = _lacking_entities(writer.connection, entities, doc_ids)
     if not lacking:
         return
     with ExtractionStore(entities) as store, progress("Linking entities", total=len(lacking), unit=" documents") as bar:
@@ -419,7 +425,9 @@ def _lacking_texts(connection: sqlite3.Connection) -> list[int]:
     return [key for (key,) in connection.execute(query, (_RULES,))]
 
 
-def _lacking_entities(connection: sqlite3.Connection, entities: Path) -> dict[int, str]:
+def _lacking_entities(
+    connection: sqlite3.Connection, entities: Path, doc_ids: Collection[str] | None = None
+) -> dict[int, str]:
     """Return, by document key, what the edges of entities that are not stored yet will be made by."""
     if not entities.is_file():
         return {}
@@ -432,7 +440,7 @@ def _lacking_entities(connection: sqlite3.Connection, entities: Path) -> dict[in
     lacking: dict[int, str] = {}
     try:
         with ExtractionStore(entities) as store:
-            held = list(store.held_keys())
+            held = list(store.held_keys(doc_ids))
     except DAMAGE as error:  # its owner says what to do; the rest of the graph needs no entities
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}

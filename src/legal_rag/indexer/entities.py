@@ -5,7 +5,7 @@ import math
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.extraction.terms import terms_of_all
 from legal_rag.files import progress
-from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_graph
+from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.library.library import STORE, Library
@@ -232,18 +232,24 @@ def complete_documents(library: Library, doc_ids: Iterable[str], settings: Extra
         _fill(writer, map(library.document, ids), report)
         report.entities = sum(len(writer.entities_of(library.document(doc_id))) for doc_id in ids)
     if report.extracted:
-        renew_graph(library.path)
+        renew_graph(library.path, ids)
     report.documents, report.seconds = len(ids), time.perf_counter() - started
     return report
 
 
-def renew_graph(library: Path) -> None:
-    """Add what new entities give to a Library's graph, if it has one; where another process writes, it is left."""
+def renew_graph(library: Path, doc_ids: Collection[str] | None = None) -> None:
+    """Add what new entities give to a Library's graph, if it has one; where another process writes, it is left.
+
+    `doc_ids` are the documents looked at; None looks at all.
+    """
     if not (library / GRAPH).is_file():
         return
     try:
         with library_locked(library):
-            fill_graph(library, library / STORE)
+            if doc_ids is None:
+                fill_graph(library, library / STORE)
+            else:
+                fill_documents(library, library / STORE, doc_ids)
     except ValueError as error:
         logger.warning("the graph lacks the new entities (%s): %s", error, MAKE_COMMAND)
 
