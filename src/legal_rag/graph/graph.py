@@ -7,7 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
@@ -16,6 +16,9 @@ from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
+
+if TYPE_CHECKING:
+    from legal_rag.graph.answers import AnswerRecorder
 
 logger = logging.getLogger(__name__)
 
@@ -82,6 +85,18 @@ class Episode(NamedTuple):
     nodes: tuple[Node, ...]
     answer_id: str
     recorded: str
+
+
+class Mention(NamedTuple):
+    """Where a name that an answer gave stands in a document that was read."""
+
+    doc_id: str  # empty where it stands in none
+    char_start: int  # characters of its content; -1 where a column holds it, or nothing does
+    char_end: int
+    confidence: float  # the model's own, 0 to 1
+    description: str  # the model's own words
+    answer_id: str
+    recorded: str  # ISO 8601, UTC
 
 
 class Treatment(NamedTuple):
@@ -242,6 +257,30 @@ class KnowledgeGraph:
             )
             for decision, context, status, lessons, named, *told in rows
         ]
+
+    def mentions(self, node: Node | str) -> list[Mention]:
+        """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
+        node = self.find(node) if isinstance(node, str) else node
+        sql = f"""
+            SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
+                CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
+            FROM mentions AS m JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = m.text_key
+            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
+        """  # noqa: S608
+        keys = self._numbers(self._identity([node.key])[node.key])
+        return [Mention(*row) for row in self._rows(sql, _json(keys))]
+
+    def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
+        """Open the graph for what one answer says: `add_entity`, `add_relationship`, `add_episode`, then `save`.
+
+        Args:
+            answer_id: What was recorded under it before is replaced.
+            read: Ids of the documents read, in which the names are looked for.
+        """
+        from legal_rag.graph.answers import AnswerRecorder
+
+        return AnswerRecorder(self.library, answer_id, read)
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
