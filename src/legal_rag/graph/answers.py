@@ -31,6 +31,7 @@ from legal_rag.graph.names import (
     STATUTE,
     TERM,
     Named,
+    agrees_with,
     court_node,
     court_words,
     guessed_type,
@@ -50,6 +51,7 @@ from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
 
 MOST_READ = 20  # documents in which names are looked for, those read first
+MOST_BEFORE = 40  # characters before a name, in which its title stands
 MOST_PLACES = 200  # of one name in one document
 MADE_BY = "2"  # version of what follows
 # Edges that the rules find wherever a text has them: what they do not find there is not so.
@@ -195,6 +197,8 @@ class AnswerRecorder:
             if fact := text.fact(first, second, edge_type):
                 return TEXT, text, fact
         unsupported = UNSUPPORTED, None, Fact(first, second, edge_type)
+        if not _may_be(first, second, edge_type):
+            return unsupported
         if edge_type in CHECKED_TYPES and first.key.startswith(DOCUMENT):
             return unsupported
         if any(text.denies(first, second, edge_type) for text in texts):
@@ -250,6 +254,15 @@ class AnswerRecorder:
         return self._writer.text(document.id, document.content_hash)
 
 
+def _may_be(first: Named, second: Named, edge_type: str) -> bool:
+    """Tell whether an edge joins what such edges do: a court decides nothing by a decision."""
+    if edge_type == "decided_by":
+        return second.type == "court" and first.type not in NAMED_TYPES | {"court"}
+    if edge_type in ("party_to", "pleads_in"):
+        return first.type in NAMED_TYPES and second.type not in NAMED_TYPES | {"court", "article", "statute"}
+    return edge_type != "represents" or (first.type in NAMED_TYPES and second.type in NAMED_TYPES)
+
+
 class _Text:
     """A document that was read, and where names stand in it."""
 
@@ -286,6 +299,9 @@ class _Text:
         for fact in self._facts:
             if fact.type in wanted and self._is(first, fact.source) and self._is(second, fact.target):
                 return fact
+            if edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own:
+                if self._is(first, fact.source):  # a party of this decision
+                    return fact._replace(target=self.node)
         return None
 
     def denies(self, first: Named, second: Named, edge_type: str) -> bool:
@@ -366,14 +382,20 @@ class _Text:
         elif key.startswith(STATUTE):
             yield from self._statutes.get(key, [])
         elif key.startswith((NAME, TERM)):
-            yield from self._find_words(words_of_key(key), is_name=key.startswith(NAME))
+            places = self._find_words(words_of_key(key), is_name=key.startswith(NAME))
+            yield from (span for span in places if key.startswith(TERM) or agrees_with(key, self._before(span[0])))
+
+    def _before(self, place: int) -> list[str]:
+        """Return the words before a place, the nearest first, as far as nothing but blanks joins them."""
+        start = max(0, place - MOST_BEFORE)
+        return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._plain[start:place])[-1].strip())[::-1]
 
     def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
         """Find words in sequence, accents and capitals aside, with nothing but small words between them.
 
         Half of a double name is another name: "Martin" does not stand in "Saint-Martin".
         """
-        hyphens = "-‐‑" if is_name else ""
+        hyphens = r"\-‐‑" if is_name else ""
         letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)
         pattern = re.compile(rf"(?<![\w{hyphens}]){letters}(?![\w{hyphens}])")
         for number, match in enumerate(pattern.finditer(self._plain)):

@@ -76,6 +76,9 @@ _COMMON_WORDS = frozenset(
     """.split()
 )
 _OF_SOME_TEXT = re.compile(r"\d\S* (?:du|de la|de l['’]|des)\b", re.IGNORECASE)  # article 3 of what is no known text
+_OF_STATUTES = re.compile(
+    r"\b(?:loi|d[ée]cret|arr[êe]t[ée]|circulaire|directive|r[èe]glement)s?\b(?!.*\barticles?\b)", re.IGNORECASE
+)
 _FIRST = re.compile(r"\barticle premier\b", re.IGNORECASE)
 _HOMONYMS = frozenset(("commune", "communes", "ville", "mairie"))  # of which several have one name
 _PSEUDONYM = re.compile(r"\[|\.\.\.|…")
@@ -267,6 +270,19 @@ def may_stand_for(short: Named, full: Named) -> bool:
     )
 
 
+def agrees_with(key: str, before: Iterable[str]) -> bool:
+    """Tell whether a name may be meant where certain words stand before it, the nearest first, folded.
+
+    The first title or legal form among them must be the name's own kind: "Mme Martin" is not meant by "M. Jean Martin".
+    """
+    title, form = _marks(key)
+    words = (word.strip(".'’") for word in before)
+    nearest = next((word for word in words if word in TITLES | FORMS), "")
+    if not nearest or not (title or form) or nearest in _ANY_SEX:
+        return True
+    return nearest in FORMS if form else nearest in TITLES and not title.isdisjoint(_title([nearest]))
+
+
 def _marks(key: str) -> tuple[frozenset[str], str]:
     """Return the titles and the legal form in the key of a name."""
     words = frozenset(key.removeprefix(NAME).partition(" @")[0].split())
@@ -346,8 +362,8 @@ def is_of_type(one: Identifier, node_type: str) -> bool:
 
 def is_named_by(written: str, found: Iterable[Identifier]) -> bool:
     """Tell whether a name is that of the decision or article whose number it holds, and not of something related."""
-    start = min((one.start for one in found), default=0)
-    return not _RELATED.search(written[:start])
+    before = written[: min((one.start for one in found), default=0)]
+    return not _RELATED.search(before) and not _OF_STATUTES.search(before)
 
 
 def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
