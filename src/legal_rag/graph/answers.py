@@ -299,9 +299,9 @@ class _Text:
         for fact in self._facts:
             if fact.type in wanted and self._is(first, fact.source) and self._is(second, fact.target):
                 return fact
-            if edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own:
-                if self._is(first, fact.source):  # a party of this decision
-                    return fact._replace(target=self.node)
+            of_party = edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own
+            if of_party and self._is(first, fact.source):
+                return fact._replace(target=self.node)
         return None
 
     def denies(self, first: Named, second: Named, edge_type: str) -> bool:

@@ -1,6 +1,7 @@
 """The edges that a document's own text, columns and entities give, each with its place in the text."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date
 from typing import NamedTuple
@@ -33,6 +34,7 @@ NOWHERE = (-1, -1)  # of an edge that a column gives, not the text
 RULES_VERSION = 2  # of what follows: edges made by another version are made anew
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
+PARTIES_CHARS = 6000  # in which it names all of its parties
 ATTACKED_CHARS = 260  # from "contre l'arrêt" to the court that gave it
 _VISA = re.compile(
     r"^[ \t]*(?:\d{1,3}[.°)]\s*)?vu,?\s+(?:enfin\s+|aussi\s+|ensemble\s+)?(?:l['’]\s*|les?\s+|la\s+)?"
@@ -69,6 +71,7 @@ _DEMAND = re.compile(
 )
 MOST_QUOTED = 3000  # characters that a quotation may have
 _CODE = re.compile(r"(?:nouveau |ancien )?(?:code|livre)\b", re.IGNORECASE)
+_OF_PERSONS = frozenset((PARTIE, AVOCAT))
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
 
 
@@ -101,9 +104,12 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
 
     Articles of codes are left out: `text_facts` gives them.
     """
-    node = node_of_document(document)
+    node, text = node_of_document(document), document.content
     found: dict[tuple[str, str, str], Fact] = {}
-    for fact in _in_full([fact for one in entities if (fact := _entity_fact(one, node, document.id))]):
+    some = [
+        one for one in entities if one["extraction_class"] not in _OF_PERSONS or not _is_quoted(text, one["char_start"])
+    ]
+    for fact in _sure_parties(_in_full([fact for one in some if (fact := _entity_fact(one, node, document.id))])):
         key = (fact.source.key, fact.target.key, fact.type)
         known = found.get(key)
         found[key] = known._replace(n=known.n + 1) if known else fact
@@ -262,6 +268,20 @@ def _in_full(facts: list[Fact]) -> list[Fact]:
         fact._replace(source=whole.get(fact.source.key, fact.source), target=whole.get(fact.target.key, fact.target))
         for fact in facts
     ]
+
+
+def _sure_parties(facts: list[Fact]) -> list[Fact]:
+    """Leave out the parties that are named behind the head alone, where others have their surname.
+
+    The rules give one role to all of a surname: "Mme Martin", a witness, is not the party "M. Martin".
+    """
+    first: dict[str, int] = {}
+    for fact in facts:
+        if fact.type == "party_to":
+            first[fact.source.key] = min(fact.start, first.get(fact.source.key, fact.start))
+    sharing = Counter(words_of_key(key)[-1] for key in first)
+    unsure = {key for key, start in first.items() if start >= PARTIES_CHARS and sharing[words_of_key(key)[-1]] > 1}
+    return [fact for fact in facts if fact.type != "party_to" or fact.source.key not in unsure]
 
 
 def _entity_fact(entity: Entity, node: Named, doc_id: str) -> Fact | None:

@@ -211,7 +211,7 @@ def person_node(node_type: str, written: str, within: str) -> Named | None:
     title = _title(folded)
     if not title and is_organisation(written):
         form = _form(folded)
-        words = words if _PSEUDONYM.search(written) else name_words(written)
+        words = (not _PSEUDONYM.search(written) and name_words(written)) or words
         is_one = _is_one_of_its_name(written, words)
         kept = [form] if form in _KEPT_FORMS or (form and not is_one) else []
         return Named(NAME + " ".join([*kept, *words]) + ("" if is_one else _of(within)), node_type, _shown(written))
