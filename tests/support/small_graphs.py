@@ -48,7 +48,7 @@ Vu l'article L. 1152-1 du code du travail et l'article 2 de la loi n° 89-462 du
 
 PAR CES MOTIFS, la Cour :
 
-CASSE ET ANNULE, en toutes ses dispositions, l'arrêt rendu le 12 mai 2018, entre les parties, par la cour d'appel de Lyon.
+CASSE ET ANNULE, en toutes ses dispositions, l'arrêt rendu le 12 mai 2018 par la cour d'appel de Lyon.
 """,
 }
 EARLIER = {
@@ -63,8 +63,9 @@ EARLIER = {
 
 ARRÊT DE LA COUR DE CASSATION, CHAMBRE SOCIALE, DU 24 JANVIER 2018
 
-M. Paul Martin, domicilié [Adresse 1], a formé le pourvoi n° K 16-22.168 contre l'arrêt rendu le 2 juin 2016 par la cour \
-d'appel de Paris (pôle 6, chambre 3), dans le litige l'opposant à la société Leverrier, défenderesse à la cassation.
+M. Paul Martin, domicilié [Adresse 1], a formé le pourvoi n° K 16-22.168 contre l'arrêt rendu le 2 juin 2016 par la \
+cour d'appel de Paris (pôle 6, chambre 3), dans le litige l'opposant à la société Leverrier,\
+ défenderesse à la cassation.
 
 Vu l'article L. 1152-1 du code du travail :
 
@@ -90,7 +91,7 @@ APPELANT : Monsieur Pierre Duval, représenté par Me Anne Colin, avocat au barr
 
 INTIMÉE : SARL Duval, représentée par la SCP BAUFUME-SOURBE, avoués à la Cour
 
-Le conseiller de la mise en état a joint la procédure 04-05691 à la procédure 03-18833, enregistrée sous le n° 2009-77 QPC.
+Le conseiller a joint la procédure 04-05691 à la procédure 03-18833, enregistrée sous le n° 2009-7 QPC.
 
 Vu les articles 1134 et 1147 du code civil, la SARL Duval demande à la cour de confirmer le jugement.
 
@@ -98,8 +99,8 @@ Le contrat rappelait : « Sur ce, la cour, selon l'arrêt n° 19-99.999,
 Vu l'article 1382 du code civil,
 dit que la société Tartuffe est partie à l'arrêt n° 19-99.998 ».
 
-Le bail, d'un arrêté du 3 mars 2008, relève de l'article 4 du contrat et du décret n° 2010-39 ; le jugement n° 2007-123 fut
-rendu par le tribunal de commerce.
+Le bail, d'un arrêté du 3 mars 2008, relève de l'article 4 du contrat et du décret n° 2010-39 ; le jugement n° 2007-123
+est du tribunal de commerce.
 
 PAR CES MOTIFS
 

@@ -10,9 +10,10 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
@@ -130,16 +131,17 @@ class AnswerRecorder:
 
     def add_entity(self, entity: ExtractedEntity) -> None:
         """Add an entity; its type holds for the same name in relationships and episodes."""
+        entity = _storable(entity)
         self._types.setdefault(entity.name, entity.type)
         self._entities.append(entity)
 
     def add_relationship(self, relationship: ExtractedRelationship) -> None:
         """Add a relationship."""
-        self._relationships.append(relationship)
+        self._relationships.append(_storable(relationship))
 
     def add_episode(self, episode: ExtractedEpisode) -> None:
         """Add an episode."""
-        self._episodes.append(episode)
+        self._episodes.append(_storable(episode))
 
     def save(self) -> AnswerFacts:
         """Write what was added, in place of what the same answer gave before.
@@ -252,6 +254,20 @@ class AnswerRecorder:
 
     def _text_key(self, document: Document) -> int:
         return self._writer.text(document.id, document.content_hash)
+
+
+Tag = TypeVar("Tag", ExtractedEntity, ExtractedRelationship, ExtractedEpisode)
+
+
+def _storable(tag: Tag) -> Tag:
+    """Return a tag without lone surrogates, which a model's JSON may hold and a file may not."""
+    return replace(tag, **{name: _plain_text(value) for name, value in vars(tag).items()})
+
+
+def _plain_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain_text, value))
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def _may_be(first: Named, second: Named, edge_type: str) -> bool:

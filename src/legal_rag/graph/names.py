@@ -280,7 +280,10 @@ def agrees_with(key: str, before: Iterable[str]) -> bool:
     nearest = next((word for word in words if word in TITLES | FORMS), "")
     if not nearest or not (title or form) or nearest in _ANY_SEX:
         return True
-    return nearest in FORMS if form else nearest in TITLES and not title.isdisjoint(_title([nearest]))
+    if form:
+        other = _form([nearest])
+        return bool(other) and (_same_form(form, other) or _same_form(other, form))
+    return nearest in TITLES and not title.isdisjoint(_title([nearest]))
 
 
 def _marks(key: str) -> tuple[frozenset[str], str]:
