@@ -391,6 +391,9 @@ class _Text:
             return
         if key in self._own:
             yield from [*(span for one in self._own for span in self._references.get(one, [])), NOWHERE][:1]
+        elif key.startswith(DOCUMENT):
+            cited = self._library_keys(key.removeprefix(DOCUMENT))
+            yield from sorted(span for one in cited for span in self._references.get(one, []))
         elif is_reference(key):
             yield from self._references.get(key, [])
         elif key.startswith(COURT):
