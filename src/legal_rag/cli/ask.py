@@ -278,7 +278,7 @@ def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: 
 @html_option
 @paper_options
 @answers_folder_option
-@click.option("--remove", metavar="ANSWER_ID", help="Delete this answer.")
+@click.option("--remove", metavar="ANSWER_ID", help="Delete this answer, and what it gave to the index's graph.")
 def answers_command(
     answer_id: str | None,
     index_folder: str,
@@ -299,7 +299,7 @@ def answers_command(
     library = None if answers_folder else open_library(index_folder, index_name)
     store = open_store(library, answers_folder)
     if remove:
-        store.remove(remove)
+        store.remove(remove, index=library.path if library else Path(index_folder).expanduser() / index_name)
         print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
     elif answer_id:
         page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))

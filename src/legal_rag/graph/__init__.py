@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from legal_rag.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from legal_rag.graph.answers import AnswerFacts, AnswerRecorder, add_answer, remove_answer
+    from legal_rag.graph.answers import AnswerRecorder, add_answer, remove_answer
     from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Mention, Node, Treatment
     from legal_rag.graph.store import fill_graph
     from legal_rag.graph.types import (
         EDGE_TYPES,
         EPISODE_STATUSES,
         NODE_TYPES,
+        AnswerFacts,
         ExtractedEntity,
         ExtractedEpisode,
         ExtractedRelationship,

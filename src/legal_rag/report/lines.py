@@ -74,6 +74,9 @@ def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
 
 
 def _search_line(event: Event) -> str:
+    if event.tool == "graph_neighbours":
+        asked = in_one_line(", ".join(str(one) for one in event.input.values() if one))
+        return f"suit les liens de : {asked} → {_counted(len(event.output_ids), 'décision')}"
     query = in_one_line(str(event.input.get("query", "")))
     filters = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
     rest = [in_one_line(f"{name} : {value}") for name, value in filters.items()]
