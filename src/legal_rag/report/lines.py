@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from legal_rag.agent.prediction import Event
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
+from legal_rag.graph.types import AnswerFacts
 
 MAX_CHARS = 160  # of a thought or a question in a line
 # What was checked, not whether it is right in law; in the order in which statuses are counted.
@@ -45,6 +46,23 @@ def citations_in_french(counts: Mapping[str, int], *, verbatim: bool = False) ->
 def counted_status(status: str, n: int) -> str:
     """Count citations of one status: « 2 textes conformes »."""
     return f"{n} {PLURALS.get(status, STATUS_WORDS[status]) if n > 1 else STATUS_WORDS[status]}"
+
+
+def graph_line(taken: AnswerFacts) -> str:
+    """Say what the graph took from an answer: « graphe : 3 faits, 2 liens proposés par le modèle »; empty for nothing.
+
+    A fact is what a text says by itself; what no text supports is kept apart.
+    """
+    words = {
+        "entities": ("nom situé dans les textes", "noms situés dans les textes"),
+        "facts": ("fait", "faits"),
+        "stated": ("lien proposé par le modèle", "liens proposés par le modèle"),
+        "unsupported": ("mention sans appui", "mentions sans appui"),
+        "episodes": ("épisode", "épisodes"),
+    }
+    counts = taken._asdict()
+    parts = [f"{n} {words[name][n > 1]}" for name, n in counts.items() if n]
+    return f"graphe : {', '.join(parts)}" if parts else ""
 
 
 def warning_lines(citations: Iterable[Citation]) -> list[str]:
