@@ -19,10 +19,9 @@ from legal_rag.graph.types import (
 )
 
 SHIELD = "\ufdd0"  # stands for "<" while tags are read: no text has this character
-FENCED_CHARS = 5000  # of a block of code, which may hold the tags
 _FENCED = re.compile(
-    rf"^[ \t]*(?P<mark>`{{3,}}|~{{3,}})[^\n]*\n(?P<code>.{{0,{FENCED_CHARS}}}?)\n[ \t]*(?P=mark)[ \t]*$",
-    re.DOTALL | re.MULTILINE,
+    r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)++)[ \t]*(?P=mark)[ \t]*$",
+    re.MULTILINE,
 )
 _QUOTATION = re.compile(r"«\s*([^«»]*+)»")
 
