@@ -56,11 +56,10 @@ class LegalReAct(dspy.ReAct):
     ) -> None:
         """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`.
 
-        With `asks_for_tags` the model is told of tags: they stay in what `steps` and `write` return as its answer, and
-        nowhere else.
+        With `asks_for_tags` the model is told of tags where it writes its answer: they stay in what `steps` and `write`
+        return as its answer, and nowhere else.
         """
         self.asks_for_tags = asks_for_tags
-        instructions = f"{instructions}\n\n{tag_instructions()}" if asks_for_tags else instructions
         signature = dspy.Signature("question: str -> answer: str", instructions)
         super().__init__(signature, list(tools), max_iters)
         self.functions = {tool.__name__: tool for tool in tools}
@@ -75,7 +74,8 @@ class LegalReAct(dspy.ReAct):
             .append("next_tool_name", dspy.OutputField(), type_=str)
             .append("next_tool_args", dspy.OutputField(desc="un objet JSON", default=""), type_=str)
         )
-        writing = dspy.Signature("question: str, trajectory: str -> answer: str", f"{instructions}\n\n{WRITING}")
+        told = [instructions, *([tag_instructions()] if asks_for_tags else []), WRITING]
+        writing = dspy.Signature("question: str, trajectory: str -> answer: str", "\n\n".join(told))
         self.extract = dspy.ChainOfThought(writing)
 
     def forward(self, **input_args: Any) -> "dspy.Prediction":
