@@ -134,13 +134,13 @@ counts, name = corpus.manifest["counts"], corpus.manifest["encoder"]["name"]
 print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur : {name}, dans {corpus.path}")
 
 # %%
-from legal_rag.agent import Budget, TagSettings, build_agent, default_instructions
+from legal_rag.agent import Budget, build_agent, default_instructions
 from legal_rag.deep_read import deep_read_tool
 
 marks = {"single_pass_extraction_enabled": SINGLE_PASS_EXTRACTION, "extraction_confidence_threshold": TAG_THRESHOLD}
 settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "search_k": SEARCH_K}
-tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS), "tags": TagSettings(**marks)}
-agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools)
+tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
+agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools, **marks)
 print("Agent :", type(agent).__name__, "- modèle interrogé :", lm.model if lm else "aucun")
 
 # %% [markdown]

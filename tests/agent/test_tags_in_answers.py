@@ -20,14 +20,13 @@ from support.scripted_server import Reply, ScriptedServer, fields, step
 from legal_rag.agent import (
     LegalReActAgent,
     Prediction,
-    TagSettings,
     Usage,
     build_agent,
     build_language_model,
     default_instructions,
 )
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.tags import tag_instructions
+from legal_rag.agent.tags import TagSettings, tag_instructions
 from legal_rag.cli import main
 from legal_rag.deep_read.conclusion import conclude
 from legal_rag.files import beside
@@ -69,7 +68,7 @@ EPISODE = (
 EVERY = "\n".join([ENTITY, FACT, STATED, INVENTED, DOUBTFUL, EPISODE])
 NOBODY = 65534
 SETTINGS = {"timeout": 30, "num_retries": 0, "cache": False, "match_words": False}
-OFF = TagSettings(single_pass_extraction_enabled=False)
+OFF = {"single_pass_extraction_enabled": False}
 EXACT = "« Le candidat dépose son compte de campagne dans le délai fixé par la loi » [Source: compte, chars 0-73]"
 
 
@@ -145,7 +144,7 @@ def test_the_response_is_clean_and_its_citations_are_those_of_the_answer_without
 
 @pytest.mark.parametrize(("threshold", "names"), [(0.7, {"mandataire financier"}), (0.95, set()), (0.0, None)])
 def test_below_the_threshold_nothing_counts(ask, threshold, names):
-    prediction, _ = ask(answering(ENTITY, DOUBTFUL), tags=TagSettings(extraction_confidence_threshold=threshold))
+    prediction, _ = ask(answering(ENTITY, DOUBTFUL), extraction_confidence_threshold=threshold)
     names = {"mandataire financier", "dixième vendredi"} if names is None else names
     assert {one.name for one in prediction.extraction.entities} == names if names else prediction.extraction is None
     assert "vm:" not in prediction.answer
@@ -153,7 +152,7 @@ def test_below_the_threshold_nothing_counts(ask, threshold, names):
 
 def test_switched_off_the_model_is_told_nothing_and_its_answer_passes_as_it_is(ask, library):
     text = f"Le texte dit : {EXACT}.\n\n[Analyse] Balise : {ENTITY}"
-    prediction, server = ask(answering(text=text), tags=OFF)
+    prediction, server = ask(answering(text=text), **OFF)
     assert prediction.answer == text
     assert prediction.extraction is prediction.graph is None
     assert not any("vm:entity name" in prompt for prompt in server.prompts if "hostile" not in prompt)

@@ -69,7 +69,8 @@ def build_agent(
     trust_remote_code: bool = False,
     extra_tools: Sequence[ToolFactory] = (),
     search_k: int = SEARCH_K,
-    tags: TagSettings = DEFAULT_TAGS,
+    single_pass_extraction_enabled: bool = DEFAULT_TAGS.single_pass_extraction_enabled,
+    extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
     """Build an agent over one corpus: a ReAct agent if there is an endpoint, else an evidence agent.
@@ -87,12 +88,19 @@ def build_agent(
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         search_k: Passages that a search of the model gives, unless it asks for another number.
-        tags: Whether the model's answers may add to the Library's knowledge graph, by tags that no reader sees.
+        single_pass_extraction_enabled: Ask the model for tags in its answers, which no reader sees: they add to the
+            Library's knowledge graph. False leaves its answers as they are.
+        extraction_confidence_threshold: Tags of which the model itself is less sure, from 0 to 1, are dropped.
         lm_settings: Further settings of `build_language_model`.
 
     Raises:
-        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at.
+        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, or the
+            threshold is not from 0 to 1.
     """
+    tags = TagSettings(
+        single_pass_extraction_enabled=single_pass_extraction_enabled,
+        extraction_confidence_threshold=extraction_confidence_threshold,
+    )
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever, match_words=match_words)
     if lm is None and is_asked(api_key, api_base, model):

@@ -244,7 +244,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
     return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
         "budget": budget_of(settings),
-        "tags": TagSettings(**{one.name: settings[one.name] for one in fields(TagSettings)}),
+        **{one.name: settings[one.name] for one in fields(TagSettings)},
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
