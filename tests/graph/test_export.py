@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import networkx
 import pytest
-from support.graph_cases import linked_library, with_answer
+from support.graph_cases import with_answer
 from support.html_pages import ATTACKS
 
 from legal_rag.graph import ExtractedEntity, ExtractedRelationship, ExtractionResult, KnowledgeGraph
@@ -18,16 +18,6 @@ from legal_rag.graph.store import SUPPORTS, GraphWriter
 from legal_rag.indexer import remove_documents
 
 NS = "{http://graphml.graphdrawing.org/xmlns}"
-
-
-@pytest.fixture(scope="module")
-def library(tiny_encoder, tmp_path_factory):
-    return linked_library(tmp_path_factory.mktemp("linked"), tiny_encoder)
-
-
-@pytest.fixture(scope="module")
-def graph(library, tmp_path_factory):
-    return KnowledgeGraph(with_answer(library, tmp_path_factory.mktemp("answered")))
 
 
 def exported(graph, suffix, **settings):

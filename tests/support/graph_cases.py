@@ -1,6 +1,7 @@
 """Decisions that cite, quash and uphold one another, and what answers said of them."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 from legal_rag.encoder import ColbertEncoder
@@ -11,6 +12,8 @@ from legal_rag.graph import (
     ExtractionResult,
     add_answer,
 )
+from legal_rag.graph.names import document_node
+from legal_rag.graph.store import GraphWriter
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
@@ -84,4 +87,15 @@ def with_answer(library: Library, folder: Path, result: ExtractionResult = RESUL
     """Copy a Library, and record an answer in the copy's graph."""
     copy = Library(shutil.copytree(library.path, folder / library.path.name))
     add_answer(copy, answer_id, result, [row["id"] for row in ROWS])
+    return copy
+
+
+def with_stated(library: Library, folder: Path, *edges: tuple[str, str, str]) -> Library:
+    """Copy a Library, and let an answer state edges between documents: source, type, target."""
+    copy = with_answer(library, folder, ExtractionResult())
+    with closing(GraphWriter(copy.path / "graph.sqlite")) as writer, writer.transaction():
+        source = writer.source("answer", None, "1", "a2")
+        for first, edge_type, second in edges:
+            place = (writer.text(first, copy.document(first).content_hash), 0, 17)
+            writer.edge(source, (document_node(first), document_node(second)), edge_type, place, support="stated")
     return copy
