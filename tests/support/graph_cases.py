@@ -12,7 +12,7 @@ from legal_rag.graph import (
     ExtractionResult,
     add_answer,
 )
-from legal_rag.graph.names import document_node
+from legal_rag.graph.names import Named, document_node
 from legal_rag.graph.store import GraphWriter
 from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
@@ -90,12 +90,15 @@ def with_answer(library: Library, folder: Path, result: ExtractionResult = RESUL
     return copy
 
 
-def with_stated(library: Library, folder: Path, *edges: tuple[str, str, str]) -> Library:
-    """Copy a Library, and let an answer state edges between documents: source, type, target."""
+def with_stated(
+    library: Library, folder: Path, *edges: tuple[str, str, str | Named], support: str = "stated", detail: str = ""
+) -> Library:
+    """Copy a Library, and let an answer state edges from documents to documents or others: source, type, target."""
     copy = with_answer(library, folder, ExtractionResult())
     with closing(GraphWriter(copy.path / "graph.sqlite")) as writer, writer.transaction():
         source = writer.source("answer", None, "1", "a2")
         for first, edge_type, second in edges:
             place = (writer.text(first, copy.document(first).content_hash), 0, 17)
-            writer.edge(source, (document_node(first), document_node(second)), edge_type, place, support="stated")
+            ends = document_node(first), document_node(second) if isinstance(second, str) else second
+            writer.edge(source, ends, edge_type, place, support=support, detail=detail)
     return copy

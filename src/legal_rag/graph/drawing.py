@@ -142,8 +142,8 @@ def _dated_lanes(
 
 def _centred(first: Placed, counts: Mapping[str, int]) -> list[str]:
     """Order lanes: the first node's in the middle, the fullest next to it."""
-    rest = sorted((name for name in counts if name != first.lane), key=lambda name: (-counts[name], name))
     middle = [first.lane] if first.year else []
+    rest = sorted(counts.keys() - middle, key=lambda name: (-counts[name], name))
     return [*reversed(rest[1::2]), *middle, *rest[::2]]
 
 

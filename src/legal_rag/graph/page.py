@@ -33,8 +33,7 @@ MAX_LISTED = 100  # of episodes, of contradictions
 CONTEXT = 140  # characters on either side of the words that support a link
 MAX_QUOTED = 500  # characters of these words
 D3 = ("dispatch", "color", "interpolate", "timer", "ease", "selection", "drag", "transition", "zoom")
-LABEL_CHARS = 24
-LANE_CHARS = 60
+LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 24, 60, 240, 1200  # shown of a text that may be of any length
 _ARTICLE = re.compile(r"^article (?=\S)")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _BANDS = {
@@ -186,6 +185,12 @@ def quote(graph: KnowledgeGraph, edge: Edge) -> Quotation | None:
     )
 
 
+def _cut(text: str, most: int = NAME_CHARS) -> str:
+    """Put a text into one line of at most so many characters."""
+    line = _line(text).strip()
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
 def _line(text: str) -> str:
     """Put a text into one line, without what turns the direction of writing; blanks at its ends stay."""
     inner = "".join(one if one.isprintable() or one.isspace() else "\ufffd" for one in text)
@@ -233,7 +238,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
     shown = [_shown(graph, one) for one in [view.node, *others[: most - 1]]]
     drawing = draw([one.place for one in shown])
     links = _links(graph, view, shown, drawing)
-    frame = frame_of_page(f"{view.name[:100]} — {TITLE}", *_script_and_style())
+    frame = frame_of_page(f"{shown[0].name[:100]} — {TITLE}", *_script_and_style())
     values = {
         "view": view,
         "shown": shown,
@@ -245,8 +250,10 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "treatment": treatment_in_french(view.node, view.rulings),
         "edge_types": EDGE_TYPES,
         "statuses": EPISODE_STATUSES,
-        "origin": origin_in_french,
-        "name_of": lambda one: name_of(graph, one),
+        "origin": lambda edge: _cut(origin_in_french(edge)),
+        "name_of": lambda one: _cut(name_of(graph, one)),
+        "cut": _cut,
+        "note": lambda text: _cut(text, NOTE_CHARS),
         "day": legal_date,
         "number": french_number,
         "size": (WIDTH, HEIGHT),
@@ -300,10 +307,10 @@ def _shown(graph: KnowledgeGraph, node: Node) -> Shown:
     except LookupError:  # removed meanwhile
         cited = None
     name = cited.with_name if cited else node.name
-    if node.key.startswith(LOWER):  # its court has the lane
-        return Shown(node, name, _label(name.partition(", ")[2] or name), _placed(node), facts_about(node))
-    short = ", ".join(filter(None, (cited.formation, cited.number))) if cited and cited.number else name
-    return Shown(node, name, _label(short), _placed(node), facts_about(node))
+    short = name.partition(", ")[2] if node.key.startswith(LOWER) else name  # its court has the lane
+    if cited and cited.number:
+        short = ", ".join(filter(None, (cited.formation, cited.number)))
+    return Shown(node, _cut(name), _label(short or name), _placed(node), list(map(_cut, facts_about(node))))
 
 
 def _label(text: str) -> str:
@@ -311,7 +318,7 @@ def _label(text: str) -> str:
     text = _ARTICLE.sub("art. ", _line(text))
     for code, short in code_abbreviations().items():
         text = text.replace(f" du {code}", f" {short}").replace(f" des {code}", f" {short}")
-    return text if len(text) <= LABEL_CHARS else text[: LABEL_CHARS - 1].rstrip() + "…"
+    return _cut(text, LABEL_CHARS)
 
 
 def _placed(node: Node) -> Placed:
@@ -320,8 +327,8 @@ def _placed(node: Node) -> Placed:
     if node.key.startswith(LOWER) and (dated := _DAY.search(node.key)):
         day, court = dated[0], node.name.partition(", ")[0]
     if node.type == "decision" and _DAY.match(day):
-        court = _line(court.replace("’", "'")) or "Juridiction inconnue"
-        return Placed(court[:1].upper() + court[1:LANE_CHARS], int(day[:4]))
+        court = _cut(court.replace("’", "'"), LANE_CHARS) or "Juridiction inconnue"
+        return Placed(court[:1].upper() + court[1:], int(day[:4]))
     return Placed(_BANDS.get(node.type, "Notions et autres"), 0)
 
 
@@ -338,7 +345,7 @@ def _links(graph: KnowledgeGraph, view: NodeView, shown: Sequence[Shown], drawin
             path = drawing.link(*ends, nth[other])
             nth[other] += 1
             links.append(
-                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), origin_in_french(edge))
+                Link(edge, other, says(edge, view.node), kind, path, quote(graph, edge), _cut(origin_in_french(edge)))
             )
     return sorted(links, key=lambda link: (not link.edge.is_fact, link.says, -shown[link.other].place.year))
 
