@@ -141,7 +141,7 @@ def test_no_name_turns_the_writing_or_fills_the_page(library, tmp_path):
     assert not re.findall("[\x00-\x09\x0b-\x1f\u202a-\u202e\u2066-\u2069]", html)
     assert not re.findall("W{241}", html.partition("Notes de travail")[0])
     labels = re.findall(r'<text y="16">([^<]*)</text>', html)
-    assert max(map(len, labels)) == 24
+    assert max(map(len, labels)) == 22
 
 
 def test_quotations_are_cut_at_words_and_say_so(graph):

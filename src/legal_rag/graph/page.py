@@ -33,7 +33,7 @@ MAX_LISTED = 100  # of episodes, of contradictions
 CONTEXT = 140  # characters on either side of the words that support a link
 MAX_QUOTED = 500  # characters of these words
 D3 = ("dispatch", "color", "interpolate", "timer", "ease", "selection", "drag", "transition", "zoom")
-LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 24, 60, 240, 1200  # shown of a text that may be of any length
+LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 22, 60, 240, 1200  # shown of a text that may be of any length
 _ARTICLE = re.compile(r"^article (?=\S)")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _BANDS = {
