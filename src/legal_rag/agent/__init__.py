@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from legal_rag.agent.instructions import default_instructions, instructions_of
     from legal_rag.agent.llm import build_language_model, check_model, has_endpoint, is_asked, use_reply_cache
     from legal_rag.agent.prediction import Prediction
+    from legal_rag.agent.tags import TagSettings
     from legal_rag.agent.tools import build_tools
     from legal_rag.agent.tree_reasoning import tree_reasoner
 else:

@@ -118,6 +118,15 @@ class Treatment(NamedTuple):
     rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
 
 
+class NodeLookupError(LookupError):
+    """A name is that of no node, or of several."""
+
+    def __init__(self, message: str, names: Sequence[str], *, is_ambiguous: bool) -> None:
+        super().__init__(message)
+        self.names = list(names)  # the nearest, or of the nodes that share it
+        self.is_ambiguous = is_ambiguous
+
+
 class KnowledgeGraph:
     """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are not seen.
 
@@ -156,18 +165,18 @@ class KnowledgeGraph:
         """Return the node of a document's id, a number, an article, a court or any name, however it is written.
 
         Raises:
-            LookupError: If there is none, or several; the message names the nearest.
+            NodeLookupError: A LookupError, if there is none, or several; the message names the nearest.
         """
         found = self._by_key(self._candidate_keys(name)) or self._by_name(name)
         if len(found) == 1:
             return found[0]
         if found:
-            listed = "; ".join(f"{one.name} ({one.key})" for one in found[:NEAR_NAMES])
-            raise LookupError(f"several nodes named {name!r} (expected one of: {listed})")
+            names = [f"{one.name} ({one.key})" for one in found[:NEAR_NAMES]]
+            message = f"several nodes named {name!r} (expected one of: {'; '.join(names)})"
+            raise NodeLookupError(message, names, is_ambiguous=True)
         near = self._near(name)
-        raise LookupError(
-            f"no node {name!r} in the graph of {self.library.path}" + (f" (near: {near})" if near else "")
-        )
+        hint = f" (near: {'; '.join(near)})" if near else ""
+        raise NodeLookupError(f"no node {name!r} in the graph of {self.library.path}{hint}", near, is_ambiguous=False)
 
     def neighbours(
         self,
@@ -377,13 +386,13 @@ class KnowledgeGraph:
         sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
         return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
 
-    def _near(self, name: str) -> str:
+    def _near(self, name: str) -> list[str]:
         """List the names around a name, the most similar first."""
         found = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
             around = f"name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
             found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
-        return "; ".join(difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5))
+        return difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5)
 
     def _identity(self, keys: Iterable[str]) -> dict[str, list[str]]:
         """Return, for each key, all keys that stand for the same: a document's and those by which others cite it."""

@@ -1,6 +1,7 @@
 """The types of nodes and edges, with their French labels, and the values that an answer's tags are read into."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 # Types of nodes: those of any field, then those of law.
 NODE_TYPES: dict[str, str] = {
@@ -116,3 +117,13 @@ class ExtractionResult:
             [one for one in self.relationships if one.confidence >= threshold],
             self.episodes,
         )
+
+
+class AnswerFacts(NamedTuple):
+    """What the graph took from an answer."""
+
+    entities: int = 0  # that stand in a document read
+    facts: int = 0  # relationships that a text says by itself
+    stated: int = 0  # of which one sentence holds both names
+    unsupported: int = 0  # entities and relationships that no text supports; kept apart
+    episodes: int = 0
