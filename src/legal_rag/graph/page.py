@@ -34,6 +34,7 @@ CONTEXT = 140  # characters on either side of the words that support a link
 MAX_QUOTED = 500  # characters of these words
 D3 = ("dispatch", "color", "interpolate", "timer", "ease", "selection", "drag", "transition", "zoom")
 LABEL_CHARS, LANE_CHARS, NAME_CHARS, NOTE_CHARS = 22, 60, 240, 1200  # shown of a text that may be of any length
+_BLANKS = re.compile(r"[^\S\u00a0\u202f]+")
 _ARTICLE = re.compile(r"^article (?=\S)")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _BANDS = {
@@ -192,10 +193,9 @@ def _cut(text: str, most: int = NAME_CHARS) -> str:
 
 
 def _line(text: str) -> str:
-    """Put a text into one line, without what turns the direction of writing; blanks at its ends stay."""
+    """Put a text into one line, without what turns the direction of writing; no-break spaces stay."""
     inner = "".join(one if one.isprintable() or one.isspace() else "\ufffd" for one in text)
-    line = " ".join(inner.split())
-    return f"{' ' * inner[:1].isspace()}{line}{' ' * (inner[-1:].isspace() and bool(line))}"
+    return _BLANKS.sub(" ", inner)
 
 
 class Link(NamedTuple):
