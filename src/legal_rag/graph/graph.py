@@ -5,12 +5,13 @@ import json
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
-from legal_rag.graph.store import GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
+from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
@@ -36,6 +37,17 @@ _OPPOSED = (
     frozenset(("follows", "distinguishes")),
 )
 _SINGLE = frozenset(("decided_by",))  # a source has one target
+
+_SELECT_EDGES = """
+    SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
+        e.confidence, COALESCE(s.answer_id, ''), s.recorded
+    FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
+    LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {present}
+    WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
+"""
+_SELECT_EPISODES = """
+    SELECT decision, context, status, lessons, nodes, answer_id, recorded FROM episodes JOIN sources USING (source_key)
+"""
 
 Direction = Literal["out", "in", "both"]
 
@@ -253,19 +265,9 @@ class KnowledgeGraph:
             node = self.find(node) if isinstance(node, str) else node
             keys = json.dumps(self._numbers(self._identity([node.key])[node.key]))
         about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
-        sql = f"""
-            SELECT decision, context, status, lessons, nodes, answer_id, recorded
-            FROM episodes JOIN sources USING (source_key) WHERE {about if keys else "? IS NULL"}
-            ORDER BY recorded DESC, episode_key LIMIT ?
-        """  # noqa: S608
-        rows = self._rows(sql, keys, most)
-        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
-        return [
-            Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
-            )
-            for decision, context, status, lessons, named, *told in rows
-        ]
+        where = about if keys else "? IS NULL"
+        sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
+        return self._episodes(self._rows(sql, keys, most))
 
     def mentions(self, node: Node | str) -> list[Mention]:
         """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
@@ -290,6 +292,69 @@ class KnowledgeGraph:
         from legal_rag.graph.answers import AnswerRecorder
 
         return AnswerRecorder(self.library, answer_id, read)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Have this thread see one state of the graph in all that it reads meanwhile; writers wait for the end."""
+        connection = self._connections.get()
+        connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
+        """Stream the nodes that have an edge, or that an episode is about, each once; one batch is in memory.
+
+        Args:
+            supports: Of edges; with 'stated', also names of answers that stand in what was read, with 'none' all.
+        """
+        edge = f"e.support IN (SELECT value FROM json_each(:supports)) AND {self._is_present('e')}"  # noqa: S608
+        mention = self._is_present("m") if UNSUPPORTED in supports else f"m.text_key AND {self._is_present('m')}"
+        mentioned = f"OR EXISTS (SELECT 1 FROM mentions AS m WHERE m.node_key = n.node_key AND {mention})"  # noqa: S608
+        sql = f"""
+            SELECT node_key FROM nodes AS n WHERE EXISTS (SELECT 1 FROM edges AS e WHERE from_key = node_key AND {edge})
+            OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
+            OR node_key IN (SELECT about.value FROM episodes JOIN json_each(episodes.nodes) AS about)
+            {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
+        """  # noqa: S608
+        for rows in self._batches(sql, supports):
+            nodes = self._nodes(number for (number,) in rows)
+            first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
+            yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
+
+    def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
+        """Stream the edges, one of each source: two answers that state the same are two; one batch is in memory."""
+        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
+        for rows in self._batches(sql, supports):
+            yield from self._edges(rows)
+
+    def iter_episodes(self) -> Iterator[Episode]:
+        """Stream what models noted of their work, in the order in which it was recorded; one batch is in memory."""
+        for rows in self._batches(f"{_SELECT_EPISODES} ORDER BY episode_key"):
+            yield from self._episodes(rows)
+
+    def _batches(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
+        while rows := cursor.fetchmany(BATCH):
+            yield rows
+
+    def _is_present(self, table: str) -> str:
+        """Return the SQL condition that the text of an edge or a mention is in the corpus, if it has one."""
+        return f"""({table}.text_key IS NULL OR EXISTS (
+            SELECT 1 FROM texts AS t JOIN corpus.documents AS d
+            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            WHERE t.text_key = {table}.text_key
+        ))"""  # noqa: S608
+
+    def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
+        """Return the lowest number of the nodes that are given as each document."""
+        same = {one for some in self._identity(keys).values() for one in some}
+        first: dict[str, int] = {}
+        for number, node in sorted(self._nodes(self._numbers(same)).items()):
+            first.setdefault(node.key, number)
+        return first
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
@@ -376,15 +441,10 @@ class KnowledgeGraph:
     ) -> list[tuple[Any, ...]]:
         """Read edges with one end among some nodes, as `_edges` takes them."""
         of_types = "" if not types else "AND e.type IN (SELECT value FROM json_each(?))"
-        sql = f"""
-            SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
-                e.confidence, COALESCE(s.answer_id, ''), s.recorded
-            FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
-            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-            WHERE e.{column} IN (SELECT value FROM json_each(?)) {of_types}
-            AND e.support IN (SELECT value FROM json_each(?)) AND (e.text_key IS NULL OR d.id IS NOT NULL)
-            ORDER BY e.{column}, e.type LIMIT ?
-        """  # noqa: S608
+        wanted = f"e.{column} IN (SELECT value FROM json_each(?)) {of_types}"  # noqa: S608
+        supported = "e.support IN (SELECT value FROM json_each(?))"
+        chosen = _SELECT_EDGES.format(f"{wanted} AND {supported}", present=self._present)
+        sql = f"{chosen} ORDER BY e.{column}, e.type LIMIT ?"
         named = [_json(sorted(types))] if types else []
         return self._rows(sql, _json(numbers), *named, _json(sorted(supports)), most)
 
@@ -392,6 +452,15 @@ class KnowledgeGraph:
         rows = list(rows)
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
+
+    def _episodes(self, rows: Sequence[tuple[Any, ...]]) -> list[Episode]:
+        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
+        return [
+            Episode(
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
+            )
+            for decision, context, status, lessons, named, *told in rows
+        ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by their numbers; what is a document of the Library is given as that."""

@@ -38,6 +38,25 @@ EDGE_TYPES: dict[str, str] = {
     "pleads_in": "plaide dans",
     "decided_by": "est rendu par",
 }
+# The same, read from the target.
+REVERSED_EDGE_TYPES: dict[str, str] = {
+    "related_to": "est lié à",
+    "part_of": "comprend",
+    "depends_on": "est nécessaire à",
+    "uses": "est utilisé par",
+    "located_in": "est le lieu de",
+    "cites": "est cité par",
+    "applies": "est appliqué par",
+    "interprets": "est interprété par",
+    "follows": "est suivi par",
+    "distinguishes": "est distingué par",
+    "upholds": "est maintenu par",
+    "overrules": "est cassé, annulé ou infirmé par",
+    "party_to": "a pour partie",
+    "represents": "est représenté par",
+    "pleads_in": "est plaidé par",
+    "decided_by": "a rendu",
+}
 EPISODE_STATUSES: dict[str, str] = {
     "pending": "en attente",
     "success": "réussi",
