@@ -322,10 +322,11 @@ class KnowledgeGraph:
         return same
 
     def _owned(self, doc_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return, for each document, the keys by which it alone is cited; an article's versions share theirs."""
+        """Return, for each document, the nodes by which it alone is cited; an article's versions share theirs."""
         sql = f"""
-            SELECT d.id, n.term FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
-            JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
+            SELECT d.id, n.term FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            CROSS JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
+            CROSS JOIN nodes ON nodes.key = n.term
         """  # noqa: S608
         rows = [(doc_id, term) for doc_id, term in self._rows(sql, _json(doc_ids)) if is_reference(term)]
         holders = self._holders([term for _, term in rows])
@@ -355,17 +356,31 @@ class KnowledgeGraph:
     ) -> list[tuple[Any, ...]]:
         """Read edges with one end among some nodes, as `_edges` takes them."""
         of_types = "" if not types else "AND e.type IN (SELECT value FROM json_each(?))"
+        where = f"""
+            e.{column} IN (SELECT value FROM json_each(?)) {of_types} AND e.support IN (SELECT value FROM json_each(?))
+        """
+        named = [_json(sorted(types))] if types else []
+        values = (_json(numbers), *named, _json(sorted(supports)), most)
+        return self._described(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
+
+    def _described(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
+        """Read the edges of a condition whose text is in the corpus, as `_edges` takes them."""
         sql = f"""
             SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
                 e.confidence, COALESCE(s.answer_id, ''), s.recorded
             FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
             LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-            WHERE e.{column} IN (SELECT value FROM json_each(?)) {of_types}
-            AND e.support IN (SELECT value FROM json_each(?)) AND (e.text_key IS NULL OR d.id IS NOT NULL)
-            ORDER BY e.{column}, e.type LIMIT ?
+            WHERE {where} AND (e.text_key IS NULL OR d.id IS NOT NULL) {order}
         """  # noqa: S608
-        named = [_json(sorted(types))] if types else []
-        return self._rows(sql, _json(numbers), *named, _json(sorted(supports)), most)
+        return self._rows(sql, *values)
+
+    def _texts_present(self, text_keys: Collection[int]) -> list[int]:
+        """Return those of some texts that are in the corpus."""
+        sql = f"""
+            SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value CROSS JOIN corpus.documents AS d
+            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+        """  # noqa: S608
+        return [key for (key,) in self._rows(sql, _json(text_keys))]
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
@@ -422,10 +437,13 @@ class _Paths:
 
     def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
         self._graph = graph
-        # For each end: how each key was reached, as (key before, row of the edge).
+        # For each end: how each key was reached, as (key before, the edge's primary key).
         self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
         self._frontiers = [[first], [second]]
         self._degrees: dict[str, int] = {}
+        self._keys: dict[int, str] = {}  # of the nodes seen
+        self._alone: set[str] = set()  # keys that stand for no document
+        self._texts: dict[int, bool] = {}  # whether they are in the corpus
 
     def search(self, most_hops: int) -> list[tuple[Any, ...]]:
         """Return the rows of the edges of a shortest chain."""
@@ -443,43 +461,63 @@ class _Paths:
         return self._reached[0].keys() & self._reached[1].keys()
 
     def _expand(self, side: int) -> list[str]:
-        graph, reached = self._graph, self._reached[side]
-        same = graph._identity(self._frontiers[side])
-        owner = {one: key for key, some in same.items() for one in some}
-        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        numbers = {number: owner[key] for number, key in graph._rows(sql, _json(owner))}
+        reached, numbers = self._reached[side], self._numbers(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
-        for column, other in (("from_key", 1), ("to_key", 0)):
-            rows = graph._edge_rows(numbers.keys(), column, (), (TEXT,), MOST_EXPANDED)
-            keys = self._keys({row[other] for row in rows})
-            for row in rows:
-                key = keys[row[other]]
+        for column, other in (("from_key", 2), ("to_key", 0)):
+            edges = self._facts(numbers, column)
+            self._learn({edge[other] for edge in edges} - self._keys.keys())
+            for edge in edges:
+                key = self._keys[edge[other]]
                 if key not in reached and key not in new:
-                    new[key] = (numbers[row[1 - other]], row)
+                    new[key] = (numbers[edge[2 - other]], edge)
         reached |= new
-        return [key for key in new if self._degrees.get(key, 0) <= HUB_DEGREE]
+        return [key for key in new if self._leads_on(key)]
 
-    def _keys(self, numbers: Collection[int]) -> dict[int, str]:
-        """Return the keys of nodes, a document's where one is meant, and note how many edges each has."""
+    def _leads_on(self, key: str) -> bool:
+        """Tell whether to search through a node: no hub, nor one that only the edge just followed leads to."""
+        degree = self._degrees.get(key, 0)
+        return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
+
+    def _numbers(self, frontier: Sequence[str]) -> dict[int, str]:
+        """Return the nodes that stand for keys, each with its key."""
+        same = self._graph._identity([key for key in frontier if key not in self._alone])
+        owner = {key: key for key in frontier} | {one: key for key, some in same.items() for one in some}
+        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return {number: owner[key] for number, key in self._graph._rows(sql, _json(owner))}
+
+    def _facts(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
+        """Return the primary keys of the facts with one end among some nodes."""
+        sql = f"""
+            SELECT from_key, type, to_key, source_key, text_key FROM edges
+            WHERE {column} IN (SELECT value FROM json_each(?)) AND support = '{TEXT}' ORDER BY {column}, type LIMIT ?
+        """  # noqa: S608
+        rows = self._graph._rows(sql, _json(numbers), MOST_EXPANDED)
+        unknown = {text for *_, text in rows} - self._texts.keys()
+        self._texts |= dict.fromkeys(unknown, False) | dict.fromkeys(self._graph._texts_present(unknown), True)
+        return [tuple(edge) for *edge, text in rows if self._texts[text]]
+
+    def _learn(self, numbers: Collection[int]) -> None:
+        """Read the keys of nodes, a document's where one is meant, and how many edges each has."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         rows = self._graph._rows(sql, _json(numbers))
         held = self._graph._holders([key for _, key, _ in rows if is_reference(key)])
-        keys = {}
         for number, key, degree in rows:
             documents = held.get(key, [])
-            keys[number] = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[keys[number]] = max(degree, self._degrees.get(keys[number], 0))
-        return keys
+            self._keys[number] = one = DOCUMENT + documents[0] if len(documents) == 1 else key
+            self._degrees[one] = max(degree, self._degrees.get(one, 0))
+            if not documents and not key.startswith(DOCUMENT):
+                self._alone.add(key)
 
     def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
         before: list[tuple[Any, ...]] = []
         after: list[tuple[Any, ...]] = []
-        for reached, rows in zip(self._reached, (before, after), strict=True):
+        for reached, edges in zip(self._reached, (before, after), strict=True):
             key = meeting
             while (step := reached[key])[1] is not None:
-                key, row = step
-                rows.append(row)
-        return [*reversed(before), *after]
+                key, edge = step
+                edges.append(edge)
+        where = "e.from_key = ? AND e.type = ? AND e.to_key = ? AND e.source_key = ?"
+        return [row for edge in (*reversed(before), *after) for row in self._graph._described(where, edge)]
 
 
 def _merged(edges: Iterable[Edge]) -> list[Edge]:
