@@ -355,12 +355,10 @@ class KnowledgeGraph:
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
     ) -> list[tuple[Any, ...]]:
         """Read edges with one end among some nodes, as `_edges` takes them."""
-        of_types = "" if not types else "AND e.type IN (SELECT value FROM json_each(?))"
-        where = f"""
-            e.{column} IN (SELECT value FROM json_each(?)) {of_types} AND e.support IN (SELECT value FROM json_each(?))
-        """
+        among = "IN (SELECT value FROM json_each(?))"
+        where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
-        values = (_json(numbers), *named, _json(sorted(supports)), most)
+        values = (_json(numbers), _json(sorted(supports)), *named, most)
         return self._described(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
 
     def _described(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
@@ -377,7 +375,8 @@ class KnowledgeGraph:
     def _texts_present(self, text_keys: Collection[int]) -> list[int]:
         """Return those of some texts that are in the corpus."""
         sql = f"""
-            SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value CROSS JOIN corpus.documents AS d
+            SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value
+            CROSS JOIN corpus.documents AS d
             ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
         """  # noqa: S608
         return [key for (key,) in self._rows(sql, _json(text_keys))]
