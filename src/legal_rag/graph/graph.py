@@ -106,7 +106,7 @@ class KnowledgeGraph:
             raise ValueError(f"no graph of {library.path}: it is a bare index (expected a Library)")
         self.library = library
         self._file = library.path / GRAPH
-        if not self._file.is_file():
+        if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed before it was made
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect, answers)
         self._present = present_at(library.commit, "d")

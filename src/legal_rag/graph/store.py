@@ -82,6 +82,7 @@ WHEN OLD.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE sourc
     WHERE node_key = OLD.to_key;
 END;
 """
+_CREATE = f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"  # all of it or, after a kill, nothing
 BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sources
 
 
@@ -367,7 +368,7 @@ _RULES = str(RULES_VERSION)
 def _open(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
-        connection.executescript(_SCHEMA)
+        connection.executescript(_CREATE)
     except sqlite3.OperationalError:  # such as a full disk
         connection.close()
         raise
@@ -376,7 +377,7 @@ def _open(path: Path) -> sqlite3.Connection:
         logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
         os.replace(path, beside(path, "damaged"))
         connection = connect_to_write(path)
-        connection.executescript(_SCHEMA)
+        connection.executescript(_CREATE)
     return connection
 
 
