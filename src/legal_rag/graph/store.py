@@ -431,16 +431,16 @@ def _lacking_entities(connection: sqlite3.Connection, entities: Path) -> dict[in
         WHERE d.id = ? AND d.content_hash = ? AND d.removed IS NULL
     """  # noqa: S608
     lacking: dict[int, str] = {}
+    made_by: dict[str, str] = {}  # by recipe: there are few
     try:
         with ExtractionStore(entities) as store:
-            held = list(store.held_keys())
+            for doc_id, content_hash, recipe in store.held_keys():
+                wanted = made_by.setdefault(recipe, f"{_RULES} {recipe}")
+                rows = connection.execute(query, (doc_id, content_hash))
+                lacking |= {key: wanted for key, known in rows if known != wanted}
     except DAMAGE as error:  # its owner says what to do; the rest of the graph needs no entities
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}
-    for doc_id, content_hash, recipe in held:
-        wanted = f"{_RULES} {recipe}"
-        rows = connection.execute(query, (doc_id, content_hash))
-        lacking |= {key: wanted for key, made_by in rows if made_by != wanted}
     return lacking
 
 
