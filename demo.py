@@ -35,6 +35,15 @@ MAX_STEPS = 10  # @param {type:"integer"}
 OUTPUT_FOLDER = "demo_output"  # @param {type:"string"}
 
 # %% [markdown]
+# Un modèle peut noter à la fin de sa réponse, en balises que personne ne voit, qui et quoi les décisions lient : sans
+# autre appel, le graphe de l'index les reçoit, rapportées aux textes lus. `TAG_THRESHOLD` écarte les notes dont le
+# modèle lui-même n'est pas sûr.
+
+# %%
+SINGLE_PASS_EXTRACTION = True  # @param {type:"boolean"}
+TAG_THRESHOLD = 0.7  # @param {type:"slider", min:0, max:1, step:0.05}
+
+# %% [markdown]
 # ## 1. Installer
 #
 # Sur Colab, ou partout où le paquet manque, il est installé ici, depuis son adresse ou depuis une copie du dépôt
@@ -128,9 +137,10 @@ print(f"{counts['documents']} décisions, {counts['chunks']} passages, encodeur 
 from legal_rag.agent import Budget, build_agent, default_instructions
 from legal_rag.deep_read import deep_read_tool
 
+marks = {"single_pass_extraction_enabled": SINGLE_PASS_EXTRACTION, "extraction_confidence_threshold": TAG_THRESHOLD}
 settings = {"instructions": default_instructions(INSTRUCTIONS) if INSTRUCTIONS else None, "search_k": SEARCH_K}
 tools = {"extra_tools": [deep_read_tool], "budget": Budget(steps=MAX_STEPS)}
-agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools)
+agent = build_agent(corpus, encoder=encoder, lm=lm, **settings, **tools, **marks)
 print("Agent :", type(agent).__name__, "- modèle interrogé :", lm.model if lm else "aucun")
 
 # %% [markdown]
@@ -221,6 +231,19 @@ for doc_id in doc_ids[:1]:
     for entity in extraction.extractions[:12]:
         start, end = entity["char_start"], entity["char_end"]
         print(f"{entity['extraction_class']:16} {start:5}-{end:5}  {' '.join(cited.content[start:end].split())[:80]}")
+
+# %% [markdown]
+# Ce que le graphe de l'index en sait : ce qu'elle cite et applique, qui l'a rendue, qui y est partie, qui la cite ; et
+# où le texte le dit. N'y figurent que des faits tirés des textes, non les liens qu'un modèle a proposés.
+
+# %%
+from legal_rag.graph import EDGE_TYPES, KnowledgeGraph
+
+linked = doc_ids[:1] if (corpus.path / "graph.sqlite").is_file() else []  # un index de PyLate n'en a pas
+for doc_id in linked:
+    for edge in KnowledgeGraph(corpus).neighbours(doc_id)[:15]:
+        ends = f"{edge.source.name[-45:]:45}  {EDGE_TYPES[edge.type]:20}  {edge.target.name[-45:]:45}"
+        print(f"{ends}  {edge.doc_id}, {edge.char_start}-{edge.char_end}")
 
 # %% [markdown]
 # ## 6. Lire en profondeur

@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_written_in_is_named(write, number, reason, tmp_
     def refuse(*arguments, **settings):  # file modes do not bind root
         raise OSError(number, reason, str(arguments[0]))
 
-    for module, name in ((os, "open"), (os, "mkdir"), (files.Path, "write_text")):
+    for module, name in ((os, "open"), (os, "mkdir"), (files.Path, "open")):
         monkeypatch.setattr(module, name, refuse)
     with pytest.raises(OSError, match=rf"^cannot write in {tmp_path}: {reason}$"):
         write(tmp_path / "x")

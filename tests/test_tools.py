@@ -16,7 +16,7 @@ from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever
-from legal_rag.tools import lookup_chunk, lookup_legal_doc, search_legal_docs
+from legal_rag.tools import graph_neighbours, lookup_chunk, lookup_legal_doc, search_legal_docs
 
 ROWS = {
     "2001": "Le premier texte parle du bail rural.",
@@ -175,7 +175,7 @@ def test_a_chunk_out_of_range_is_told_the_range(library, number):
 
 
 def test_the_tools_are_what_an_agent_needs(library, retriever):
-    search, document, chunk, entities, outline, section = map(dspy.Tool, build_tools(library, retriever))
+    search, document, chunk, entities, outline, section, graph = map(dspy.Tool, build_tools(library, retriever))
     filters = ["juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "entites"]
     assert (search.name, list(search.args)) == ("search_legal_docs", ["query", "k", *filters])
     assert (document.name, list(document.args)) == ("lookup_legal_doc", ["chunk_id", "start"])
@@ -183,6 +183,7 @@ def test_the_tools_are_what_an_agent_needs(library, retriever):
     assert (entities.name, list(entities.args)) == ("lookup_entities", ["doc_id_or_chunk_id", "classes"])
     assert (outline.name, list(outline.args)) == ("get_outline", ["doc_id", "section"])
     assert (section.name, list(section.args)) == ("read_section", ["doc_id", "section"])
+    assert (graph.name, list(graph.args)) == ("graph_neighbours", ["name", "type"])
     assert "[Source: 2001-25, chars 0-44]\n« Le second texte" in search(query="vote des électeurs", k=50)
     assert document(chunk_id="2001-0") == (
         "Caractères 0 à 37 sur 37 ; fin de la décision.\n<extrait>\nDécision : 2001\nTitre : Titre 2001\n"
@@ -217,7 +218,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda value: repr(value)[:12])
 def test_no_argument_makes_a_tool_raise(library, retriever, odd):
-    search, document, chunk, entities, outline, section = build_tools(library, retriever)
+    search, document, chunk, entities, outline, section, graph = build_tools(library, retriever)
     answers = [
         search(odd),
         search("bail", odd),
@@ -233,6 +234,9 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
         outline("2001-0", odd),
         section(odd, odd),
         section("2001-0", odd),
+        graph(odd),
+        graph("2001-0", odd),
+        graph_neighbours(str(odd), dataset=library),
     ]
     assert all(answer and answer.encode() for answer in answers)
 

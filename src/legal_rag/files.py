@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -124,11 +124,24 @@ def restore(target: Path) -> None:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that whoever reads it meets the old content or the new one, also after a power cut."""
+    with written_whole(path) as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write that takes the place of `path` on leaving; after an error the old content stays."""
     new = beside(path, "new")
-    with written_in(path.parent):
-        new.write_bytes(content) if isinstance(content, bytes) else new.write_text(content, encoding="utf-8")
-    sync(new)
-    os.replace(new, path)
+    try:
+        with written_in(path.parent):
+            file = new.open("wb")
+        with file:
+            yield file
+        sync(new)
+        os.replace(new, path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
     sync(path.parent)
 
 

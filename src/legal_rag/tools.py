@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from legal_rag.agent.tool_arguments import find_chunks, find_document
-from legal_rag.agent.tool_outputs import document_text, passages_text
+from legal_rag.agent.tool_arguments import edge_type_of, find_chunks, find_document, find_node
+from legal_rag.agent.tool_outputs import document_text, edges_text, facts_around, passages_text
 from legal_rag.agent.tools import build_tools
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import ID_COLUMN
+from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
@@ -14,6 +15,7 @@ __all__ = [
     "ID_COLUMN",
     "build_tools",
     "find_document",
+    "graph_neighbours",
     "lookup_chunk",
     "lookup_legal_doc",
     "parse_chunk_id",
@@ -65,3 +67,27 @@ def lookup_chunk(chunk_id: str, context_chunks: int = 1, *, dataset: Corpus) -> 
         return "\n\n".join(passages_text(dataset.document(found.chunks[0].doc_id), found))
     except LookupError as error:
         return str(error)
+
+
+def graph_neighbours(name: str, type: str = "", *, dataset: Corpus) -> str:
+    """Render the facts of the knowledge graph around a name, in French, each with the place of the text that says so.
+
+    Args:
+        name: A document's id, a number, an article, a court, a party or a notion.
+        type: Of edges, one of `legal_rag.graph.EDGE_TYPES`; empty for all.
+        dataset: A Library with a graph.
+
+    Returns:
+        At most 30 lines; for an unknown name, a French sentence with near ones.
+
+    Raises:
+        FileNotFoundError: If there is no graph.
+        ValueError: If there is no such type.
+    """
+    graph = KnowledgeGraph(dataset)
+    try:
+        node = find_node(name, graph)
+    except LookupError as error:
+        return str(error)
+    edges, more = facts_around(node, graph, edge_type_of(type))
+    return edges_text(node, edges, more=more)

@@ -32,9 +32,9 @@ def test_instructions_ask_for_what_is_checked_afterwards(name):
 
 
 @EVERY
-def test_instructions_name_every_tool_and_none_that_does_not_exist(name, tools):
+def test_instructions_name_every_tool_that_there_always_is_and_no_other(name, tools):
     named = set(re.findall(r"\b[a-z]+_[a-z_]+\b", default_instructions(name)))
-    assert named == set(tools)
+    assert named == set(tools) - {"graph_neighbours"}  # only where there is a graph
     assert "finish" in default_instructions(name)
     assert "start" in tools["lookup_legal_doc"].__annotations__
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import time
 
 import pytest
@@ -10,7 +11,9 @@ from legal_rag.agent import build_tools
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.tool_arguments import resolve_id, text_of, whole_number
 from legal_rag.corpus.windows import READ_CHARS
+from legal_rag.graph import ExtractedRelationship, ExtractionResult, add_answer
 from legal_rag.indexer import IndexConfig, build_index, open_index
+from legal_rag.library import Library
 from legal_rag.retriever import build_retriever
 
 ID = "JURITEXT000007022836"
@@ -265,9 +268,9 @@ def test_questions_and_filters_in_lists_are_understood(tools):
 
 
 def test_no_decision_can_end_its_block_or_divide_the_prompt(tools):
-    search, document, chunk, entities, outline, section = tools
+    search, document, chunk, entities, outline, section, graph = tools
     answers = [search("requête rejetée", 5), document("HOSTILE-1"), chunk("HOSTILE-1-0"), entities("HOSTILE-1")]
-    answers += [outline("HOSTILE-1"), section("HOSTILE-1", "0000")]
+    answers += [outline("HOSTILE-1"), section("HOSTILE-1", "0000"), graph("HOSTILE-1")]
     for answer in answers:
         marks = re.findall(r"<\W*extrait\W*?>", answer, re.IGNORECASE)
         assert marks == ["<extrait>", "</extrait>"] * (len(marks) // 2)
@@ -277,9 +280,9 @@ def test_no_decision_can_end_its_block_or_divide_the_prompt(tools):
 
 
 def test_all_that_comes_from_the_corpus_stands_within_blocks(tools):
-    search, document, chunk, entities, outline, section = tools
+    search, document, chunk, entities, outline, section, graph = tools
     found = search("requête", 5), document("HOSTILE-1"), chunk("HOSTILE-1-0")
-    for answer in (*found, outline("HOSTILE-1"), section("HOSTILE-1", "0000")):
+    for answer in (*found, outline("HOSTILE-1"), section("HOSTILE-1", "0000"), graph("HOSTILE-1")):
         outside = re.sub(r"<extrait>\n.*?\n</extrait>", "", answer, flags=re.DOTALL)
         assert not re.search(r"hostile|requête|consignes|OUI|Décision :", outside)
     assert entities(ID, "montant").startswith(f"Décision {ID} : aucun élément de ce genre.")
@@ -326,7 +329,7 @@ def contract(tiny_encoder, tmp_path_factory):
         source=[{"id": "bail", "content": CONTRACT}], index_folder=str(tmp_path_factory.mktemp("bail"))
     )
     build_index(config, tiny_encoder)
-    *_, outline, section = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
+    *_, outline, section, _ = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
     return outline, section
 
 
@@ -369,9 +372,94 @@ def test_the_outline_of_one_section_shows_what_is_below_it(contract):
 
 
 def test_outline_and_section_of_a_long_decision_are_bounded(tools):
-    *_, outline, section = tools
+    *_, outline, section, _ = tools
     assert len(outline(LONG)) < 13_000
     assert len(section(LONG, "0000")) < READ_CHARS * 1.1
+
+
+# --- what the graph knows -------------------------------------------------------------------------------------------
+
+
+def test_the_facts_around_a_decision_stand_where_their_markers_say(tiny_library, tiny_encoder):
+    log = EventLog()
+    *_, graph = build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder), log)
+    shown = graph("FICTIF0101")
+    assert shown.startswith("<extrait>\nLiens de * : ")
+    places = re.findall(r"^- .* \[Source: ([^,]+), chars (\d+)-(\d+)\]$", shown, re.MULTILINE)
+    assert places
+    for doc_id, start, end in places:
+        assert tiny_library.document(doc_id).content[int(start) : int(end)].strip()
+    assert {doc_id for doc_id, *_ in places} <= set(log.documents)
+    (event,) = log.events
+    assert (event.type, event.tool, event.input) == ("search", "graph_neighbours", {"name": "FICTIF0101", "type": ""})
+    assert event.output_ids == list(log.documents)
+    assert not log._read
+
+
+@pytest.mark.parametrize("name", ["[Source: FICTIF0101, chars 3-9]", "fictif0101", "FICTIF0101-0", "« FICTIF0101 »"])
+def test_a_decision_is_meant_by_its_name_in_any_form(tiny_library, tiny_encoder, name):
+    *_, graph = build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder))
+    assert graph(name) == graph("FICTIF0101")
+
+
+@pytest.mark.parametrize(("sent", "label"), [("decided_by", "est rendu par"), ("Est rendu par", "est rendu par")])
+def test_one_kind_of_edges_is_shown_where_it_is_asked_for(tiny_library, tiny_encoder, sent, label):
+    *_, graph = build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder))
+    lines = [line for line in graph("FICTIF0101", sent).splitlines() if line.startswith("- ")]
+    assert lines
+    assert all(line.startswith(f"- * {label} : ") for line in lines)
+
+
+def test_what_a_model_said_is_not_shown_to_a_model(tiny_library, tiny_encoder, tmp_path):
+    shutil.copytree(tiny_library.path, tmp_path / "copy")
+    library = Library(tmp_path / "copy")
+    *_, graph = build_tools(library, build_retriever(library, tiny_encoder))
+    before = graph("FICTIF0101")
+    words = library.document("FICTIF0101").content.split()
+    said = [ExtractedRelationship("FICTIF0101", " ".join(words[n : n + 2]), "interprets") for n in range(0, 40, 2)]
+    taken = add_answer(library, "20251123-101530-123456-0a1b2c3d", ExtractionResult(relationships=said), ["FICTIF0101"])
+    assert taken.stated > 0
+    *_, graph = build_tools(library, build_retriever(library, tiny_encoder))
+    assert graph("FICTIF0101") == before
+
+
+def test_a_court_has_thirty_lines_and_says_that_there_are_more(library, tiny_encoder, tmp_path):
+    rows = [{"id": f"d{n}", "content": "Texte.", "juridiction": "Cour d'appel de Lyon"} for n in range(40)]
+    config = IndexConfig(source=rows, index_folder=str(tmp_path))
+    build_index(config, tiny_encoder)
+    *_, graph = build_tools(open_index(config), build_retriever(open_index(config), tiny_encoder))
+    shown = graph("Cour d'appel de Lyon")
+    assert len(re.findall("^- d\\d+ est rendu par : \\* \\[notice de d\\d+\\]$", shown, re.MULTILINE)) == 30
+    assert shown.endswith("[D'autres liens ne sont pas montrés : précisez type, par exemple « cites ».]")
+
+
+@pytest.mark.parametrize(
+    ("name", "edge_type", "line"),
+    [
+        ("", "", "Le nom est vide"),
+        ("FICTIF9999", "", "Aucun nom du graphe ne répond à « FICTIF9999 »"),
+        ("x" * 10**6, "", "Aucun nom du graphe ne répond à « xxx"),
+        ("\ud800'; DROP TABLE edges", "", "Aucun nom du graphe ne répond à « DROP TABLE edges »."),
+        ("FICTIF0101", "aime", "Recherche impossible : « aime » n'est pas un genre de lien (il y a : related_to, "),
+        ("FICTIF0101", "represents", "Aucun lien de ce genre"),
+    ],
+    ids=["empty", "unknown", "long", "hostile", "type", "none"],
+)
+def test_what_the_graph_does_not_know_is_said_in_one_french_line(tiny_library, tiny_encoder, name, edge_type, line):
+    *_, graph = build_tools(tiny_library, build_retriever(tiny_library, tiny_encoder))
+    said = graph(name, edge_type)
+    assert said.startswith(line)
+    assert len(said) < 1000
+
+
+def test_without_a_graph_there_is_no_such_tool_and_one_that_is_gone_says_so(tiny_library, tiny_encoder, tmp_path):
+    shutil.copytree(tiny_library.path, tmp_path / "copy")
+    library = Library(tmp_path / "copy")
+    *_, graph = build_tools(library, build_retriever(library, tiny_encoder))
+    (library.path / "graph.sqlite").unlink()
+    assert graph("FICTIF0101") == "Ce corpus n'a pas de graphe : cherchez avec search_legal_docs."
+    tools = build_tools(library, build_retriever(library, tiny_encoder))
+    assert "graph_neighbours" not in {tool.__name__ for tool in tools}
 
 
 # --- time -----------------------------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ def test_demo_runs_from_top_to_bottom_on_the_sample_corpus(tmp_path, monkeypatch
     assert ": verified, True" in printed
     assert ", False" not in printed
     assert re.search(r"^juridiction +\d+- +\d+ ", printed, re.MULTILINE)
+    assert re.search(r"^.+ +applique +article .+ FICTIF\d+, \d+-\d+$", printed, re.MULTILINE)
     answers = (tmp_path / "demo_output" / "reponses.md").read_text("utf-8")
     assert answers.count("## ") == 3
 

@@ -9,6 +9,15 @@ import pytest
 from legal_rag.agent import Prediction, Usage
 from legal_rag.agent.prediction import CitedDocument, Event, Passage, TokenMatch
 from legal_rag.citations import Citation
+from legal_rag.graph import (
+    AnswerFacts,
+    ExtractedEntity,
+    ExtractedEpisode,
+    ExtractedRelationship,
+    ExtractionResult,
+    KnowledgeGraph,
+    add_answer,
+)
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
 from legal_rag.library.carry_over import carrying_answers, locked_answers
 from legal_rag.report import SavedAnswers
@@ -227,3 +236,88 @@ def test_an_index_that_is_gone_is_not_made_again_by_saving(library):
     with pytest.raises(OSError, match="no answer can be saved in .*: No such file"):
         store.save(ANSWER)
     assert not library.path.exists()
+
+
+# --- under the answer's own id --------------------------------------------------------------------------------------
+
+OWN = replace(ANSWER, answer_id="20251123-101530-123456-0a1b2c3d")
+TAGS = ExtractionResult(
+    [ExtractedEntity("délai d'appel", "concept", 0.9, "Un délai.")],
+    [ExtractedRelationship("a", "délai d'appel", "interprets", 0.8)],
+    [ExtractedEpisode("Chercher le délai", "appel", "success", ("Lire a.",), ("a",))],
+)
+
+
+def test_an_answer_is_saved_under_its_own_id_and_once_however_often(store):
+    assert [store.save(OWN), store.save(OWN)] == [OWN.answer_id] * 2
+    assert [one.answer_id for one in store.list()] == [OWN.answer_id]
+
+
+def test_another_answer_of_the_same_id_takes_nothing_away(store):
+    first, second = store.save(OWN), store.save(replace(OWN, question="Et le pourvoi ?"))
+    assert first == OWN.answer_id != second
+    assert {one.question for one in store.list()} == {OWN.question, "Et le pourvoi ?"}
+
+
+def test_a_damaged_file_of_its_id_is_not_overwritten(store):
+    store.folder.mkdir()
+    (store.folder / f"{OWN.answer_id}.json").write_text("{")
+    assert store.load(store.save(OWN)) == OWN
+    assert (store.folder / f"{OWN.answer_id}.json").read_text() == "{"
+
+
+@pytest.mark.parametrize("answer_id", ["../../outside", "x", "", "20251123-101530-123456-0a1b2c3d\n"])
+def test_an_id_that_is_none_is_not_a_file_s_name(store, answer_id):
+    saved = store.save(replace(ANSWER, answer_id=answer_id))
+    assert [path.name for path in store.folder.iterdir()] == [f"{saved}.json"]
+    assert [path.name for path in store.folder.parent.iterdir()] == ["runs"]
+
+
+def test_what_the_tags_said_and_the_graph_took_comes_back(store):
+    answer = replace(OWN, extraction=TAGS, graph=AnswerFacts(1, 0, 1, 0, 1))
+    loaded = store.load(store.save(answer))
+    assert loaded == answer
+    assert loaded.to_record()["extraction"]["episodes"][0]["lessons"] == ["Lire a."]
+
+
+def test_an_answer_that_is_older_than_ids_and_tags_is_read(store):
+    record = {key: one for key, one in ANSWER.to_record().items() if key not in ("answer_id", "extraction", "graph")}
+    store.folder.mkdir()
+    value = {"format_version": 1, "saved_at": "", "prediction": record}
+    (store.folder / f"{OWN.answer_id}.json").write_text(json.dumps(value))
+    assert store.load(OWN.answer_id) == ANSWER
+
+
+def test_a_removed_answer_takes_its_edges_with_it(library):
+    store, other = SavedAnswers.of(library), "20251123-101530-123456-ffffffff"
+    for answer_id in (store.save(OWN), other):
+        add_answer(library, answer_id, TAGS, ["a"])
+    store.remove(OWN.answer_id)
+    assert [one.answer_id for one in KnowledgeGraph(library).episodes()] == [other]
+    store.remove(other)  # which was never saved
+    assert KnowledgeGraph(library).episodes() == []
+    with pytest.raises(LookupError, match="no saved answer 20251123-101530-123456-ffffffff"):
+        store.remove(other)
+
+
+def test_an_answer_saved_elsewhere_takes_its_edges_out_of_the_index_that_is_named(library, store):
+    add_answer(library, store.save(OWN), TAGS, ["a"])
+    store.remove(OWN.answer_id, index=library.path)
+    assert (store.list(), KnowledgeGraph(library).counts()["answers"]) == ([], 0)
+
+
+def test_an_answer_whose_edges_cannot_be_deleted_stays(library, monkeypatch):
+    store = SavedAnswers.of(library)
+    add_answer(library, store.save(OWN), TAGS, ["a"])
+    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
+    with locked_answers(library.path), pytest.raises(OSError, match="another process has been writing there"):
+        store.remove(OWN.answer_id)
+    assert store.load(OWN.answer_id) == OWN
+
+
+def test_an_answer_without_edges_is_removed_where_the_graph_is_only_read(library, store):
+    store.save(OWN)
+    before = {path: path.stat().st_mtime_ns for path in library.path.parent.rglob("*")}
+    store.remove(OWN.answer_id, index=library.path)
+    assert store.list() == []
+    assert {path: path.stat().st_mtime_ns for path in library.path.parent.rglob("*")} == before

@@ -1,8 +1,10 @@
 """The answering agent: a ReAct loop, checked citations, and evidence mode as its fallback."""
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +24,15 @@ from legal_rag.agent.highlighting import EncodingCache, complete_evidence
 from legal_rag.agent.instructions import instructions_of
 from legal_rag.agent.llm import build_language_model, is_asked
 from legal_rag.agent.prediction import Prediction, Status
+from legal_rag.agent.tags import TagSettings, take_tags
 from legal_rag.agent.tools import SEARCH_K, build_tools
 from legal_rag.citations.enricher import CitationEnricher
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.encoder.encoder import Encoder
+from legal_rag.graph.answers import add_answer
+from legal_rag.graph.types import AnswerFacts, ExtractionResult
 from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, build_retriever
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ logger = logging.getLogger(__name__)
 ToolFactory = Callable[[Retriever, "dspy.BaseLM", EventLog, "UsageTracker | None"], Callable[..., str] | None]
 
 DEFAULT_BUDGET = Budget()
+DEFAULT_TAGS = TagSettings()
 CUT_OFF = "La réponse du modèle a été coupée avant la fin"
 WRITE_AGAIN = "Votre réponse était vide. Écrivez la réponse à la question, avec ses citations."
 WRITE_IN_FRENCH = (
@@ -62,6 +69,8 @@ def build_agent(
     trust_remote_code: bool = False,
     extra_tools: Sequence[ToolFactory] = (),
     search_k: int = SEARCH_K,
+    single_pass_extraction_enabled: bool = DEFAULT_TAGS.single_pass_extraction_enabled,
+    extraction_confidence_threshold: float = DEFAULT_TAGS.extraction_confidence_threshold,
     **lm_settings: Any,
 ) -> "LegalReActAgent | EvidenceAgent":
     """Build an agent over one corpus: a ReAct agent if there is an endpoint, else an evidence agent.
@@ -79,11 +88,19 @@ def build_agent(
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         extra_tools: Factories of further tools for the ReAct agent, e.g. `legal_rag.deep_read.deep_read_tool`.
         search_k: Passages that a search of the model gives, unless it asks for another number.
+        single_pass_extraction_enabled: Ask the model for tags in its answers, which no reader sees: they add to the
+            Library's knowledge graph. False leaves its answers as they are.
+        extraction_confidence_threshold: Tags of which the model itself is less sure, from 0 to 1, are dropped.
         lm_settings: Further settings of `build_language_model`.
 
     Raises:
-        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at.
+        ValueError: If a model is named, here or by GENERATOR_MODEL_ID, and there is no endpoint to ask it at, or the
+            threshold is not from 0 to 1.
     """
+    tags = TagSettings(
+        single_pass_extraction_enabled=single_pass_extraction_enabled,
+        extraction_confidence_threshold=extraction_confidence_threshold,
+    )
     retriever = build_retriever(corpus, encoder, trust_remote_code=trust_remote_code)
     evidence = EvidenceAgent(retriever, match_words=match_words)
     if lm is None and is_asked(api_key, api_base, model):
@@ -100,6 +117,7 @@ def build_agent(
         match_words=match_words,
         extra_tools=extra_tools,
         search_k=search_k,
+        tags=tags,
     )
 
 
@@ -117,16 +135,18 @@ class LegalReActAgent(Agent):
         match_words: bool = True,
         extra_tools: Sequence[ToolFactory] = (),
         search_k: int = SEARCH_K,
+        tags: TagSettings = DEFAULT_TAGS,
     ) -> None:
         """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
         from legal_rag.agent.react import LegalReAct
 
         super().__init__(retriever)
         self.lm, self._budget, self._match_words = lm, budget, match_words
-        self._extra_tools, self._search_k = tuple(extra_tools), search_k
+        self._extra_tools, self._search_k, self._tags = tuple(extra_tools), search_k, tags
         self._evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         # Only their descriptions are used: each answer brings its own tools, which write to its log.
-        self.react = LegalReAct(instructions, self._tools(EventLog()), budget.steps)
+        tools, asks_for_tags = self._tools(EventLog()), tags.single_pass_extraction_enabled
+        self.react = LegalReAct(instructions, tools, budget.steps, asks_for_tags=asks_for_tags)
 
     def steps(self, query: EncodedQuery, log: EventLog) -> Steps[Prediction]:
         """Answer a question: by the model, or by the passages if it fails."""
@@ -139,8 +159,9 @@ class LegalReActAgent(Agent):
         failure: Status
         try:
             work = yield from self.react.steps(query.text, calls, log, tools)
-            draft = self._draft(query.text, work, calls)
-            return (yield from self._checked(query, log, calls, work, draft))
+            draft, said = self._draft(query.text, work, calls, log)
+            prediction = yield from self._checked(query, log, calls, work, draft)
+            return self._recorded(prediction, said, log.sources)
         except BudgetExceededError as error:
             failure, reason = "exhausted", error.notice
         except (ModelFailureError, dspy.LMError) as error:
@@ -163,21 +184,55 @@ class LegalReActAgent(Agent):
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         return [*build_tools(self._retriever.corpus, self._retriever, log, self._search_k), *filter(None, extra)]
 
-    def _draft(self, question: str, work: "Work", calls: "ModelCalls") -> "Completion":
-        """Have the answer written, and rewritten once for each kind of problem."""
+    def _draft(
+        self, question: str, work: "Work", calls: "ModelCalls", log: EventLog
+    ) -> "tuple[Completion, ExtractionResult]":
+        """Have the answer written, and rewritten once for each kind of problem; return it with what its tags said."""
         from legal_rag.agent.model_calls import Completion
 
-        draft = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
+        written = Completion(work.answer) if work.answer else self.react.write(question, work.trajectory, calls)
+        draft, said = self._untagged(written, log)
         requests: list[str] = []
         while (request := _request_for(draft.text)) and request not in requests:
             requests.append(request)
             again = self.react.write(question, work.trajectory, calls, request)
-            draft = again._replace(usage=draft.usage.plus(again.usage), seconds=draft.seconds + again.seconds)
-        if request == WRITE_AGAIN and is_french_answer(work.last_thought) and work.last_thought:
-            return draft._replace(text=work.last_thought)
+            usage, seconds = draft.usage.plus(again.usage), draft.seconds + again.seconds
+            draft, said = self._untagged(again._replace(usage=usage, seconds=seconds), log)
+        if request == WRITE_AGAIN and work.last_thought:
+            draft, said = self._untagged(draft._replace(text=work.last_thought), log)
+            request = _request_for(draft.text) and request
         if request:
             raise EmptyAnswerError if request == WRITE_AGAIN else NotFrenchError
-        return draft
+        return draft, said
+
+    def _untagged(self, draft: "Completion", log: EventLog) -> "tuple[Completion, ExtractionResult]":
+        """Take the tags out of a draft before anything looks at it, if they are asked for."""
+        if not self._tags.single_pass_extraction_enabled:
+            return draft, ExtractionResult()
+        from legal_rag.agent.step_parsing import clean_answer
+
+        said, text = take_tags(draft.text, map(self._retriever.corpus.document, log.sources))
+        text = text if text == draft.text else clean_answer(text)  # a fence, closed before the tags
+        return draft._replace(text=text), said
+
+    def _recorded(self, prediction: Prediction, said: ExtractionResult, read: Sequence[str]) -> Prediction:
+        """Give the graph what the tags of an answer said, unless it abstains; return the answer with both."""
+        said = said.confident(self._tags.extraction_confidence_threshold)
+        if not said or prediction.status == "abstained":
+            return prediction
+        return replace(prediction, extraction=said, graph=self._taken(prediction.answer_id, said, read))
+
+    def _taken(self, answer_id: str, said: ExtractionResult, read: Sequence[str]) -> AnswerFacts | None:
+        corpus = self._retriever.corpus
+        if not isinstance(corpus, Library) or corpus.read_only:
+            return None
+        try:
+            return add_answer(corpus, answer_id, said, read)
+        # The answer stands whatever becomes of its tags: a disk that is only read, a lock, an index that was replaced.
+        except Exception as error:
+            is_expected = isinstance(error, OSError | sqlite3.Error | ValueError | LookupError)
+            logger.warning("the graph took nothing from this answer: %s", error, exc_info=not is_expected)
+            return None
 
     def _checked(
         self, query: EncodedQuery, log: EventLog, calls: "ModelCalls", work: "Work", draft: "Completion"

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from legal_rag.agent.budget import Usage
-from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status
+from legal_rag.agent.prediction import CitedDocument, Event, EventType, Mode, Passage, Prediction, Status, new_answer_id
 from legal_rag.agent.spoken import located, warning_of_censured
 from legal_rag.agent.tool_outputs import Trajectory
 from legal_rag.citations.enricher import EnrichedResponse
@@ -89,6 +89,10 @@ class EventLog:
             self.passages[hit.chunk_id] = Passage(**{name: fields[name] for name in Passage._fields if name in fields})
         self.documents.setdefault(hit.doc_id, CitedDocument(hit.doc_id, hit.title, hit.decision_date))
 
+    def found(self, document: Document) -> None:
+        """Record a decision found, of which no passage was shown."""
+        self.documents.setdefault(document.id, CitedDocument.of(document))
+
     def read(self, document: Document) -> None:
         """Record a decision read."""
         self._read.setdefault(document.id)
@@ -138,6 +142,7 @@ class EventLog:
             trajectory=json_safe(self.trajectory.as_fields(), keep_nan=True),
             usage=usage or Usage(),
             seconds=time.perf_counter() - self._started,
+            answer_id=new_answer_id(),
         )
 
 

@@ -1,7 +1,9 @@
 """The answer as a value: status, citations, evidence, events; its JSON form."""
 
 import reprlib
+import secrets
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -10,6 +12,7 @@ from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.cleaning import json_safe
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.legal_citations import legal_citation
+from legal_rag.graph.types import AnswerFacts, ExtractionResult
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -99,6 +102,9 @@ class Prediction:
     trajectory: dict[str, Any] = field(default_factory=dict)  # as DSPy's: thought_0, tool_name_0…
     usage: Usage = field(default_factory=Usage)  # in all
     seconds: float = 0.0  # in all
+    answer_id: str = ""  # see `new_answer_id`; empty of one that is older than its ids
+    extraction: ExtractionResult | None = None  # what its tags said; None without any
+    graph: AnswerFacts | None = None  # what the Library's graph took of that, under `answer_id`
 
     @property
     def citation_counts(self) -> dict[str, int]:
@@ -122,6 +128,11 @@ class Prediction:
             return _adapter().validate_python([record], strict=False)[0]
         except ValueError as error:
             raise ValueError(f"not a saved answer: {_first_problem(error)}") from error
+
+
+def new_answer_id() -> str:
+    """Return an answer's id: time in UTC, then eight random digits; ids sort by time."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{secrets.token_hex(4)}"
 
 
 def require_valid(prediction: Prediction) -> None:

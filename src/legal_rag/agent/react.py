@@ -15,6 +15,7 @@ from legal_rag.agent.failures import EmptyAnswerError, UnreadableReplyError
 from legal_rag.agent.model_calls import Completion, ModelCalls, Reply
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
+from legal_rag.agent.tags import tag_instructions, without_tags
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
 
 logger = logging.getLogger(__name__)
@@ -44,14 +45,21 @@ class Work(NamedTuple):
     trajectory: Trajectory
     answer: str = ""  # if the model gave it in a step
     out_of_steps: bool = False
-    last_thought: str = ""  # of the final step, if it reads like an answer
+    last_thought: str = ""  # of the final step, if it reads like an answer; both may hold tags
 
 
 class LegalReAct(dspy.ReAct):
     """Think, call a tool, observe, repeat; then write the answer. Thread-safe."""
 
-    def __init__(self, instructions: str, tools: Sequence[Tool], max_iters: int = 10) -> None:
-        """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`."""
+    def __init__(
+        self, instructions: str, tools: Sequence[Tool], max_iters: int = 10, *, asks_for_tags: bool = False
+    ) -> None:
+        """Build the predictors of steps and answer; `tools` have French docstrings, `max_iters` is for `forward`.
+
+        With `asks_for_tags` the model is told of tags where it writes its answer: they stay in what `steps` and `write`
+        return as its answer, and nowhere else.
+        """
+        self.asks_for_tags = asks_for_tags
         signature = dspy.Signature("question: str -> answer: str", instructions)
         super().__init__(signature, list(tools), max_iters)
         self.functions = {tool.__name__: tool for tool in tools}
@@ -66,7 +74,8 @@ class LegalReAct(dspy.ReAct):
             .append("next_tool_name", dspy.OutputField(), type_=str)
             .append("next_tool_args", dspy.OutputField(desc="un objet JSON", default=""), type_=str)
         )
-        writing = dspy.Signature("question: str, trajectory: str -> answer: str", f"{instructions}\n\n{WRITING}")
+        told = [instructions, *([tag_instructions()] if asks_for_tags else []), WRITING]
+        writing = dspy.Signature("question: str, trajectory: str -> answer: str", "\n\n".join(told))
         self.extract = dspy.ChainOfThought(writing)
 
     def forward(self, **input_args: Any) -> "dspy.Prediction":
@@ -80,6 +89,7 @@ class LegalReAct(dspy.ReAct):
         except StopIteration as end:
             work: Work = end.value
         answer = work.answer or self.write(input_args["question"], work.trajectory, calls).text
+        answer = clean_answer(without_tags(answer)) if self.asks_for_tags else answer
         return dspy.Prediction(trajectory=work.trajectory.as_fields(), answer=answer)
 
     async def aforward(self, **input_args: Any) -> "dspy.Prediction":
@@ -104,12 +114,13 @@ class LegalReAct(dspy.ReAct):
         for _ in range(calls.tracker.budget.steps):
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
-            shown = {"thought": step.thought[:SHOWN_THOUGHT_CHARS], "arguments": step.arguments}
-            log.add(Event("think", step.tool, shown, [], reply.seconds, reply.usage))
+            shown = self._shown(step)
+            said = {"thought": shown.thought[:SHOWN_THOUGHT_CHARS], "arguments": shown.arguments}
+            log.add(Event("think", step.tool, said, [], reply.seconds, reply.usage))
             yield
             if step.answer or step.tool == FINISH:
                 return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
-            loop.take(step, reply)
+            loop.take(shown, reply)
             yield
             if loop.is_stuck:
                 break
@@ -118,6 +129,13 @@ class LegalReAct(dspy.ReAct):
         if not log.documents and loop.unusable:
             raise UnreadableReplyError if reply.text.strip() else EmptyAnswerError
         return Work(loop.trajectory)
+
+    def _shown(self, step: Step) -> Step:
+        """Return a step as the trajectory and the events show it: without tags, if they are asked for."""
+        if not self.asks_for_tags:
+            return step
+        names = ("thought", "arguments", "problem", "remark")
+        return step._replace(**{name: without_tags(getattr(step, name)) for name in names})
 
     def write(self, question: str, trajectory: Trajectory, calls: ModelCalls, request: str = "") -> Completion:
         """Have the model write its answer; `request`, in French, asks to correct the last one. Raises as `steps`."""

@@ -33,6 +33,7 @@ _LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FENCE = re.compile(r"^\s*`{3,}[\w-]*\s*\n?(.*?)\n?\s*(?:`{3,}\s*)?$", re.DOTALL)
+_FENCE_LINE = re.compile(r"^[ \t]*`{3,}[ \t]*$", re.MULTILINE)
 _CALL = re.compile(r"\b(\w+)\s*\(([^()]*)\)")
 _MARKER = re.compile(r"\[\s*Sources?\b", re.IGNORECASE)
 _FIELD_MARK = re.compile(r"\[\[ ?## ?\w+ ?## ?\]\]")
@@ -292,8 +293,9 @@ def _joined(value: Any) -> str:
 
 
 def _unfenced(text: str) -> str:
+    """Strip the fence around a text; one that is closed before its end is part of it."""
     fenced = _FENCE.match(text)
-    return fenced.group(1).strip() if fenced else text
+    return fenced.group(1).strip() if fenced and not _FENCE_LINE.search(fenced.group(1)) else text
 
 
 def _folded(name: str) -> str:

@@ -12,6 +12,8 @@ from legal_rag.corpus.documents import Document, document_of, holds, nearest_id,
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.corpus.structure.tree import TreeNode, walk
+from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
+from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
@@ -40,6 +42,9 @@ EXAMPLES = {
 # "40 000" is one number; so is "40000.0".
 _FIGURES = re.compile(r"-?(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+)")
 _WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
+
+
+_EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
 
 
 class NamedChunk(NamedTuple):
@@ -132,6 +137,44 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     problem = "Plusieurs sections répondent" if nodes else "Aucune section ne répond"
     there = f" {'Ce sont' if nodes else 'Il y a'} : {listed}{more}." if known else " Ce texte n'a pas de sections."
     raise LookupError(f"{problem} à « {shown(sent[:SHOWN_CHARS])} ».{there}")
+
+
+def find_node(sent: object, graph: KnowledgeGraph, titles: Titles = dict) -> Node:
+    """Return the node of the graph that a name, or an id in any form of `resolve_id`, means.
+
+    Raises:
+        LookupError: If there is none, or several; the French message gives near names.
+    """
+    named = text_of(sent)[:MAX_SENT].strip(AROUND)
+    if not named:
+        raise LookupError("Le nom est vide : donnez une décision, un article, une juridiction ou une partie")
+    try:
+        return graph.find(named)
+    except NodeLookupError as error:
+        try:
+            return graph.find(find_document(resolve_id(sent, graph.library, titles), graph.library).id)
+        except LookupError:
+            raise LookupError(_node_problem(named, error)) from error
+
+
+def _node_problem(named: str, error: NodeLookupError) -> str:
+    problem = "Plusieurs noms répondent" if error.is_ambiguous else "Aucun nom du graphe ne répond"
+    listed = " ; ".join(shown(name[:SHOWN_CHARS]) for name in error.names)
+    near = f" ({'précisez' if error.is_ambiguous else 'noms proches'} : {listed})" if listed else ""
+    return f"{problem} à « {shown(named[:SHOWN_CHARS])} »{near}."
+
+
+def edge_type_of(sent: object) -> str:
+    """Return the type of edges that a text means, by its name or its French label; empty for none.
+
+    Raises:
+        ValueError: If there is no such type; the French message lists them.
+    """
+    named = text_of(sent)[:MAX_SENT].strip(AROUND)
+    if named and fold_text(named) not in _EDGE_TYPES:
+        listed = ", ".join(EDGE_TYPES)
+        raise ValueError(f"« {shown(named[:SHOWN_CHARS])} » n'est pas un genre de lien (il y a : {listed})")
+    return _EDGE_TYPES.get(fold_text(named), "")
 
 
 def document_id(sent: object, corpus: Corpus, titles: Titles) -> str:

@@ -15,6 +15,8 @@ from legal_rag.corpus.legal_citations import legal_citation
 from legal_rag.corpus.windows import Window
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import class_named
+from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
+from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
@@ -22,6 +24,8 @@ FIELD_CHARS = 250  # shown of a column above passages
 MAX_ENTITIES, ENTITY_CHARS = 100, 200  # in one list, and of each one's text
 # Would end or imitate a block, with up to ten characters in between.
 _BLOCK_MARK = re.compile(r"[<＜](?=\W{0,10}extrait)", re.IGNORECASE)
+MAX_EDGES = 30  # in one list
+CENTRE = "*"  # the node that a list of edges is around
 MAX_THOUGHT_CHARS = 3000  # kept of a thought
 MAX_ARGUMENT_CHARS = 1000
 LINE_CHARS = 160  # of a shortened observation
@@ -142,6 +146,40 @@ def entities_text(document: Document, entities: Sequence[Entity], classes: Seque
     rest = len(kept) - len(lines)
     more = [f"[{rest} autres éléments : précisez classes, par exemple « partie, montant ».]"] if rest else []
     return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
+
+
+def facts_around(node: Node, graph: KnowledgeGraph, edge_type: str = "") -> tuple[list[Edge], bool]:
+    """Return at most `MAX_EDGES` facts around a node, of those out of it and into it, and whether there are more."""
+    types = [edge_type] if edge_type else []
+    out = graph.neighbours(node, types=types, direction="out", most=MAX_EDGES + 1)
+    into = graph.neighbours(node, types=types, direction="in", most=MAX_EDGES + 1)
+    kept = out[: max(MAX_EDGES - len(into), MAX_EDGES // 2)]
+    return [*kept, *into[: MAX_EDGES - len(kept)]], len(out) + len(into) > MAX_EDGES
+
+
+def edges_text(node: Node, edges: Sequence[Edge], *, more: bool = False) -> str:
+    """Write edges of the knowledge graph, a line each, with the marker of the text that says so."""
+    if not edges:
+        return "Aucun lien de ce genre : les textes du corpus n'en montrent pas."
+    rest = "\n[D'autres liens ne sont pas montrés : précisez type, par exemple « cites ».]" if more else ""
+    lines = [f"Liens de {CENTRE} : {_node_text(node)}", *(_edge_line(one, node) for one in edges)]
+    return f"{block(chr(10).join(lines))}\nLisez le texte à la place indiquée avant de le citer.{rest}"
+
+
+def _edge_line(edge: Edge, centre: Node) -> str:
+    detail = f" ({_shortened(edge.detail, ENTITY_CHARS)})" if edge.detail else ""
+    in_text = edge.char_start >= 0
+    place = format_marker(edge.doc_id, edge.char_start, edge.char_end) if in_text else f"[notice de {edge.doc_id}]"
+    source, target = (_node_text(one, centre) for one in (edge.source, edge.target))
+    return f"- {source} {EDGE_TYPES[edge.type]} : {target}{detail} {place}"
+
+
+def _node_text(node: Node, centre: Node | None = None) -> str:
+    """Write a node's name and the id of the document that it is; the node that edges are around is one sign."""
+    if centre and (node.key == centre.key or (node.doc_id and node.doc_id == centre.doc_id)):
+        return CENTRE
+    doc_id = f" ({node.doc_id})" if node.doc_id and node.doc_id != node.name else ""
+    return _shortened(node.name, ENTITY_CHARS) + doc_id
 
 
 def _entity_line(doc_id: str, one: Entity) -> str:

@@ -1,15 +1,18 @@
-"""The agent's tools over an index: search, read, look up entities, outlines and sections."""
+"""The agent's tools over an index: search, read, look up entities, outlines and sections, what the graph knows."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.failures import search_errors
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
+    edge_type_of,
     filters_of,
     find_chunks,
     find_document,
+    find_node,
     find_section,
     parts_of,
     question_of,
@@ -17,19 +20,32 @@ from legal_rag.agent.tool_arguments import (
     text_of,
     whole_number,
 )
-from legal_rag.agent.tool_outputs import as_data, block, entities_text, hit_text, passages_text, window_text
+from legal_rag.agent.tool_outputs import (
+    as_data,
+    block,
+    edges_text,
+    entities_text,
+    facts_around,
+    hit_text,
+    passages_text,
+    window_text,
+)
 from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.structure.tree import TreeNode
 from legal_rag.corpus.windows import READ_CHARS, window_at
 from legal_rag.extraction.entities import Entity
+from legal_rag.graph.graph import KnowledgeGraph
+from legal_rag.graph.store import GRAPH
 from legal_rag.library.corpus import Corpus
+from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of
 from legal_rag.retriever.retriever import Retriever, SearchHit
 from legal_rag.retriever.structured import DocumentOutline
 
 MAX_HITS, MAX_NEIGHBOURS = 50, 5  # of one call
 SEARCH_K = 5  # passages of a search
+NO_GRAPH = "Ce corpus n'a pas de graphe : cherchez avec search_legal_docs."
 TOO_LONG = "la question est trop longue, reformulez-la en une phrase"
 
 
@@ -38,9 +54,11 @@ def build_tools(
 ) -> list[Callable[..., str]]:
     """Build an agent's tools over one corpus; their French docstrings are prompts. They write to the log, if any.
 
-    A search that does not say how many passages it wants gets `search_k`.
+    A search that does not say how many passages it wants gets `search_k`. Where there is a knowledge graph, a tool asks
+    it.
     """
     tools = _Tools(corpus, retriever, log if log is not None else EventLog(), search_k)
+    has_graph = isinstance(corpus, Library) and (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
         tools.lookup_legal_doc,
@@ -48,6 +66,7 @@ def build_tools(
         tools.lookup_entities,
         tools.get_outline,
         tools.read_section,
+        *([tools.graph_neighbours] if has_graph else []),
     ]
 
 
@@ -194,6 +213,34 @@ class _Tools:
             ids.append(document.id)
         self._log.read(document)
         return window_text(document, window_at(document.content[: node.char_end], node.char_start))
+
+    def graph_neighbours(self, name: str, type: str = "") -> str:
+        """Donne les liens connus autour d'une décision, d'un article, d'une juridiction ou d'une partie.
+
+        Qui cite ou casse une décision, ce qu'elle applique, qui l'a rendue, qui y est partie : un lien par ligne, avec
+        la place du texte qui le montre. name est un identifiant, un numéro, un article (« article 1240 du code
+        civil ») ou un nom ; type, facultatif, ne garde qu'un genre : cites, applies, overrules, upholds, decided_by,
+        party_to.
+        """
+        with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
+            try:
+                node = find_node(name, self._graph, self._log.titles)
+                edges, more = facts_around(node, self._graph, edge_type_of(type))
+            except FileNotFoundError:
+                return NO_GRAPH
+            except LookupError as error:
+                return as_data(str(error.args[0]))
+            except ValueError as error:
+                return as_data(f"Recherche impossible : {error}.")
+            found = (one.doc_id for edge in edges for one in (edge, edge.source, edge.target) if one.doc_id)
+            ids += dict.fromkeys(found)
+        for doc_id in ids:
+            self._log.found(self._corpus.document(doc_id))
+        return edges_text(node, edges, more=more)
+
+    @cached_property
+    def _graph(self) -> KnowledgeGraph:
+        return KnowledgeGraph(self._corpus)
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
         """Resolve a document and one of its sections, the whole if none is named; LookupError in French."""

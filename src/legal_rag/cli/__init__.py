@@ -33,6 +33,7 @@ COMMANDS = {  # name: module, short help; read without importing the commands
     "verify": ("verify", "Check the decisions, articles and quotations of any text."),
     "deep-read": ("deep_read", "Answer a question over many decisions, or whole ones."),
     "trace": ("deep_read", "Show a deep read turn by turn."),
+    "graph": ("graph", "Show, search and export the graph of decisions, articles and parties."),
     "answers": ("ask", "List, show or delete saved answers."),
     "extract": ("extract", "Extract grounded entities: parties, dates, amounts, articles…"),
     "evaluate": ("evaluate", "Measure retrieval over many questions."),
@@ -54,6 +55,7 @@ EXAMPLES = {  # of each command, shown by its --help
     "verify": "--html conclusions.html conclusions.docx",
     "deep-read": "'Combien de décisions cassent un arrêt ?' --model MODEL --api-base http://127.0.0.1:8000/v1",
     "trace": "trace.jsonl --html trace.html",
+    "graph": "show 'article 1240 du code civil' --html article.html",
     "answers": "",
     "extract": "--source contracts/ --output out",
     "evaluate": "--queries questions.jsonl --mode hybrid",
@@ -140,5 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo("legal-rag: " + " ".join(message.split()), err=True)
+    # Names of documents may stand in it: nothing in them may steer the terminal.
+    printable = "".join(one for one in message if one.isprintable() or one.isspace())
+    click.echo("legal-rag: " + " ".join(printable.split()), err=True)
     return status

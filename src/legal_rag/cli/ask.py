@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.agent.budget import Budget
+from legal_rag.agent.tags import TagSettings
 from legal_rag.cli.extract import extract_after_answer
 from legal_rag.cli.options import (
     extract_options,
@@ -26,6 +27,7 @@ from legal_rag.report.lines import (
     citations_in_french,
     event_line,
     french_seconds,
+    graph_line,
     in_one_line,
     printable,
     warning_lines,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from legal_rag.report.saved_answers import SavedAnswers, SavedAnswerSummary
 
 
+TAGS = TagSettings()
 QUESTION_CHARS = 80  # of a question in the list of answers
 save_option = click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it.")
 stream_option = click.option("--stream", is_flag=True, help="Print each step on stderr.")
@@ -84,6 +87,19 @@ def budget_options(default: Budget) -> Callable[[Any], Any]:
     help="Instructions to the model. [default: the index's instructions.md, else jurisprudence]",
 )
 @click.option("--no-cache", is_flag=True, help="Do not reuse earlier replies of the model.")
+@click.option(
+    "--tags/--no-tags",
+    "single_pass_extraction_enabled",
+    default=TAGS.single_pass_extraction_enabled,
+    help="Let the model add tags to its answer, which go into the index's graph, not into the text; no further call.",
+)
+@click.option(
+    "--tag-threshold",
+    "extraction_confidence_threshold",
+    type=float,
+    default=TAGS.extraction_confidence_threshold,
+    help="Confidence, 0 to 1, from which a tag counts.",
+)
 @click.option("--seed", type=int, help="Seed of the model's sampling; the same gives the same answer.")
 @budget_options(Budget())
 @click.option(
@@ -125,6 +141,8 @@ def ask_command(
 
         comparison = contradictions(prediction, library, getattr(agent, "lm", None))
     print_answer(prediction, comparison, as_json=as_json)
+    if prediction.graph and (line := graph_line(prediction.graph)):
+        click.echo(line, err=True)
     keep_answer(prediction, page, store, library)
     _write_papers(prediction, *papers, library)
     if extract or (extract is None and extraction.api_key):
@@ -226,6 +244,7 @@ def _agent_settings(settings: dict[str, Any]) -> dict[str, Any]:
     named = settings["instructions"]
     return {name: settings[name] for name in ("model", "api_base", "api_key", "seed", "trust_remote_code")} | {
         "budget": budget_of(settings),
+        **{one.name: settings[one.name] for one in fields(TagSettings)},
         "cache": not settings["no_cache"],
         "instructions": None if named is None else instructions_text(named),
         **sampling_settings(settings),
@@ -278,7 +297,7 @@ def _answer(agent: "LegalReActAgent | EvidenceAgent", question: str, *, stream: 
 @html_option
 @paper_options
 @answers_folder_option
-@click.option("--remove", metavar="ANSWER_ID", help="Delete this answer.")
+@click.option("--remove", metavar="ANSWER_ID", help="Delete this answer, and what it gave to the index's graph.")
 def answers_command(
     answer_id: str | None,
     index_folder: str,
@@ -299,7 +318,7 @@ def answers_command(
     library = None if answers_folder else open_library(index_folder, index_name)
     store = open_store(library, answers_folder)
     if remove:
-        store.remove(remove)
+        store.remove(remove, index=library.path if library else Path(index_folder).expanduser() / index_name)
         print_json({"removed": remove}) if as_json else click.echo(f"removed answer {remove}")
     elif answer_id:
         page, papers = page_to_write(html), (page_to_write(docx), page_to_write(bibtex))

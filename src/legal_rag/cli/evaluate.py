@@ -11,6 +11,7 @@ from legal_rag.cli.options import (
     column_options,
     filter_at_fault,
     filter_options,
+    graph_weight_option,
     mode_option,
     model_options,
     open_library,
@@ -50,6 +51,7 @@ SHOWN_CHARS = 100  # of a question
 @click.option("--show", default=0, metavar="N", help="Show N questions drawn at random, found (HIT) or not (MISS).")
 @click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too, by the environment of 'make trec'.")
 @mode_option
+@graph_weight_option
 @filter_options
 @trust_option
 def evaluate_command(
@@ -57,6 +59,7 @@ def evaluate_command(
 ) -> None:
     """Rank documents for many questions and measure the ranking, with 95 % confidence intervals."""
     from legal_rag import evaluation
+    from legal_rag.library.plaid.search import SearchSettings
     from legal_rag.retriever.retriever import build_retriever
 
     queries, qrels = evaluation.read_queries(settings["queries"])
@@ -70,7 +73,8 @@ def evaluate_command(
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
     library = open_library(index_folder, index_name)
     refuse_unknown_values(library, filters)
-    retriever = build_retriever(library, trust_remote_code=settings["trust_remote_code"])
+    how = SearchSettings(graph_weight=settings["graph_weight"])
+    retriever = build_retriever(library, settings=how, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)
     for name, path in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)

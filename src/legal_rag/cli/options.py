@@ -33,6 +33,9 @@ def options(*several: Any) -> Callable[[Any], Any]:
 
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
 mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
+graph_weight_option = click.option(
+    "--graph-weight", default=0.0, help="In mode hybrid: weight of connections in the knowledge graph, such as 1."
+)
 
 # Those of every command on a Library.
 place_options = options(

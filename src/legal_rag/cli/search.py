@@ -9,6 +9,7 @@ import click
 from legal_rag.cli.options import (
     filter_at_fault,
     filter_options,
+    graph_weight_option,
     mode_option,
     model_options,
     open_library,
@@ -46,6 +47,7 @@ MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_token
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
 @click.option("--diverse", is_flag=True, help="Leave out passages that nearly repeat one above them.")
 @mode_option
+@graph_weight_option
 @click.option(
     "--structured",
     is_flag=True,
@@ -65,13 +67,16 @@ def search_command(
     **settings: Any,
 ) -> None:
     """Rank the passages closest to QUERY."""
+    from legal_rag.library.plaid.search import SearchSettings
     from legal_rag.retriever.retriever import Retriever
 
     model = {option: settings.pop(option) for option in MODEL_OPTIONS}
     _check_options(settings, model, structured=structured)
     library = open_library(index_folder, index_name)
     refuse_unknown_values(library, filters)
-    retriever = Retriever(library, trust_remote_code=settings.pop("trust_remote_code"))  # loads what the mode needs
+    how = SearchSettings(graph_weight=settings.pop("graph_weight"))
+    # Loads what the mode needs.
+    retriever = Retriever(library, settings=how, trust_remote_code=settings.pop("trust_remote_code"))
     if structured:
         _print_structured(library, retriever, query, k, filters, settings["mode"], model, as_json=as_json)
         return

@@ -14,6 +14,7 @@ from legal_rag.agent.evidence import abstention
 from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
 from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.prediction import Event, Passage, Prediction, Status
+from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -124,7 +125,7 @@ def conclude(
     log.checked(given, time.perf_counter() - started)
     log.answered("deep_read", question, given, 0.0)
     if plain and answer:
-        log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, "value": value})
+        log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, "value": without_tags(value)})
     for event in log.news():
         on_event(event)
     without = computed and answer is not None and not answer.citations
@@ -151,10 +152,12 @@ def _holds(answer: EnrichedResponse) -> bool:
 
 
 def _checked(value: Any, log: EventLog, corpus: Corpus, *, plain: bool) -> EnrichedResponse | None:
-    text = "" if value is None else answer_text(value)
+    read = list(log.sources)[:MAX_READ]
+    # Tags are not asked for here; a model that writes some shows them to nobody.
+    text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
     if not text:
         return None
-    read = [] if plain else list(log.sources)[:MAX_READ]
+    read = [] if plain else read
     return CitationEnricher(corpus).enrich(text, read=read)
 
 

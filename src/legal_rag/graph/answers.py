@@ -6,14 +6,15 @@ link that is shown as the model's word; all else is kept apart as unsupported.
 
 import json
 import re
+import sqlite3
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
@@ -48,9 +49,16 @@ from legal_rag.graph.names import (
     words_of_key,
 )
 from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter
-from legal_rag.graph.types import ExtractedEntity, ExtractedEpisode, ExtractedRelationship, ExtractionResult
+from legal_rag.graph.types import (
+    AnswerFacts,
+    ExtractedEntity,
+    ExtractedEpisode,
+    ExtractedRelationship,
+    ExtractionResult,
+)
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
+from legal_rag.sqlite import connect_to_read
 
 MOST_READ = 20  # documents in which names are looked for, those read first
 MOST_BEFORE = 40  # characters before a name, in which its title stands
@@ -73,16 +81,6 @@ _JOINT = (
 )
 _SMALL = "|".join(sorted(SMALL_WORDS | TITLES | FORMS, key=len, reverse=True))
 _BETWEEN = rf"(?!\w){_JOINT}(?:(?:{_SMALL})(?!\w){_JOINT}){{0,3}}"
-
-
-class AnswerFacts(NamedTuple):
-    """What the graph took from an answer."""
-
-    entities: int = 0  # that stand in a document read
-    facts: int = 0  # relationships that a text says by itself
-    stated: int = 0  # of which one sentence holds both names
-    unsupported: int = 0  # entities and relationships that no text supports; kept apart
-    episodes: int = 0
 
 
 def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
@@ -109,9 +107,15 @@ def add_answer(library: Library, answer_id: str, result: ExtractionResult, read:
 
 
 def remove_answer(folder: Path, answer_id: str) -> bool:
-    """Delete what an answer gave to the graph of a Library's folder; return whether there was anything."""
+    """Delete what an answer gave to the graph of a Library's folder; return whether there was anything.
+
+    Raises as `add_answer` does, but not where there is nothing to delete.
+    """
     if not (folder / GRAPH).is_file():
         return False
+    with suppress(sqlite3.DatabaseError), closing(connect_to_read(folder / GRAPH)) as connection:
+        if not connection.execute("SELECT 1 FROM sources WHERE answer_id = ?", (answer_id,)).fetchone():
+            return False
     with locked_answers(folder), closing(GraphWriter(folder / GRAPH)) as writer, writer.transaction():
         return writer.delete_sources("SELECT source_key FROM sources WHERE answer_id = ?", answer_id) > 0
 

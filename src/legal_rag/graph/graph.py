@@ -4,13 +4,14 @@ import difflib
 import json
 import logging
 import sqlite3
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
-from legal_rag.graph.store import GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
+from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
@@ -26,6 +27,7 @@ MOST_EDGES = 200  # that a query gives, unless it asks for another number
 HUB_DEGREE = 200  # edges of a node that paths lead to, but not through: a court, a code
 MOST_EXPANDED = 500  # edges of one step of a path, in each direction
 MOST_HOPS = 6
+MOST_NAMED = 20_000  # edges that a ranking reads of its candidates
 NEAR_NAMES = 5  # in a message
 CITING_TYPES = ("cites", "applies")
 RULING_TYPES = ("overrules", "upholds", "follows", "distinguishes", "interprets")
@@ -36,6 +38,17 @@ _OPPOSED = (
     frozenset(("follows", "distinguishes")),
 )
 _SINGLE = frozenset(("decided_by",))  # a source has one target
+
+_SELECT_EDGES = """
+    SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
+        e.confidence, COALESCE(s.answer_id, ''), s.recorded
+    FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
+    LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {present}
+    WHERE {} AND (e.text_key IS NULL OR d.id IS NOT NULL)
+"""
+_SELECT_EPISODES = """
+    SELECT decision, context, status, lessons, nodes, answer_id, recorded FROM episodes JOIN sources USING (source_key)
+"""
 
 Direction = Literal["out", "in", "both"]
 
@@ -106,6 +119,15 @@ class Treatment(NamedTuple):
     rulings: list[Edge]  # that overrule, uphold, follow, distinguish or interpret it
 
 
+class NodeLookupError(LookupError):
+    """A name is that of no node, or of several."""
+
+    def __init__(self, message: str, names: Sequence[str], *, is_ambiguous: bool) -> None:
+        super().__init__(message)
+        self.names = list(names)  # the nearest, or of the nodes that share it
+        self.is_ambiguous = is_ambiguous
+
+
 class KnowledgeGraph:
     """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are not seen.
 
@@ -120,7 +142,7 @@ class KnowledgeGraph:
             raise ValueError(f"no graph of {library.path}: it is a bare index (expected a Library)")
         self.library = library
         self._file = library.path / GRAPH
-        if not self._file.is_file():
+        if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed before it was made
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect, answers)
         self._present = present_at(library.commit, "d")
@@ -144,18 +166,18 @@ class KnowledgeGraph:
         """Return the node of a document's id, a number, an article, a court or any name, however it is written.
 
         Raises:
-            LookupError: If there is none, or several; the message names the nearest.
+            NodeLookupError: A LookupError, if there is none, or several; the message names the nearest.
         """
         found = self._by_key(self._candidate_keys(name)) or self._by_name(name)
         if len(found) == 1:
             return found[0]
         if found:
-            listed = "; ".join(f"{one.name} ({one.key})" for one in found[:NEAR_NAMES])
-            raise LookupError(f"several nodes named {name!r} (expected one of: {listed})")
+            names = [f"{one.name} ({one.key})" for one in found[:NEAR_NAMES]]
+            message = f"several nodes named {name!r} (expected one of: {'; '.join(names)})"
+            raise NodeLookupError(message, names, is_ambiguous=True)
         near = self._near(name)
-        raise LookupError(
-            f"no node {name!r} in the graph of {self.library.path}" + (f" (near: {near})" if near else "")
-        )
+        hint = f" (near: {'; '.join(near)})" if near else ""
+        raise NodeLookupError(f"no node {name!r} in the graph of {self.library.path}{hint}", near, is_ambiguous=False)
 
     def neighbours(
         self,
@@ -244,19 +266,9 @@ class KnowledgeGraph:
             node = self.find(node) if isinstance(node, str) else node
             keys = json.dumps(self._numbers(self._identity([node.key])[node.key]))
         about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
-        sql = f"""
-            SELECT decision, context, status, lessons, nodes, answer_id, recorded
-            FROM episodes JOIN sources USING (source_key) WHERE {about if keys else "? IS NULL"}
-            ORDER BY recorded DESC, episode_key LIMIT ?
-        """  # noqa: S608
-        rows = self._rows(sql, keys, most)
-        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
-        return [
-            Episode(
-                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
-            )
-            for decision, context, status, lessons, named, *told in rows
-        ]
+        where = about if keys else "? IS NULL"
+        sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
+        return self._episodes(self._rows(sql, keys, most))
 
     def mentions(self, node: Node | str) -> list[Mention]:
         """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
@@ -281,6 +293,95 @@ class KnowledgeGraph:
         from legal_rag.graph.answers import AnswerRecorder
 
         return AnswerRecorder(self.library, answer_id, read)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Have this thread see one state of the graph in all that it reads meanwhile; writers wait for the end."""
+        connection = self._connections.get()
+        connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+    def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
+        """Stream the nodes that have an edge, or that an episode is about, each once; one batch is in memory.
+
+        Args:
+            supports: Of edges; with 'stated', also names of answers that stand in what was read, with 'none' all.
+        """
+        edge = f"e.support IN (SELECT value FROM json_each(:supports)) AND {self._is_present('e')}"  # noqa: S608
+        mention = self._is_present("m") if UNSUPPORTED in supports else f"m.text_key AND {self._is_present('m')}"
+        mentioned = f"OR EXISTS (SELECT 1 FROM mentions AS m WHERE m.node_key = n.node_key AND {mention})"  # noqa: S608
+        sql = f"""
+            SELECT node_key FROM nodes AS n WHERE EXISTS (SELECT 1 FROM edges AS e WHERE from_key = node_key AND {edge})
+            OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
+            OR node_key IN (SELECT about.value FROM episodes JOIN json_each(episodes.nodes) AS about)
+            {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
+        """  # noqa: S608
+        for rows in self._batches(sql, supports):
+            nodes = self._nodes(number for (number,) in rows)
+            first = self._first_numbers({node.key for node in nodes.values() if node.doc_id})
+            yield from (node for number, node in nodes.items() if first.get(node.key, number) == number)
+
+    def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
+        """Stream the edges, one of each source: two answers that state the same are two; one batch is in memory."""
+        sql = _SELECT_EDGES.format("e.support IN (SELECT value FROM json_each(:supports))", present=self._present)
+        for rows in self._batches(sql, supports):
+            yield from self._edges(rows)
+
+    def iter_episodes(self) -> Iterator[Episode]:
+        """Stream what models noted of their work, in the order in which it was recorded; one batch is in memory."""
+        for rows in self._batches(f"{_SELECT_EPISODES} ORDER BY episode_key"):
+            yield from self._episodes(rows)
+
+    def _batches(self, sql: str, supports: Collection[str] = ()) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._connections.get().execute(sql, {"supports": _json(sorted(supports))})
+        while rows := cursor.fetchmany(BATCH):
+            yield rows
+
+    def _is_present(self, table: str) -> str:
+        """Return the SQL condition that the text of an edge or a mention is in the corpus, if it has one."""
+        return f"""({table}.text_key IS NULL OR EXISTS (
+            SELECT 1 FROM texts AS t JOIN corpus.documents AS d
+            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+            WHERE t.text_key = {table}.text_key
+        ))"""  # noqa: S608
+
+    def _first_numbers(self, keys: Collection[str]) -> dict[str, int]:
+        """Return the lowest number of the nodes that are given as each document."""
+        same = {one for some in self._identity(keys).values() for one in some}
+        first: dict[str, int] = {}
+        for number, node in sorted(self._nodes(self._numbers(same)).items()):
+            first.setdefault(node.key, number)
+        return first
+
+    def shared_names(self, document_keys: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, int]]:
+        """Return what several of some documents name: nodes by document, and how many edges each node has.
+
+        Read from what the documents' own texts give, so nothing that an answer says counts; the first `MOST_NAMED`
+        edges.
+
+        Args:
+            document_keys: Of the corpus, as `CitationLinks` gives them; unknown and removed ones are left out.
+        """
+        sql = f"""
+            SELECT DISTINCT d.document_key, e.from_key, e.to_key FROM json_each(?) AS wanted
+            CROSS JOIN corpus.documents AS d ON d.document_key = wanted.value AND {self._present}
+            CROSS JOIN texts AS t ON t.doc_id = d.id AND t.content_hash = d.content_hash
+            CROSS JOIN sources AS s ON s.text_key = t.text_key
+            CROSS JOIN edges AS e INDEXED BY edges_by_source ON e.source_key = s.source_key
+            WHERE e.support = '{TEXT}' LIMIT {MOST_NAMED}
+        """  # noqa: S608
+        named: dict[int, set[int]] = defaultdict(set)
+        for key, *ends in self._rows(sql, _json(document_keys)):
+            named[key].update(ends)
+        times = Counter(node for nodes in named.values() for node in nodes)
+        shared = [node for node, n in times.items() if n > 1]
+        sql = "SELECT node_key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
+        degrees = dict(self._rows(sql, _json(shared)))
+        return {key: nodes & degrees.keys() for key, nodes in named.items()}, degrees
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
@@ -312,13 +413,13 @@ class KnowledgeGraph:
         sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
         return list(self._nodes(key for (key,) in self._rows(sql, " ".join(name.split()), NEAR_NAMES)).values())
 
-    def _near(self, name: str) -> str:
+    def _near(self, name: str) -> list[str]:
         """List the names around a name, the most similar first."""
         found = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
             around = f"name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
             found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
-        return "; ".join(difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5))
+        return difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5)
 
     def _identity(self, keys: Iterable[str]) -> dict[str, list[str]]:
         """Return, for each key, all keys that stand for the same: a document's and those by which others cite it."""
@@ -334,10 +435,11 @@ class KnowledgeGraph:
         return same
 
     def _owned(self, doc_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return, for each document, the keys by which it alone is cited; an article's versions share theirs."""
+        """Return, for each document, the nodes by which it alone is cited; an article's versions share theirs."""
         sql = f"""
-            SELECT d.id, n.term FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
-            JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
+            SELECT d.id, n.term FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value AND {self._present}
+            CROSS JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
+            CROSS JOIN nodes ON nodes.key = n.term
         """  # noqa: S608
         rows = [(doc_id, term) for doc_id, term in self._rows(sql, _json(doc_ids)) if is_reference(term)]
         holders = self._holders([term for _, term in rows])
@@ -366,23 +468,38 @@ class KnowledgeGraph:
         self, numbers: Collection[int], column: str, types: Collection[str], supports: Collection[str], most: int
     ) -> list[tuple[Any, ...]]:
         """Read edges with one end among some nodes, as `_edges` takes them."""
-        of_types = "" if not types else "AND e.type IN (SELECT value FROM json_each(?))"
-        sql = f"""
-            SELECT e.from_key, e.to_key, e.type, e.support, COALESCE(d.id, ''), e.char_start, e.char_end, e.n, e.detail,
-                e.confidence, COALESCE(s.answer_id, ''), s.recorded
-            FROM edges AS e JOIN sources AS s USING (source_key) LEFT JOIN texts AS t ON t.text_key = e.text_key
-            LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
-            WHERE e.{column} IN (SELECT value FROM json_each(?)) {of_types}
-            AND e.support IN (SELECT value FROM json_each(?)) AND (e.text_key IS NULL OR d.id IS NOT NULL)
-            ORDER BY e.{column}, e.type LIMIT ?
-        """  # noqa: S608
+        among = "IN (SELECT value FROM json_each(?))"
+        where = f"e.{column} {among} AND e.support {among}" + (f" AND e.type {among}" if types else "")
         named = [_json(sorted(types))] if types else []
-        return self._rows(sql, _json(numbers), *named, _json(sorted(supports)), most)
+        values = (_json(numbers), _json(sorted(supports)), *named, most)
+        return self._described(where, values, f"ORDER BY e.{column}, e.type LIMIT ?")
+
+    def _described(self, where: str, values: Sequence[Any], order: str = "") -> list[tuple[Any, ...]]:
+        """Read the edges of a condition whose text is in the corpus, as `_edges` takes them."""
+        return self._rows(f"{_SELECT_EDGES.format(where, present=self._present)} {order}", *values)
+
+    def _texts_present(self, text_keys: Collection[int]) -> list[int]:
+        """Return those of some texts that are in the corpus."""
+        sql = f"""
+            SELECT text_key FROM json_each(?) CROSS JOIN texts AS t ON t.text_key = value
+            CROSS JOIN corpus.documents AS d
+            ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
+        """  # noqa: S608
+        return [key for (key,) in self._rows(sql, _json(text_keys))]
 
     def _edges(self, rows: Iterable[tuple[Any, ...]]) -> list[Edge]:
         rows = list(rows)
         nodes = self._nodes({key for row in rows for key in row[:2]})
         return [Edge(nodes[row[0]], nodes[row[1]], *row[2:]) for row in rows]
+
+    def _episodes(self, rows: Sequence[tuple[Any, ...]]) -> list[Episode]:
+        nodes = self._nodes({key for row in rows for key in json.loads(row[4])})
+        return [
+            Episode(
+                decision, context, status, tuple(json.loads(lessons)), tuple(nodes[n] for n in json.loads(named)), *told
+            )
+            for decision, context, status, lessons, named, *told in rows
+        ]
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by their numbers; what is a document of the Library is given as that."""
@@ -434,10 +551,13 @@ class _Paths:
 
     def __init__(self, graph: KnowledgeGraph, first: str, second: str) -> None:
         self._graph = graph
-        # For each end: how each key was reached, as (key before, row of the edge).
+        # For each end: how each key was reached, as (key before, the edge's primary key).
         self._reached: list[dict[str, tuple[str, Any]]] = [{first: ("", None)}, {second: ("", None)}]
         self._frontiers = [[first], [second]]
         self._degrees: dict[str, int] = {}
+        self._keys: dict[int, str] = {}  # of the nodes seen
+        self._alone: set[str] = set()  # keys that stand for no document
+        self._texts: dict[int, bool] = {}  # whether they are in the corpus
 
     def search(self, most_hops: int) -> list[tuple[Any, ...]]:
         """Return the rows of the edges of a shortest chain."""
@@ -455,43 +575,63 @@ class _Paths:
         return self._reached[0].keys() & self._reached[1].keys()
 
     def _expand(self, side: int) -> list[str]:
-        graph, reached = self._graph, self._reached[side]
-        same = graph._identity(self._frontiers[side])
-        owner = {one: key for key, some in same.items() for one in some}
-        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        numbers = {number: owner[key] for number, key in graph._rows(sql, _json(owner))}
+        reached, numbers = self._reached[side], self._numbers(self._frontiers[side])
         new: dict[str, tuple[str, Any]] = {}
-        for column, other in (("from_key", 1), ("to_key", 0)):
-            rows = graph._edge_rows(numbers.keys(), column, (), (TEXT,), MOST_EXPANDED)
-            keys = self._keys({row[other] for row in rows})
-            for row in rows:
-                key = keys[row[other]]
+        for column, other in (("from_key", 2), ("to_key", 0)):
+            edges = self._facts(numbers, column)
+            self._learn({edge[other] for edge in edges} - self._keys.keys())
+            for edge in edges:
+                key = self._keys[edge[other]]
                 if key not in reached and key not in new:
-                    new[key] = (numbers[row[1 - other]], row)
+                    new[key] = (numbers[edge[2 - other]], edge)
         reached |= new
-        return [key for key in new if self._degrees.get(key, 0) <= HUB_DEGREE]
+        return [key for key in new if self._leads_on(key)]
 
-    def _keys(self, numbers: Collection[int]) -> dict[int, str]:
-        """Return the keys of nodes, a document's where one is meant, and note how many edges each has."""
+    def _leads_on(self, key: str) -> bool:
+        """Tell whether to search through a node: no hub, nor one that only the edge just followed leads to."""
+        degree = self._degrees.get(key, 0)
+        return degree <= HUB_DEGREE and (degree != 1 or key.startswith(DOCUMENT))
+
+    def _numbers(self, frontier: Sequence[str]) -> dict[int, str]:
+        """Return the nodes that stand for keys, each with its key."""
+        same = self._graph._identity([key for key in frontier if key not in self._alone])
+        owner = {key: key for key in frontier} | {one: key for key, some in same.items() for one in some}
+        sql = "SELECT node_key, key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        return {number: owner[key] for number, key in self._graph._rows(sql, _json(owner))}
+
+    def _facts(self, numbers: Collection[int], column: str) -> list[tuple[Any, ...]]:
+        """Return the primary keys of the facts with one end among some nodes."""
+        sql = f"""
+            SELECT from_key, type, to_key, source_key, text_key FROM edges
+            WHERE {column} IN (SELECT value FROM json_each(?)) AND support = '{TEXT}' ORDER BY {column}, type LIMIT ?
+        """  # noqa: S608
+        rows = self._graph._rows(sql, _json(numbers), MOST_EXPANDED)
+        unknown = {text for *_, text in rows} - self._texts.keys()
+        self._texts |= dict.fromkeys(unknown, False) | dict.fromkeys(self._graph._texts_present(unknown), True)
+        return [tuple(edge) for *edge, text in rows if self._texts[text]]
+
+    def _learn(self, numbers: Collection[int]) -> None:
+        """Read the keys of nodes, a document's where one is meant, and how many edges each has."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         rows = self._graph._rows(sql, _json(numbers))
         held = self._graph._holders([key for _, key, _ in rows if is_reference(key)])
-        keys = {}
         for number, key, degree in rows:
             documents = held.get(key, [])
-            keys[number] = DOCUMENT + documents[0] if len(documents) == 1 else key
-            self._degrees[keys[number]] = max(degree, self._degrees.get(keys[number], 0))
-        return keys
+            self._keys[number] = one = DOCUMENT + documents[0] if len(documents) == 1 else key
+            self._degrees[one] = max(degree, self._degrees.get(one, 0))
+            if not documents and not key.startswith(DOCUMENT):
+                self._alone.add(key)
 
     def _chain(self, meeting: str) -> list[tuple[Any, ...]]:
         before: list[tuple[Any, ...]] = []
         after: list[tuple[Any, ...]] = []
-        for reached, rows in zip(self._reached, (before, after), strict=True):
+        for reached, edges in zip(self._reached, (before, after), strict=True):
             key = meeting
             while (step := reached[key])[1] is not None:
-                key, row = step
-                rows.append(row)
-        return [*reversed(before), *after]
+                key, edge = step
+                edges.append(edge)
+        where = "e.from_key = ? AND e.type = ? AND e.to_key = ? AND e.source_key = ?"
+        return [row for edge in (*reversed(before), *after) for row in self._graph._described(where, edge)]
 
 
 def _merged(edges: Iterable[Edge]) -> list[Edge]:

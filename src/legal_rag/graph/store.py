@@ -82,6 +82,7 @@ WHEN OLD.support = 'text' AND (SELECT answer_id IS NULL FROM sources WHERE sourc
     WHERE node_key = OLD.to_key;
 END;
 """
+_CREATE = f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;"  # all of it or, after a kill, nothing
 BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sources
 
 
@@ -377,7 +378,7 @@ _RULES = str(RULES_VERSION)
 def _open(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
-        connection.executescript(_SCHEMA)
+        connection.executescript(_CREATE)
     except sqlite3.OperationalError:  # such as a full disk
         connection.close()
         raise
@@ -386,7 +387,7 @@ def _open(path: Path) -> sqlite3.Connection:
         logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
         os.replace(path, beside(path, "damaged"))
         connection = connect_to_write(path)
-        connection.executescript(_SCHEMA)
+        connection.executescript(_CREATE)
     return connection
 
 
@@ -438,16 +439,16 @@ def _lacking_entities(
         WHERE d.id = ? AND d.content_hash = ? AND d.removed IS NULL
     """  # noqa: S608
     lacking: dict[int, str] = {}
+    made_by: dict[str, str] = {}  # by recipe: there are few
     try:
         with ExtractionStore(entities) as store:
-            held = list(store.held_keys(doc_ids))
+            for doc_id, content_hash, recipe in store.held_keys(doc_ids):
+                wanted = made_by.setdefault(recipe, f"{_RULES} {recipe}")
+                rows = connection.execute(query, (doc_id, content_hash))
+                lacking |= {key: wanted for key, known in rows if known != wanted}
     except DAMAGE as error:  # its owner says what to do; the rest of the graph needs no entities
         logger.warning("%s cannot be read (%s): the graph is made without entities", entities, error)
         return {}
-    for doc_id, content_hash, recipe in held:
-        wanted = f"{_RULES} {recipe}"
-        rows = connection.execute(query, (doc_id, content_hash))
-        lacking |= {key: wanted for key, made_by in rows if made_by != wanted}
     return lacking
 
 

@@ -1,6 +1,7 @@
 """The types of nodes and edges, with their French labels, and the values that an answer's tags are read into."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 # Types of nodes: those of any field, then those of law.
 NODE_TYPES: dict[str, str] = {
@@ -36,6 +37,25 @@ EDGE_TYPES: dict[str, str] = {
     "represents": "représente",
     "pleads_in": "plaide dans",
     "decided_by": "est rendu par",
+}
+# The same, read from the target.
+REVERSED_EDGE_TYPES: dict[str, str] = {
+    "related_to": "est lié à",
+    "part_of": "comprend",
+    "depends_on": "est nécessaire à",
+    "uses": "est utilisé par",
+    "located_in": "est le lieu de",
+    "cites": "est cité par",
+    "applies": "est appliqué par",
+    "interprets": "est interprété par",
+    "follows": "est suivi par",
+    "distinguishes": "est distingué par",
+    "upholds": "est maintenu par",
+    "overrules": "est cassé, annulé ou infirmé par",
+    "party_to": "a pour partie",
+    "represents": "est représenté par",
+    "pleads_in": "est plaidé par",
+    "decided_by": "a rendu",
 }
 EPISODE_STATUSES: dict[str, str] = {
     "pending": "en attente",
@@ -97,3 +117,13 @@ class ExtractionResult:
             [one for one in self.relationships if one.confidence >= threshold],
             self.episodes,
         )
+
+
+class AnswerFacts(NamedTuple):
+    """What the graph took from an answer."""
+
+    entities: int = 0  # that stand in a document read
+    facts: int = 0  # relationships that a text says by itself
+    stated: int = 0  # of which one sentence holds both names
+    unsupported: int = 0  # entities and relationships that no text supports; kept apart
+    episodes: int = 0

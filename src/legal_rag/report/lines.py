@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from legal_rag.agent.prediction import Event
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
+from legal_rag.graph.types import AnswerFacts
 
 MAX_CHARS = 160  # of a thought or a question in a line
 # What was checked, not whether it is right in law; in the order in which statuses are counted.
@@ -47,6 +48,23 @@ def counted_status(status: str, n: int) -> str:
     return f"{n} {PLURALS.get(status, STATUS_WORDS[status]) if n > 1 else STATUS_WORDS[status]}"
 
 
+def graph_line(taken: AnswerFacts) -> str:
+    """Say what the graph took from an answer: « graphe : 3 faits, 2 liens proposés par le modèle »; empty for nothing.
+
+    A fact is what a text says by itself; what no text supports is kept apart.
+    """
+    words = {
+        "entities": ("nom situé dans les textes", "noms situés dans les textes"),
+        "facts": ("fait", "faits"),
+        "stated": ("lien proposé par le modèle", "liens proposés par le modèle"),
+        "unsupported": ("mention sans appui", "mentions sans appui"),
+        "episodes": ("épisode", "épisodes"),
+    }
+    counts = taken._asdict()
+    parts = [f"{n} {words[name][n > 1]}" for name, n in counts.items() if n]
+    return f"graphe : {', '.join(parts)}" if parts else ""
+
+
 def warning_lines(citations: Iterable[Citation]) -> list[str]:
     """Return a line for each citation that carries a warning: « ⚠ [Source: A, chars 3-9] : … »."""
     return [
@@ -74,6 +92,9 @@ def in_one_line(text: str, most_chars: int = MAX_CHARS) -> str:
 
 
 def _search_line(event: Event) -> str:
+    if event.tool == "graph_neighbours":
+        asked = in_one_line(", ".join(str(one) for one in event.input.values() if one))
+        return f"suit les liens de : {asked} → {_counted(len(event.output_ids), 'décision')}"
     query = in_one_line(str(event.input.get("query", "")))
     filters = {name: value for name, value in event.input.items() if name not in ("query", "k") and value}
     rest = [in_one_line(f"{name} : {value}") for name, value in filters.items()]

@@ -1,18 +1,18 @@
 """Saved answers: one JSON file each, in a folder of their own or inside an index."""
 
-import hashlib
 import json
 import logging
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.agent.prediction import Mode, Prediction, Status
+from legal_rag.agent.prediction import Mode, Prediction, Status, new_answer_id
 from legal_rag.files import write_whole
+from legal_rag.graph.answers import remove_answer
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import RUNS
@@ -65,17 +65,20 @@ class SavedAnswers:
             pass
 
     def save(self, prediction: Prediction) -> str:
-        """Save an answer atomically and return its id; ids sort by time.
+        """Save an answer atomically and return its id: its own, unless another answer was saved under that.
 
         Raises:
             OSError: If it cannot be written.
         """
-        now = datetime.now(UTC)
         record = prediction.to_record()
-        digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
-        answer_id = f"{now:%Y%m%d-%H%M%S-%f}-{digest[:8]}"
-        value = {"format_version": FORMAT_VERSION, "saved_at": now.isoformat(), "prediction": record}
+        value = {"format_version": FORMAT_VERSION, "saved_at": datetime.now(UTC).isoformat(), "prediction": record}
+        own = prediction.answer_id if ANSWER_ID.fullmatch(prediction.answer_id) else ""  # a record may say anything
         with self._writing():
+            answer_id = own or new_answer_id()
+            if (file := self.folder / f"{answer_id}.json").exists():
+                if _record_in(file) == record:
+                    return answer_id
+                answer_id = new_answer_id()
             write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
         return answer_id
 
@@ -88,9 +91,22 @@ class SavedAnswers:
         """
         return _read(self._file_of(answer_id))[1]
 
-    def remove(self, answer_id: str) -> None:
-        """Delete a saved answer, also a damaged one; raises as `load` does otherwise."""
-        self._file_of(answer_id).unlink()
+    def remove(self, answer_id: str, index: Path | None = None) -> None:
+        """Delete a saved answer, also a damaged one, and what it gave to a graph, also if it was never saved.
+
+        Args:
+            answer_id: Of the answer.
+            index: The folder of the Library whose graph it is; by default the one that holds the answers, if one does.
+
+        Raises:
+            ValueError: If the id is malformed.
+            LookupError: If there is no such answer.
+            OSError: If the graph or the answer cannot be changed; then the answer stays.
+        """
+        index = index or self._library
+        in_graph = _checked_id(answer_id) and index is not None and remove_answer(index, answer_id)
+        with suppress(LookupError) if in_graph else nullcontext():
+            self._file_of(answer_id).unlink()
 
     def list(self) -> Sequence[SavedAnswerSummary]:
         """List all answers, the newest first; damaged files are skipped with a warning."""
@@ -98,7 +114,7 @@ class SavedAnswers:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        # Names are unique and writes atomic: only an index that may be replaced has to be locked.
+        # Names are an answer's own and writes atomic: only an index that may be replaced has to be locked.
         lock = locked_answers(self._library) if self._library else nullcontext()
         try:
             with lock:
@@ -113,12 +129,24 @@ class SavedAnswers:
         return (file for file in files if ANSWER_ID.fullmatch(file.stem))
 
     def _file_of(self, answer_id: str) -> Path:
-        if not ANSWER_ID.fullmatch(answer_id):
-            raise ValueError(f"not the id of a saved answer: {answer_id!r} (expected e.g. {EXAMPLE})")
-        file = self.folder / f"{answer_id}.json"
+        file = self.folder / f"{_checked_id(answer_id)}.json"
         if not file.is_file():
             raise LookupError(f"no saved answer {answer_id} in {self.folder} ('legal-rag answers' lists them)")
         return file
+
+
+def _checked_id(answer_id: str) -> str:
+    if not ANSWER_ID.fullmatch(answer_id):
+        raise ValueError(f"not the id of a saved answer: {answer_id!r} (expected e.g. {EXAMPLE})")
+    return answer_id
+
+
+def _record_in(file: Path) -> dict[str, Any] | None:
+    """Return the record of a saved answer; None of a damaged one."""
+    try:
+        return _read(file)[1].to_record()
+    except (ValueError, OSError):
+        return None
 
 
 def _summary_or_none(file: Path) -> SavedAnswerSummary | None:

@@ -1,5 +1,6 @@
 """From a question to ranked chunks: search modes, filters, near-duplicates."""
 
+import logging
 import re
 import threading
 from collections.abc import Sequence
@@ -22,7 +23,16 @@ from legal_rag.library.library import Library
 from legal_rag.library.plaid.search import SearchSettings, Shards
 from legal_rag.library.plaid.shards import PlaidShards
 from legal_rag.library.store import Place
-from legal_rag.retriever.ranking import Mode, OnTheFlyReranker, QueryFeatures, Ranker, idf_weighted_query
+from legal_rag.retriever.ranking import (
+    Mode,
+    OnTheFlyReranker,
+    QueryFeatures,
+    Ranker,
+    SharedNames,
+    idf_weighted_query,
+)
+
+logger = logging.getLogger(__name__)
 
 SHINGLE_WORDS = 5
 CHUNKS_READ = 64  # of a document, to find its best passage: some 100,000 characters
@@ -110,10 +120,32 @@ class Retriever:
 
     @cached_property
     def _ranker(self) -> Ranker:
-        lexical, links = self._lexical, self.corpus.citation_links()
+        lexical, links, shared = self._lexical, self.corpus.citation_links(), self._shared_names
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
-        return Ranker(self._open_shards, self._settings, lexical, links, searchable=searchable)
+        return Ranker(self._open_shards, self._settings, lexical, links, shared_names=shared, searchable=searchable)
+
+    @property
+    def _shared_names(self) -> SharedNames | None:
+        """What documents share in the knowledge graph; None without such a graph, or where it weighs nothing."""
+        if not self._settings.graph_weight or not isinstance(self.corpus, Library):
+            return None
+        from legal_rag.graph.graph import KnowledgeGraph
+        from legal_rag.graph.store import DAMAGE, MAKE_COMMAND
+
+        try:
+            graph = KnowledgeGraph(self.corpus)
+        except FileNotFoundError:
+            return None
+
+        def shared_names(documents: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, int]]:
+            try:
+                return graph.shared_names(documents)
+            except DAMAGE as error:
+                logger.warning("%s: no graph (%s), ranked without it; %s", self.corpus.path, error, MAKE_COMMAND)
+                return {}, {}
+
+        return shared_names
 
     @property
     def default_mode(self) -> Mode:

@@ -1,5 +1,6 @@
 """Late-interaction search over shards: candidates, then exact MaxSim of the best."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,12 +14,17 @@ from legal_rag.encoder.runtime import best_device
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """How thorough a search is."""
+    """How thorough a search is, and what else its ranking weighs."""
 
     n_probe: int = 32  # centroids visited for each query token
     n_estimates: int = 1024  # passages of a shard, found by these, scored by their nearest tokens; at least the next
     n_full_scores: int = 256  # passages of all shards decompressed and scored exactly; more if k is close to it
     exact_below: int = 250_000  # tokens to search among, in all shards: fewer are all scored exactly
+    graph_weight: float = 0.0  # of connections in the knowledge graph, in mode hybrid: docs/graph.md; 0 reads no graph
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.graph_weight < math.inf:
+            raise ValueError(f"graph_weight must be a number of at least 0, got {self.graph_weight}")
 
 
 class ShardHits(NamedTuple):

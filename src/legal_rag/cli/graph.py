@@ -1,0 +1,231 @@
+"""Commands on the graph of a Library."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from legal_rag.cli.options import count, open_library, place_options, print_json
+from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.report.lines import in_one_line
+
+if TYPE_CHECKING:
+    from legal_rag.graph.graph import Edge, Episode, KnowledgeGraph, Node
+    from legal_rag.graph.page import NodeView
+
+FORMATS = ("json", "graphml", "cypher")
+LINE_CHARS = 400
+all_option = click.option(
+    "--all", "with_all", is_flag=True, help="Also what models said that no rule found in a text; never as facts."
+)
+
+
+def _json_of_edge(edge: "Edge") -> dict[str, Any]:
+    return {**edge._asdict(), "source": edge.source._asdict(), "target": edge.target._asdict()}
+
+
+def _json_of_episode(episode: "Episode") -> dict[str, Any]:
+    return {**episode._asdict(), "nodes": [one._asdict() for one in episode.nodes]}
+
+
+@click.group("graph")
+def graph_command() -> None:
+    """Show, search and export the graph of a Library: decisions, articles, courts, parties, and what links them.
+
+    A node is named by a document's id, a number, an article, a court, or its name.
+    """
+
+
+@graph_command.command("show")
+@place_options
+@click.argument("name")
+@click.option("--most", default=20, type=click.IntRange(min=1), help="Lines of each kind of link.")
+@click.option("--html", metavar="FILE", help="Write its links, drawn by year and court, as one page.")
+@all_option
+def show_command(
+    name: str, index_folder: str, index_name: str, as_json: bool, most: int, html: str | None, with_all: bool
+) -> None:
+    """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
+    from legal_rag.cli.ask import page_to_write, write_page
+    from legal_rag.graph.page import render_graph, view_node
+
+    page = page_to_write(html)
+    graph = _open(index_folder, index_name)
+    node = graph.find(name)
+    if as_json:
+        print_json(_json_of_view(view_node(graph, node, with_all=with_all)))
+    elif not page:
+        _print_lines(_lines_of_view(graph, view_node(graph, node, with_all=with_all), most))
+    if page:
+        write_page(page, render_graph(graph, node))
+
+
+@graph_command.command("path")
+@place_options
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+def path_command(first: str, second: str, index_folder: str, index_name: str, as_json: bool) -> None:
+    """Show a shortest chain of facts from the node A to the node B, each with its words in the text."""
+    graph = _open(index_folder, index_name)
+    start = graph.find(first)
+    edges = graph.path(start, graph.find(second))
+    if as_json:
+        print_json([_json_of_edge(one) for one in edges])
+    elif not edges:
+        click.echo("no chain of facts between them", err=True)
+    else:
+        _print_lines(_lines_of_path(graph, start, edges))
+
+
+@graph_command.command("most-cited")
+@place_options
+@click.option("--type", "node_type", default="article", type=click.Choice(list(NODE_TYPES)), help="Of nodes.")
+@click.option("--k", default=20, type=click.IntRange(min=1), help="How many.")
+def most_cited_command(node_type: str, k: int, index_folder: str, index_name: str, as_json: bool) -> None:
+    """List the articles, or other nodes, that most documents cite."""
+    from legal_rag.graph.page import name_of
+
+    graph = _open(index_folder, index_name)
+    nodes = graph.most_cited(node_type, k)
+    if as_json:
+        print_json([one._asdict() for one in nodes])
+        return
+    if not nodes:
+        click.echo(f"nothing of the type {node_type} is cited", err=True)
+    _print_lines((f"{one.cited:>6}  ", name_of(graph, one), False) for one in nodes)
+
+
+@graph_command.command("export")
+@place_options
+@click.argument("file", metavar="FILE")
+@click.option("--format", "named", type=click.Choice(FORMATS), help="Default: by FILE's suffix.")
+@all_option
+def export_command(
+    file: str, named: str | None, index_folder: str, index_name: str, as_json: bool, with_all: bool
+) -> None:
+    """Write the graph into FILE: .json, .graphml (Gephi, networkx, yEd) or .cypher (Neo4j)."""
+    from legal_rag.cli.ask import page_to_write
+    from legal_rag.graph.export import EXPORTS
+    from legal_rag.graph.store import SUPPORTS
+
+    form = named or Path(file).suffix.lstrip(".").lower()
+    if form not in EXPORTS:
+        expected = ", ".join(f".{one}" for one in EXPORTS)
+        raise ValueError(f"no format for {file!r} (expected a name ending in one of {expected}, or --format)")
+    target = page_to_write(file)
+    graph = _open(index_folder, index_name)
+    counts = EXPORTS[form](graph, target or file, SUPPORTS if with_all else SUPPORTS[:1])
+    if as_json:
+        print_json({"file": str(target), "format": form, **counts._asdict()})
+    else:
+        click.echo(f"{count(counts.nodes, 'node')}, {count(counts.edges, 'edge')}: {target}")
+
+
+def _open(index_folder: str, index_name: str) -> "KnowledgeGraph":
+    from legal_rag.graph.graph import KnowledgeGraph
+
+    return KnowledgeGraph(open_library(index_folder, index_name))
+
+
+Line = tuple[str, str, bool]  # indent and sign, text of any origin, whether it is quiet
+
+
+def _print_lines(lines: Iterable[Line]) -> None:
+    for lead, text, quiet in lines:
+        line = lead + in_one_line(text, LINE_CHARS)
+        click.echo(click.style(line, dim=True) if quiet else line)
+
+
+def _json_of_view(view: "NodeView") -> dict[str, Any]:
+    edges = {name: [_json_of_edge(one) for one in getattr(view, name)] for name in ("edges", "stated", "unsupported")}
+    return {
+        "node": view.node._asdict(),
+        "name": view.name,
+        "cited_by": view.node.cited,
+        "rulings": [_json_of_edge(one) for one in view.rulings],
+        **edges,
+        "conflicts": [[_json_of_edge(one) for one in some] for some in view.conflicts],
+        "episodes": [_json_of_episode(one) for one in view.episodes],
+    }
+
+
+def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iterator[Line]:
+    from legal_rag.graph.page import facts_about, treatment_in_french
+
+    yield "", view.name, False
+    yield "", " · ".join(facts_about(view.node)), True
+    if said := treatment_in_french(view.node, view.rulings):
+        yield "", f"Traitement : {said}.", False
+    yield from _lines_of_links(graph, view, most)
+    if view.conflicts:
+        yield "\n", "Contradictions :", False
+    for number, some in enumerate(view.conflicts, start=1):
+        yield from _lines_of_edges(graph, some, f"  {number}. ")
+    for heading, edges in (
+        ("Selon le modèle, non vérifié :", view.stated),
+        ("Selon le modèle, sans appui dans les textes lus, non vérifié :", view.unsupported),
+    ):
+        if edges:
+            yield "\n", heading, False
+            yield from _lines_of_edges(graph, edges[:most], "  ? ")
+            yield from _left_out(len(edges) - most)
+    yield from _lines_of_episodes(view.episodes[:most])
+
+
+def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView", most: int) -> Iterator[Line]:
+    """Group the facts by what they say, as seen from the node."""
+    from legal_rag.graph.page import grouped, name_of
+
+    for says, ends in grouped(view).items():
+        yield "\n", f"{says} ({len(ends)}{' au moins' if len(ends) >= view.most else ''}) :", False
+        for edge, other in ends[:most]:
+            detail = f" ({edge.detail})" if edge.detail else ""
+            yield "  - ", f"{name_of(graph, other)}{detail}  [{_place(edge)}]", False
+        yield from _left_out(len(ends) - most)
+
+
+def _left_out(n: int) -> Iterator[Line]:
+    if n > 0:
+        yield "  ", f"… et {n} autre{'s' if n > 1 else ''} (--most en montre plus)", True
+
+
+def _lines_of_edges(graph: "KnowledgeGraph", edges: Sequence["Edge"], lead: str) -> Iterator[Line]:
+    from legal_rag.graph.page import name_of, origin_in_french
+
+    for number, edge in enumerate(edges):
+        said = f"{name_of(graph, edge.source)} {EDGE_TYPES.get(edge.type, edge.type)} {name_of(graph, edge.target)}"
+        yield (
+            lead if number == 0 or lead.strip() == "?" else " " * len(lead),
+            f"{said} — {origin_in_french(edge)}",
+            False,
+        )
+
+
+def _lines_of_episodes(episodes: Sequence["Episode"]) -> Iterator[Line]:
+    if episodes:
+        yield "\n", "Notes de travail du modèle, non vérifiées :", False
+    for one in episodes:
+        status = EPISODE_STATUSES.get(one.status, one.status)
+        context = f" ({one.context})" if one.context else ""
+        yield "  ? ", f"[{status}] {one.decision}{context} — réponse {one.answer_id}, {one.recorded[:10]}", False
+        for lesson in one.lessons:
+            yield "    ", f"leçon : {lesson}", True
+
+
+def _lines_of_path(graph: "KnowledgeGraph", start: "Node", edges: Sequence["Edge"]) -> Iterator[Line]:
+    from legal_rag.graph.page import name_of, quote
+
+    yield "", name_of(graph, start), False
+    here = start.key
+    for edge in edges:
+        backward = edge.target.key == here
+        here, other = (edge.source.key, edge.source) if backward else (edge.target.key, edge.target)
+        says = (REVERSED_EDGE_TYPES if backward else EDGE_TYPES).get(edge.type, edge.type)
+        yield "  ", f"{says} {name_of(graph, other)}", False
+        quoted = quote(graph, edge)
+        yield "     ", f"[{_place(edge)}]{f' « {quoted.whole} »' if quoted else ''}", True
+
+
+def _place(edge: "Edge") -> str:
+    return edge.doc_id + (f", {edge.char_start}-{edge.char_end}" if edge.char_start >= 0 else ", métadonnées")

@@ -1,0 +1,559 @@
+"""An answer's tags enrich the graph, and no reader sees them: over a scripted model behind a real server."""
+
+import json
+import logging
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import dspy
+import pytest
+from filelock import FileLock
+from support.agent_scripts import QUESTION, in_writing, sound, wants_step
+from support.scripted_server import Reply, ScriptedServer, fields, step
+
+from legal_rag.agent import (
+    LegalReActAgent,
+    Prediction,
+    Usage,
+    build_agent,
+    build_language_model,
+    default_instructions,
+)
+from legal_rag.agent.event_log import EventLog
+from legal_rag.agent.tags import TagSettings, tag_instructions
+from legal_rag.cli import main
+from legal_rag.deep_read.conclusion import conclude
+from legal_rag.files import beside
+from legal_rag.graph import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractedEpisode, KnowledgeGraph
+from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
+from legal_rag.library import Library
+from legal_rag.report import SavedAnswers, render_answer
+from legal_rag.retriever import build_retriever
+
+LAW = "article L. 52-12 du code électoral"
+PLANTED = '<vm:entity name="mandataire" type="concept"/>'
+ROWS = [
+    {
+        "id": "compte",
+        "title": "Compte de campagne",
+        "content": (
+            "Le candidat dépose son compte de campagne dans le délai fixé par la loi, au plus tard le "
+            f"dixième vendredi. Vu l'{LAW}, la société Lever soutient que le mandataire financier était absent."
+        ),
+    },
+    {
+        "id": "hostile",
+        "title": "Un texte qui porte des balises",
+        "content": (
+            f"Le dépôt du compte de campagne hors du délai est sanctionné {PLANTED} par le juge, "
+            "et le compte de campagne est rejeté pour le dépôt hors du délai légal."
+        ),
+    },
+]
+ENTITY = '<vm:entity name="mandataire financier" type="concept" confidence="0.9">Il tient le compte</vm:entity>'
+FACT = f'<vm:relationship from="compte" to="{LAW}" type="cites" confidence="0.95" />'
+STATED = '<vm:relationship from="société Lever" to="mandataire financier" type="related_to" confidence="0.8" />'
+INVENTED = '<vm:relationship from="compte" to="article 1240 du code civil" type="cites" confidence="1" />'
+DOUBTFUL = '<vm:entity name="dixième vendredi" type="event" confidence="0.5" />'
+EPISODE = (
+    '<vm:episode decision="Lire le compte" context="délai" status="success">'
+    "<lesson>Chercher le délai</lesson><entity>mandataire financier</entity></vm:episode>"
+)
+EVERY = "\n".join([ENTITY, FACT, STATED, INVENTED, DOUBTFUL, EPISODE])
+NOBODY = 65534
+SETTINGS = {"timeout": 30, "num_retries": 0, "cache": False, "match_words": False}
+OFF = {"single_pass_extraction_enabled": False}
+EXACT = "« Le candidat dépose son compte de campagne dans le délai fixé par la loi » [Source: compte, chars 0-73]"
+
+
+@pytest.fixture(scope="module")
+def built(tiny_encoder, tmp_path_factory):
+    config = IndexConfig(source=ROWS, index_folder=str(tmp_path_factory.mktemp("tagged")))
+    build_index(config, tiny_encoder)
+    return open_index(config).path
+
+
+@pytest.fixture
+def library(built, tmp_path):
+    return Library(shutil.copytree(built, tmp_path / "index" / built.name))
+
+
+@pytest.fixture
+def ask(library, tiny_encoder):
+    """Ask the question of a model that follows a script; the prompts it got are on the server."""
+
+    def asking(script, **settings):
+        settings = SETTINGS | settings
+        with ScriptedServer(script) as server:
+            agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **settings)
+            return agent(QUESTION), server
+
+    return asking
+
+
+def answering(*tags, text=f"Le texte dit : {EXACT}."):
+    """Work soundly, and write an answer that ends in tags."""
+    return in_writing(lambda prompt: fields(reasoning="Lu.", answer="\n\n".join([text, *tags])))
+
+
+def everything(prediction):
+    """Return all that is kept of an answer as one text, but what its tags said and the tag of a document."""
+    record = prediction.to_record()
+    del record["extraction"]
+    return json.dumps(record, ensure_ascii=False).replace(json.dumps(PLANTED)[1:-1], "")
+
+
+# --- seed 4: into the graph, out of the text -------------------------------------------------------------------------
+
+
+def test_an_entity_reaches_the_graph_with_its_place_in_what_was_read(ask, library):
+    prediction, _ = ask(answering(ENTITY))
+    graph = KnowledgeGraph(library)
+    (mention,) = graph.mentions("mandataire financier")
+    assert (mention.answer_id, mention.doc_id) == (prediction.answer_id, "compte")
+    assert ROWS[0]["content"][mention.char_start : mention.char_end] == "mandataire financier"
+    assert (mention.confidence, mention.description) == (0.9, "Il tient le compte")
+    assert prediction.graph == (1, 0, 0, 0, 0)
+
+
+def test_a_relationship_reaches_the_graph_as_far_as_the_texts_support_it(ask, library):
+    prediction, _ = ask(answering(FACT, STATED, INVENTED))
+    assert (prediction.graph.facts, prediction.graph.stated, prediction.graph.unsupported) == (1, 1, 1)
+    edges = KnowledgeGraph(library).neighbours("société Lever", supports=("stated",))
+    assert [(one.type, one.target.name, one.is_fact, one.answer_id) for one in edges] == [
+        ("related_to", "mandataire financier", False, prediction.answer_id)
+    ]
+    assert KnowledgeGraph(library).citing("article L. 52-12 du code électoral")[0].is_fact
+
+
+def test_the_response_is_clean_and_its_citations_are_those_of_the_answer_without_tags(ask):
+    plain, _ = ask(answering())
+    tagged, _ = ask(answering(EVERY))
+    assert tagged.answer == plain.answer
+    assert "vm:" not in everything(tagged)
+    assert tagged.citations == plain.citations
+    assert tagged.citations[0].status == "verified"
+    assert (tagged.status, tagged.mode, tagged.notice) == ("answered", "agent", None)
+
+
+@pytest.mark.parametrize(("threshold", "names"), [(0.7, {"mandataire financier"}), (0.95, set()), (0.0, None)])
+def test_below_the_threshold_nothing_counts(ask, threshold, names):
+    prediction, _ = ask(answering(ENTITY, DOUBTFUL), extraction_confidence_threshold=threshold)
+    names = {"mandataire financier", "dixième vendredi"} if names is None else names
+    assert {one.name for one in prediction.extraction.entities} == names if names else prediction.extraction is None
+    assert "vm:" not in prediction.answer
+
+
+def test_switched_off_the_model_is_told_nothing_and_its_answer_passes_as_it_is(ask, library):
+    text = f"Le texte dit : {EXACT}.\n\n[Analyse] Balise : {ENTITY}"
+    prediction, server = ask(answering(text=text), **OFF)
+    assert prediction.answer == text
+    assert prediction.extraction is prediction.graph is None
+    assert not any("vm:entity name" in prompt for prompt in server.prompts if "hostile" not in prompt)
+    assert not any(tag_instructions() in prompt for prompt in server.prompts)
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_without_tags_the_answer_passes_as_it_is_and_the_graph_stays_as_it_was(ask, library):
+    before = (library.path / "graph.sqlite").read_bytes()
+    prediction, _ = ask(answering(text=f"Le texte dit : {EXACT}.\n\n\n\n[Analyse] 3 < 4 & « vm : ».  \n\nFin"))
+    assert prediction.answer.endswith(".\n\n\n\n[Analyse] 3 < 4 & « vm : ».  \n\nFin")
+    assert prediction.extraction is prediction.graph is None
+    assert (library.path / "graph.sqlite").read_bytes() == before
+
+
+# --- what the model is told -----------------------------------------------------------------------------------------
+
+
+def test_the_model_is_told_the_types_of_the_graph_and_in_few_words(ask):
+    told = tag_instructions()
+    for name in (*NODE_TYPES, *EDGE_TYPES, *EPISODE_STATUSES):
+        assert re.search(rf"\b{name}\b", told)
+    assert told.startswith("Facultatif et secondaire : la réponse passe d'abord")
+    assert len(told) < 1000
+    _, server = ask(sound)
+    # Where it writes its answer, and not at every step, which would cost its tokens each time.
+    assert [prompt.count(told.partition("\n")[0]) for prompt in server.prompts] == [0] * (len(server.prompts) - 1) + [1]
+    assert len({wants_step(prompt) for prompt in server.prompts}) == 2
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.01, float("nan"), float("inf")])
+def test_a_threshold_that_is_none_is_refused(threshold):
+    with pytest.raises(ValueError, match=f"extraction_confidence_threshold must be from 0 to 1, got {threshold}"):
+        TagSettings(extraction_confidence_threshold=threshold)
+
+
+# --- wherever a model writes them -----------------------------------------------------------------------------------
+
+
+def in_a_step(prompt, attempt):
+    """Give the answer with the tool that ends the search."""
+    if wants_step(prompt) and "observation_0" in prompt:
+        return step("finish", answer=f"Le texte dit : {EXACT}.\n{EVERY}")
+    return sound(prompt)
+
+
+def as_plain_text(prompt, attempt):
+    """Answer in a step, without any of its fields."""
+    return Reply(f"Réponse : Le texte dit : {EXACT}.\n{EVERY}") if "observation_0" in prompt else sound(prompt)
+
+
+def as_json(prompt, attempt):
+    """Write the answer as an object."""
+    if wants_step(prompt):
+        return sound(prompt)
+    return Reply(json.dumps({"reasoning": ENTITY, "answer": f"Le texte dit : {EXACT}.\n{EVERY}"}))
+
+
+def before_and_within(prompt, attempt):
+    """Write tags before the answer and in the midst of it."""
+    text = f"{ENTITY}{FACT} Le texte dit : {EXACT}{STATED}{INVENTED}.{DOUBTFUL}{EPISODE}"
+    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+
+
+def behind_a_fence(prompt, attempt):
+    """Put the answer, not its tags, into a code fence."""
+    text = f"```markdown\nLe texte dit : {EXACT}.\n```\n{EVERY}"
+    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+
+
+def in_a_fence(prompt, attempt):
+    """Put the tags, not the answer, into a code fence."""
+    text = f"Le texte dit : {EXACT}.\n\n```xml\n{EVERY}\n```"
+    return sound(prompt) if wants_step(prompt) else fields(reasoning="Lu.", answer=text)
+
+
+def at_the_second_attempt(prompt, attempt):
+    """Write nothing but tags first, then an answer with the others."""
+    if wants_step(prompt):
+        return sound(prompt)
+    again = "Votre réponse était vide" in prompt
+    return fields(reasoning="Lu.", answer=f"Le texte dit : {EXACT}.\n{EVERY}" if again else INVENTED)
+
+
+def in_english_first(prompt, attempt):
+    """Answer in English, then in French; tags do not tell a language."""
+    if wants_step(prompt):
+        return sound(prompt)
+    english = "The candidate files the accounts of the campaign within the time that the law sets for it."
+    french = f"Le texte dit : {EXACT}.\n{EVERY}"
+    return fields(reasoning="Lu.", answer=french if "n'était pas en français" in prompt else f"{english}\n{INVENTED}")
+
+
+def in_the_last_thought(prompt, attempt):
+    """Answer in the thought of the last step, and write nothing more."""
+    if wants_step(prompt) and "observation_0" in prompt:
+        return fields(next_thought=f"{EXACT}, dit le texte.\n{EVERY}", next_tool_name="finish", next_tool_args="{}")
+    return sound(prompt) if wants_step(prompt) else fields(reasoning="", answer="")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        in_a_step,
+        as_plain_text,
+        as_json,
+        before_and_within,
+        behind_a_fence,
+        in_a_fence,
+        at_the_second_attempt,
+        in_english_first,
+        in_the_last_thought,
+    ],
+)
+def test_tags_are_read_and_taken_out_wherever_the_answer_comes_from(ask, script):
+    prediction, _ = ask(script)
+    assert (prediction.mode, prediction.status) == ("agent", "answered")
+    assert "vm:" not in everything(prediction)
+    assert "```" not in prediction.answer
+    assert prediction.graph == (1, 1, 1, 1, 1)
+    assert [len(one) for one in (prediction.extraction.entities, prediction.extraction.relationships)] == [1, 3]
+    assert prediction.extraction.episodes == [
+        ExtractedEpisode("Lire le compte", "délai", "success", ("Chercher le délai",), ("mandataire financier",))
+    ]
+
+
+def test_tags_in_thoughts_arguments_and_names_of_tools_are_shown_to_nobody_and_say_nothing(ask, library):
+    def script(prompt, attempt):
+        if "observation_0" not in prompt:
+            query = f"compte de campagne {STATED}"
+            return fields(next_thought=f"Je cherche.{ENTITY}", next_tool_name="search", next_tool_args={"query": query})
+        if "observation_1" not in prompt:
+            return fields(next_thought="Hum.", next_tool_name=ENTITY, next_tool_args="{}")
+        return sound(prompt)
+
+    prediction, server = ask(script)
+    assert prediction.events[0].input["thought"] == "Je cherche."
+    assert prediction.events[1].input["query"].strip() == "compte de campagne"
+    assert prediction.extraction is None
+    last = server.prompts[-1].partition("[[ ## thought_0 ## ]]")[2]
+    assert ENTITY not in last
+    assert STATED not in last
+    assert ENTITY not in json.dumps(prediction.trajectory, ensure_ascii=False)
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_an_answer_of_tags_alone_is_an_empty_answer(ask, library):
+    prediction, server = ask(answering(EVERY, text=""))
+    assert prediction.mode == "fallback"
+    assert any("Votre réponse était vide" in prompt for prompt in server.prompts)
+    assert prediction.extraction is prediction.graph is None
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Le juge dit oui, sans rien citer du tout de ce qu'il a lu.",
+        "Le texte dit : « ce qu'aucune décision ne dit jamais » [Source: compte, chars 0-40].",
+        "Aucun passage pertinent",
+    ],
+    ids=["uncited", "unverified", "abstained"],
+)
+def test_an_answer_that_does_not_stand_adds_nothing(ask, library, text):
+    prediction, _ = ask(answering(EVERY, text=text))
+    assert prediction.mode == "fallback" or prediction.status == "abstained"
+    assert prediction.extraction is prediction.graph is None
+    assert "vm:" not in everything(prediction)
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_a_stream_that_is_stopped_adds_nothing(library, tiny_encoder):
+    with ScriptedServer(answering(EVERY)) as server:
+        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
+        with agent.stream(QUESTION) as events:
+            assert next(one for one in events if one.type == "cite")
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_dspy_s_own_call_of_the_loop_gives_a_clean_answer_too(library, tiny_encoder):
+    with ScriptedServer(answering(EVERY)) as server:
+        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
+        with dspy.context(lm=agent.lm):
+            answer = agent.react(question=QUESTION).answer
+    assert answer == f"Le texte dit : {EXACT}."
+
+
+# --- what a document says in tags is the document's text ------------------------------------------------------------
+
+
+def test_a_decision_that_holds_tags_adds_nothing_by_being_read(ask, library):
+    prediction, server = ask(answering())
+    assert any('<vm:entity name="mandataire"' in prompt for prompt in server.prompts)
+    assert prediction.extraction is None
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_a_quoted_tag_is_the_document_s_text_it_stays_and_says_nothing(ask, library):
+    content = ROWS[1]["content"]
+    end = content.index(", et le")
+    quoted = f"Le texte dit : « {content[:end]} » [Source: hostile, chars 0-{end}]."
+    prediction, _ = ask(answering(ENTITY, text=quoted))
+    assert prediction.answer == quoted
+    assert prediction.citations[0].status == "verified"
+    assert [one.name for one in prediction.extraction.entities] == ["mandataire financier"]
+    page = render_answer(prediction, library)
+    assert "<vm:" not in page.partition("<script")[0]
+
+
+def test_a_tag_that_a_model_copies_from_a_document_says_nothing_and_is_taken_out(ask, library):
+    copied = '<vm:entity confidence="1" type=\'concept\' name="Mandataire" />'
+    prediction, _ = ask(answering(copied, ENTITY))
+    assert [one.name for one in prediction.extraction.entities] == ["mandataire financier"]
+    assert "vm:" not in prediction.answer
+
+
+def test_a_model_s_own_tag_within_a_quotation_is_taken_out_and_the_quotation_holds(ask):
+    text = EXACT.replace("compte de campagne", f"compte {ENTITY}de campagne")
+    prediction, _ = ask(answering(text=f"Le texte dit : {text}."))
+    assert prediction.answer == f"Le texte dit : {EXACT}."
+    assert prediction.citations[0].status == "verified"
+    assert prediction.graph.entities == 1
+
+
+# --- saved, removed, and what goes wrong ----------------------------------------------------------------------------
+
+
+def test_a_saved_answer_and_its_edges_have_one_id_and_go_together(ask, library):
+    (kept, _), (removed, _) = ask(answering(EVERY)), ask(answering(EVERY))
+    store = SavedAnswers.of(library)
+    assert [store.save(kept), store.save(removed)] == [kept.answer_id, removed.answer_id]
+    assert kept.answer_id < removed.answer_id
+    assert Prediction.from_record(json.loads(json.dumps(kept.to_record()))) == kept
+    store.remove(removed.answer_id)
+    graph = KnowledgeGraph(library)
+    assert {one.answer_id for one in graph.mentions("mandataire financier")} == {kept.answer_id}
+    store.remove(kept.answer_id)
+    with pytest.raises(LookupError, match="no node 'mandataire financier'"):
+        KnowledgeGraph(library).find("mandataire financier")
+
+
+def test_two_answers_at_once_both_reach_the_graph(library, tiny_encoder):
+    found = []
+    with ScriptedServer(answering(EVERY)) as server:
+        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
+        threads = [threading.Thread(target=lambda: found.append(agent(QUESTION))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [one.graph for one in found] == [(1, 1, 1, 1, 1)] * 4
+    graph = KnowledgeGraph(library)
+    assert {one.answer_id for one in graph.episodes()} == {one.answer_id for one in found}
+    assert graph.counts()["answers"] == 4
+
+
+def broken_graph(library, monkeypatch):
+    (library.path / "graph.sqlite").unlink()
+    (library.path / "graph.sqlite").mkdir()
+
+
+def locked_index(library, monkeypatch):
+    monkeypatch.setattr("legal_rag.library.carry_over.LOCK_SECONDS", 0.0)
+    lock = FileLock(beside(library.path, "runs.lock"))
+    lock.acquire()
+    monkeypatch.setattr("legal_rag.library.carry_over._held_by_a_test", lock, raising=False)  # until the test ends
+
+
+def full_disk(library, monkeypatch):
+    def fails(*_, **__):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("legal_rag.agent.agent.add_answer", fails)
+
+
+def bug(library, monkeypatch):
+    monkeypatch.setattr("legal_rag.agent.agent.add_answer", lambda *_: 1 / 0)
+
+
+@pytest.mark.parametrize("damage", [broken_graph, locked_index, full_disk, bug])
+def test_a_graph_that_cannot_be_written_costs_no_answer(ask, library, monkeypatch, caplog, damage):
+    damage(library, monkeypatch)
+    with caplog.at_level(logging.WARNING):
+        prediction, _ = ask(answering(EVERY))
+    assert (prediction.mode, prediction.status, prediction.graph) == ("agent", "answered", None)
+    assert prediction.answer == f"Le texte dit : {EXACT}."
+    assert len(prediction.extraction.relationships) == 3  # what was said is kept with the answer
+    assert [one.message.partition(":")[0] for one in caplog.records] == ["the graph took nothing from this answer"]
+
+
+@contextmanager
+def without_rights(*folders):
+    """Leave this process, whoever runs it, no right to write into some folders."""
+    user = os.geteuid()
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        if user == 0:
+            os.seteuid(NOBODY)
+        yield
+    finally:
+        os.seteuid(user)
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+def test_an_index_in_a_folder_that_is_only_read_answers_all_the_same(built, tiny_encoder, caplog):
+    with tempfile.TemporaryDirectory() as folder, ScriptedServer(answering(EVERY)) as server:
+        library = Library(shutil.copytree(built, Path(folder) / "index"))
+        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
+        with without_rights(Path(folder), library.path):
+            prediction = agent(QUESTION)
+        assert (prediction.status, prediction.graph) == ("answered", None)
+        assert "the graph took nothing from this answer: " in caplog.text
+        assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_an_index_that_is_replaced_in_the_meantime_gets_the_edges_and_is_not_broken(ask, library, tiny_encoder):
+    def script(prompt, attempt):
+        if not wants_step(prompt):  # all is read by now
+            compact_index(library.path.parent, library.path.name, encoder=tiny_encoder)
+        return answering(EVERY)(prompt, attempt)
+
+    prediction, _ = ask(script)
+    assert (prediction.status, prediction.graph) == ("answered", (1, 1, 1, 1, 1))
+    assert KnowledgeGraph(library.reload()).counts()["answers"] == 1
+    assert examine(library.reload()) == []
+
+
+def test_a_corpus_that_is_no_library_keeps_what_was_said_with_the_answer_alone(library, tiny_encoder, monkeypatch):
+    monkeypatch.setattr(type(library), "read_only", True)
+    with ScriptedServer(answering(EVERY)) as server:
+        agent = build_agent(library, model="scripted", api_base=server.api_base, encoder=tiny_encoder, **SETTINGS)
+        prediction = agent(QUESTION)
+    assert (prediction.graph, bool(prediction.extraction)) == (None, True)
+    assert KnowledgeGraph(library).counts()["answers"] == 0
+
+
+def test_an_agent_made_by_hand_asks_for_tags_too(library, tiny_encoder):
+    with ScriptedServer(answering(EVERY)) as server:
+        lm = build_language_model("scripted", api_base=server.api_base, cache=False)
+        agent = LegalReActAgent(build_retriever(library, tiny_encoder), lm, default_instructions())
+        assert agent(QUESTION).graph == (1, 1, 1, 1, 1)
+
+
+# --- deep reading ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        f"Le texte dit : {EXACT}.\n\n{EVERY}",
+        [f"Un compte{ENTITY}", {"délai": [f"dixième vendredi{FACT}", 10]}],
+    ],
+    ids=["text", "values"],
+)
+def test_a_deep_read_does_not_show_tags_that_a_model_writes_unasked(library, value):
+    log = EventLog()
+    log.read(library.document("compte"))
+    prediction = conclude(QUESTION, value, log, library, usage=Usage(), computed=True)
+    assert prediction.status == "answered"
+    assert "vm:" not in everything(prediction)
+    assert prediction.extraction is prediction.graph is None
+    assert "compte" in prediction.answer
+
+
+# --- on the command line --------------------------------------------------------------------------------------------
+
+
+def asked(library, server, *options):
+    place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
+    return main(["ask", QUESTION, "--model", "scripted", "--api-base", server.api_base, "--no-cache", *options, *place])
+
+
+def test_ask_says_on_one_line_what_the_graph_took(library, capfd, monkeypatch, tiny_encoder):
+    with ScriptedServer(answering(EVERY)) as server:
+        assert asked(library, server) == 0
+    out, err = capfd.readouterr()
+    assert "vm:" not in out + err
+    assert (
+        "graphe : 1 nom situé dans les textes, 1 fait, 1 lien proposé par le modèle, 1 mention sans appui, 1 épisode\n"
+        in err
+    )
+
+
+def test_ask_without_tags_and_a_threshold_that_is_none(library, capfd):
+    with ScriptedServer(answering(EVERY)) as server:
+        assert asked(library, server, "--no-tags", "--json") == 0
+        out, err = capfd.readouterr()
+        assert ENTITY in json.loads(out)["answer"]
+        assert "graphe" not in err
+        assert asked(library, server, "--tag-threshold", "2") == 1
+    assert capfd.readouterr().err.endswith("must be from 0 to 1, got 2.0\n")
+
+
+def test_answers_remove_takes_the_edges_of_an_answer_saved_in_another_folder(library, capfd, tmp_path, said):
+    there = ["--answers-folder", str(tmp_path / "runs")]
+    with ScriptedServer(answering(EVERY)) as server:
+        assert asked(library, server, "--json", "--save", *there) == 0
+    value = json.loads(capfd.readouterr().out)
+    assert KnowledgeGraph(library).episodes()[0].answer_id == value["answer_id"]
+    place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
+    assert said("answers", "--remove", value["answer_id"], *there, *place)
+    assert KnowledgeGraph(library).counts()["answers"] == 0
