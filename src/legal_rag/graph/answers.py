@@ -11,31 +11,41 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns import find_courts, find_dates, find_texts
-from legal_rag.corpus.references import own_keys
+from legal_rag.corpus.references import NO_CODE, own_keys
 from legal_rag.corpus.sentences import split_sentences
-from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words
+from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES
 from legal_rag.graph.facts import NOWHERE, Fact, entity_facts, node_of_document, text_facts
 from legal_rag.graph.names import (
     COURT,
     DOCUMENT,
+    KINDS_OF_COURTS,
+    LOWER,
     NAME,
     NAMED_TYPES,
     STATUTE,
     TERM,
     Named,
+    agrees_with,
     court_node,
+    court_words,
     guessed_type,
     identifier_node,
     identifiers_in,
+    is_named_by,
     is_reference,
+    may_stand_for,
     node_of,
+    person_node,
     statute_node,
+    words_of_key,
 )
 from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter
 from legal_rag.graph.types import (
@@ -50,17 +60,26 @@ from legal_rag.library.library import Library
 from legal_rag.sqlite import connect_to_read
 
 MOST_READ = 20  # documents in which names are looked for, those read first
+MOST_BEFORE = 40  # characters before a name, in which its title stands
 MOST_PLACES = 200  # of one name in one document
-MADE_BY = "1"  # version of what follows
+MADE_BY = "2"  # version of what follows
 # Edges that the rules find wherever a text has them: what they do not find there is not so.
 CHECKED_TYPES = frozenset(("cites", "applies", "decided_by"))
+# Edges that only the text of their source can say: an earlier decision does not know what a later one makes of it.
+_SAID_BY_SOURCE = frozenset(("cites", "applies", "interprets", "follows", "distinguishes", "upholds", "overrules"))
+# Where the rules find one of these, another edge of the same source, or ends, is not so.
+_RULINGS, _ROLES = frozenset(("upholds", "overrules")), frozenset(("party_to", "pleads_in", "represents"))
 # Letters to their base letters, one for one, so that offsets stay.
 _PLAIN = {
     code: base
     for code in range(0x41, 0x250)
     if (base := unicodedata.normalize("NFKD", chr(code))[:1].lower()) != chr(code) and len(base) == 1
 }
-_BETWEEN = rf"(?:[\W_]++(?:{'|'.join(sorted(SMALL_WORDS | TITLES | FORMS, key=len, reverse=True))})(?![^\W_]))*[\W_]++"
+_JOINT = (
+    r"[^\S\n]*+(?:\n[^\S\n]*+)?(?:[-‐‑–'’&]|(?<!\w\w)\.)?+[^\S\n]*+"  # within a name: no sentence or list ends there
+)
+_SMALL = "|".join(sorted(SMALL_WORDS | TITLES | FORMS, key=len, reverse=True))
+_BETWEEN = rf"(?!\w){_JOINT}(?:(?:{_SMALL})(?!\w){_JOINT}){{0,3}}"
 
 
 def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
@@ -116,16 +135,17 @@ class AnswerRecorder:
 
     def add_entity(self, entity: ExtractedEntity) -> None:
         """Add an entity; its type holds for the same name in relationships and episodes."""
+        entity = _storable(entity)
         self._types.setdefault(entity.name, entity.type)
         self._entities.append(entity)
 
     def add_relationship(self, relationship: ExtractedRelationship) -> None:
         """Add a relationship."""
-        self._relationships.append(relationship)
+        self._relationships.append(_storable(relationship))
 
     def add_episode(self, episode: ExtractedEpisode) -> None:
         """Add an episode."""
-        self._episodes.append(episode)
+        self._episodes.append(_storable(episode))
 
     def save(self) -> AnswerFacts:
         """Write what was added, in place of what the same answer gave before.
@@ -170,23 +190,29 @@ class AnswerRecorder:
         ends = self._named(one.source, one.target), self._named(one.target, one.source)
         if not ends[0] or not ends[1] or ends[0].key == ends[1].key:
             return None
-        support, text, span = self._support(ends[0], ends[1], one.type)
-        place = (self._text_key(text.document) if text else None, *span)
-        self._writer.edge(source, (ends[0], ends[1]), one.type, place, support=support, confidence=one.confidence)
+        support, text, fact = self._support(ends[0], ends[1], one.type)
+        place = (self._text_key(text.document) if text else None, fact.start, fact.end)
+        known = (fact.source, fact.target)
+        self._writer.edge(source, known, one.type, place, support=support, confidence=one.confidence)
         return support
 
-    def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, Span]":
-        """Return how far the texts support an edge, by which text, and where."""
+    def _support(self, first: Named, second: Named, edge_type: str) -> "tuple[str, _Text | None, Fact]":
+        """Return how far the texts support an edge, by which text, and the edge as that says it."""
         texts = [*self._texts, *self._ends_among(first, second)]
         for text in texts:
             if fact := text.fact(first, second, edge_type):
-                return TEXT, text, (fact.start, fact.end)
+                return TEXT, text, fact
+        unsupported = UNSUPPORTED, None, Fact(first, second, edge_type)
+        if not _may_be(first, second, edge_type):
+            return unsupported
         if edge_type in CHECKED_TYPES and first.key.startswith(DOCUMENT):
-            return UNSUPPORTED, None, NOWHERE
+            return unsupported
+        if any(text.denies(first, second, edge_type) for text in texts):
+            return unsupported
         for text in self._texts:
-            if span := text.together(first, second):
-                return STATED, text, span
-        return UNSUPPORTED, None, NOWHERE
+            if span := text.together(first, second, edge_type):
+                return STATED, text, Fact(first, second, edge_type, *span)
+        return unsupported
 
     def _ends_among(self, *ends: Named) -> "list[_Text]":
         """Return the texts of the ends that are documents and were not read."""
@@ -196,31 +222,65 @@ class AnswerRecorder:
 
     def _named(self, name: str, other: str = "") -> Named | None:
         """Return the node of a name; a person's is one of the document that it stands in, or that is the other end."""
-        if document := self._document(name):
+        node_type = self._types.get(name) or guessed_type(name)
+        if document := self._document(name, node_type):
             return node_of_document(document)
-        near = self._document(other)
+        near = self._document(other, self._types.get(other) or guessed_type(other))
         texts = sorted(self._texts, key=lambda text: text.document != near)
-        node_type = self._types.get(name, "")
-        if not node_type or node_type in NAMED_TYPES:
+        if name not in self._types or node_type in NAMED_TYPES:
             known = (text.person(name) for text in texts)
             if person := next(filter(None, known), None):
                 return person
-        node_type = node_type or guessed_type(name)
-        loose = node_of(node_type, name, "")
-        standing = (text.document.id for text in texts if loose and text.places(loose))
-        return node_of(node_type, name, next(standing, self._answer_id) if node_type in NAMED_TYPES else "")
+        standing = ((text, node_of(node_type, name, text.document.id)) for text in texts)
+        named = next((one for text, one in standing if one and text.places(one)), None)
+        if node_type == "decision" and (named is None or not is_reference(named.key)):
+            named = next(filter(None, (text.decision_below(name) for text in texts)), named)
+        named = named or node_of(node_type, name, self._answer_id)
+        return self._with_code(named) if named and named.key.endswith(f" {NO_CODE}") else named
 
-    def _document(self, name: str) -> Document | None:
+    def _with_code(self, named: Named) -> Named:
+        """Return the article of a code that the texts read mean by a number, if it is one alone."""
+        found = {one.key: one for text in self._texts for one in text.articles(named.key.removesuffix(NO_CODE))}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        return Named(f"{TERM}{named.name} @{self._answer_id}", named.type, named.name)
+
+    def _document(self, name: str, node_type: str) -> Document | None:
         """Return the document of the Library that a name is the id or the number of, if it is one's alone."""
         if name in self._library:
             return self._library.document(name)
-        keys = [identifier_node(one).key for one in identifiers_in(name) if one.kind != "rg"]
+        found = [one for one in identifiers_in(name) if one.kind not in ("rg", "article")]
+        if node_type != "decision" or not found or not is_named_by(name, found):
+            return None
+        keys = [identifier_node(one).key for one in found]
         holders = {doc_id for some in self._library.ids_named(keys).values() for doc_id in some}
-        is_one = len(set(keys)) == 1 and len(holders) == 1 and not keys[0].startswith("article:")
-        return self._library.document(holders.pop()) if is_one else None
+        return self._library.document(holders.pop()) if len(set(keys)) == 1 and len(holders) == 1 else None
 
     def _text_key(self, document: Document) -> int:
         return self._writer.text(document.id, document.content_hash)
+
+
+Tag = TypeVar("Tag", ExtractedEntity, ExtractedRelationship, ExtractedEpisode)
+
+
+def _storable(tag: Tag) -> Tag:
+    """Return a tag without lone surrogates, which a model's JSON may hold and a file may not."""
+    return replace(tag, **{name: _plain_text(value) for name, value in vars(tag).items()})
+
+
+def _plain_text(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_plain_text, value))
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
+def _may_be(first: Named, second: Named, edge_type: str) -> bool:
+    """Tell whether an edge joins what such edges do: a court decides nothing by a decision."""
+    if edge_type == "decided_by":
+        return second.type == "court" and first.type not in NAMED_TYPES | {"court"}
+    if edge_type in ("party_to", "pleads_in"):
+        return first.type in NAMED_TYPES and second.type not in NAMED_TYPES | {"court", "article", "statute"}
+    return edge_type != "represents" or (first.type in NAMED_TYPES and second.type in NAMED_TYPES)
 
 
 class _Text:
@@ -259,21 +319,49 @@ class _Text:
         for fact in self._facts:
             if fact.type in wanted and self._is(first, fact.source) and self._is(second, fact.target):
                 return fact
+            of_party = edge_type == "pleads_in" and fact.type == "represents" and second.key in self._own
+            if of_party and self._is(first, fact.source):
+                return fact._replace(target=self.node)
+        return None
+
+    def denies(self, first: Named, second: Named, edge_type: str) -> bool:
+        """Tell whether this text says otherwise: of a ruling, of what a person is in it."""
+        others = _RULINGS if edge_type in _RULINGS else _ROLES if edge_type in _ROLES else frozenset()
+        said = [fact for fact in self._facts if fact.type in others and self._is(first, fact.source)]
+        if edge_type in _RULINGS:
+            return bool(said)
+        return any(fact.type != edge_type and {fact.type, edge_type} & {"party_to"} for fact in said)
+
+    def articles(self, prefix: str) -> list[Named]:
+        """Return the articles that this text cites by a number: `prefix` is the key up to the code."""
+        return [fact.target for fact in self._facts if fact.target.key.startswith(prefix)]
+
+    def decision_below(self, name: str) -> Named | None:
+        """Return the decision of another court that a name means by its court and date, if this text rules on it."""
+        dates, courts = find_dates(name), find_courts(name)
+        words = court_words(name[slice(*courts[0])]) if len(courts) == len(dates) == 1 else frozenset()
+        for fact in self._facts:
+            if words and fact.target.key.startswith(LOWER) and fact.type in _RULINGS:
+                court, _, _ = fact.target.key.removeprefix(LOWER + COURT).rpartition(f" {dates[0].value.isoformat()} ")
+                if court and words == set(court.split()):
+                    return fact.target
         return None
 
     def person(self, name: str) -> Named | None:
-        """Return the party or counsel of this document that a name means: all its words, of one person alone."""
-        words = frozenset(name_words(name))
-        named = {end for fact in self._facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
-        by_words = {one: frozenset(_words_of_key(one.key)) for one in named}
-        same = [one for one in named if by_words[one] == words] or [one for one in named if words < by_words[one]]
-        return same[0] if words and len({one.key for one in same}) == 1 else None
+        """Return the party or counsel of this document that a name means, if it may be one's alone."""
+        one = person_node("party", name, self.document.id)
+        named = {end.key: end for fact in self._facts for end in (fact.source, fact.target) if end.key.startswith(NAME)}
+        if one is None or one.key in named:
+            return named[one.key] if one else None
+        same = [other for other in named.values() if may_stand_for(one, other)]
+        return same[0] if len(same) == 1 else None
 
     def _is(self, one: Named, of_fact: Named) -> bool:
         if one.key == of_fact.key or (of_fact.key == self.node.key and one.key in self._own):
             return True
         if one.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court, of one of its chambers
-            return set(one.key[len(COURT) :].split()) <= set(of_fact.key[len(COURT) :].split())
+            words, of_court = (set(words_of_key(key)) for key in (one.key, of_fact.key))
+            return words <= of_court and not words.isdisjoint(KINDS_OF_COURTS)
         return one.key.startswith(DOCUMENT) and of_fact.key in self._library_keys(one.key.removeprefix(DOCUMENT))
 
     def _library_keys(self, doc_id: str) -> list[str]:
@@ -281,14 +369,14 @@ class _Text:
         keys = own_keys(self._library.document(doc_id))
         return [key for key, holders in self._library.ids_named(keys).items() if holders == [doc_id]]
 
-    def together(self, first: Named, second: Named) -> Span | None:
+    def together(self, first: Named, second: Named, edge_type: str) -> Span | None:
         """Return the span of two names in one sentence; of this document's own name, the other's place anywhere."""
-        if first.key in self._own or second.key in self._own:
+        if first.key in self._own or (second.key in self._own and edge_type not in _SAID_BY_SOURCE):
             other = second if first.key in self._own else first
             return next(iter(self.places(other)), None)
-        by_sentence = {self._sentence(span): span for span in reversed(self.places(first))}
+        by_sentence = {self._sentence(span): span for span in reversed(self.places(first)) if span != NOWHERE}
         for span in self.places(second):
-            if near := by_sentence.get(self._sentence(span)):
+            if span != NOWHERE and (near := by_sentence.get(self._sentence(span))):
                 return min(near[0], span[0]), max(near[1], span[1])
         return None
 
@@ -303,8 +391,13 @@ class _Text:
 
     def _find(self, named: Named) -> Iterator[Span]:
         key = named.key
+        if " @" in key and not key.endswith(f" @{self.document.id}"):  # of another document
+            return
         if key in self._own:
             yield from [*(span for one in self._own for span in self._references.get(one, [])), NOWHERE][:1]
+        elif key.startswith(DOCUMENT):
+            cited = self._library_keys(key.removeprefix(DOCUMENT))
+            yield from sorted(span for one in cited for span in self._references.get(one, []))
         elif is_reference(key):
             yield from self._references.get(key, [])
         elif key.startswith(COURT):
@@ -312,12 +405,22 @@ class _Text:
         elif key.startswith(STATUTE):
             yield from self._statutes.get(key, [])
         elif key.startswith((NAME, TERM)):
-            yield from self._find_words(_words_of_key(key), plural="[sx]?" if key.startswith(TERM) else "")
+            places = self._find_words(words_of_key(key), is_name=key.startswith(NAME))
+            yield from (span for span in places if key.startswith(TERM) or agrees_with(key, self._before(span[0])))
 
-    def _find_words(self, words: Sequence[str], plural: str) -> Iterator[Span]:
-        """Find words in sequence, accents and capitals aside, with nothing but small words between them."""
-        letters = _BETWEEN.join(f"{re.escape(word)}{plural}" for word in words)
-        pattern = re.compile(rf"(?<![^\W_]){letters}(?![^\W_])")
+    def _before(self, place: int) -> list[str]:
+        """Return the words before a place, the nearest first, as far as nothing but blanks joins them."""
+        start = max(0, place - MOST_BEFORE)
+        return re.split(r"[^\w.'’-]+", re.split(r"[,;:()\n]", self._plain[start:place])[-1].strip())[::-1]
+
+    def _find_words(self, words: Sequence[str], *, is_name: bool) -> Iterator[Span]:
+        """Find words in sequence, accents and capitals aside, with nothing but small words between them.
+
+        Half of a double name is another name: "Martin" does not stand in "Saint-Martin".
+        """
+        hyphens = r"\-‐‑" if is_name else ""
+        letters = _BETWEEN.join(f"{re.escape(word)}{'' if is_name else '[sx]?'}" for word in words)
+        pattern = re.compile(rf"(?<![\w{hyphens}]){letters}(?![\w{hyphens}])")
         for number, match in enumerate(pattern.finditer(self._plain)):
             if number == MOST_PLACES:
                 return
@@ -326,20 +429,15 @@ class _Text:
     @cached_property
     def _courts(self) -> Mapping[str, list[Span]]:
         text = self.document.content
-        found = _by_key((court_node(text[slice(*span)]), span) for span in find_courts(text))
-        own = court_node(self.document.juridiction, self.document.formation)
+        found = _by_key((court_node(text[slice(*span)], within=self.document.id), span) for span in find_courts(text))
+        own = court_node(self.document.juridiction, self.document.formation, within=self.document.id)
         return found if own is None else {own.key: [NOWHERE], **found}
 
     @cached_property
     def _statutes(self) -> Mapping[str, list[Span]]:
         text = self.document.content
         spans = ((one.start, one.end) for one in find_texts(text, find_dates(text)))
-        return _by_key((statute_node(text[slice(*span)]), span) for span in spans)
-
-
-def _words_of_key(key: str) -> list[str]:
-    """Return the words of a name's or a notion's key."""
-    return key.partition(":")[2].partition("@")[0].split()
+        return _by_key((statute_node(text[slice(*span)], self.document.id), span) for span in spans)
 
 
 def _by_key(found: Iterable[tuple[Named | None, Span]]) -> dict[str, list[Span]]:

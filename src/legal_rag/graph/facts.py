@@ -1,7 +1,9 @@
 """The edges that a document's own text, columns and entities give, each with its place in the text."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import date
 from typing import NamedTuple
 
 from legal_rag.corpus.documents import Document
@@ -22,13 +24,17 @@ from legal_rag.graph.names import (
     identifier_node,
     is_of_one_document,
     is_reference,
+    may_stand_for,
     person_node,
     statute_node,
+    words_of_key,
 )
 
 NOWHERE = (-1, -1)  # of an edge that a column gives, not the text
-RULES_VERSION = 1  # of what follows: edges made by another version are made anew
+RULES_VERSION = 2  # of what follows: edges made by another version are made anew
 HEAD_CHARS = 3000  # in which a decision names its court
+MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
+PARTIES_CHARS = 6000  # in which it names all of its parties
 ATTACKED_CHARS = 260  # from "contre l'arrêt" to the court that gave it
 _VISA = re.compile(
     r"^[ \t]*(?:\d{1,3}[.°)]\s*)?vu,?\s+(?:enfin\s+|aussi\s+|ensemble\s+)?(?:l['’]\s*|les?\s+|la\s+)?"
@@ -40,12 +46,32 @@ _ATTACKED = re.compile(
     r"\s?(?:arr[êe]t|jugement|ordonnance|d[ée]cision)\b",
     re.IGNORECASE,
 )
-BEFORE_NUMBER = 60  # characters in which a number is said to be a decision's
+BEFORE_NUMBER = 100  # characters in which a number is said to be a decision's, or that of a case
 _SAID_OF_DECISION = re.compile(
-    r"(?:d[ée]cisions?|arr[êe]ts?|jugements?|requ[êe]tes?|affaires?)\b[^;\n«»]{0,30}(?:n\s?[°os.]|num[ée]ro)[^;\n]{0,25}$",
+    r"(?:d[ée]cisions?|arr[êe]ts?|jugements?)\b[^;\n«»]{0,30}(?:n\s?[°os.]|num[ée]ro)[^;\n]{0,25}$", re.IGNORECASE
+)
+_SAID_OF_POURVOI = re.compile(
+    r"(?:pourvois?|cass(?:ation)?|soc|civ|com|crim|pl[ée]n(?:i[èe]re)?|mixte)\b[^;\n«»]{0,60}$", re.IGNORECASE
+)
+# The last of these before a number tells whether it is a decision's or that of a case the court deals with.
+_DECIDED_OR_FILED = re.compile(
+    r"(?P<filed>requ[êe]tes?|enregistr\w+|sous\s+les?\s+n|proc[ée]dures?|form[ée]\w*\s[^;\n]{0,30}?pourvois?)"
+    r"|d[ée]cisions?|arr[êe]ts?|jugements?|\b(?:cass|soc|civ|com|crim|CE|cons)\b",
     re.IGNORECASE,
 )
+_HEAD_OF_CASSATION = re.compile(
+    r"au nom du peuple|r[ .]*[ée][ .]*p[ .]*u[ .]*b[ .]*l[ .]*i[ .]*q[ .]*u[ .]*e", re.IGNORECASE
+)
+_FILED_POURVOIS = re.compile(r"form[ée]\w*\s[^;\n]{0,30}?pourvois?\s[^;\n]{0,200}?\bcontre\b", re.IGNORECASE)
+_CONSTITUTIONAL = re.compile(r"\d{2,4}-\d+(?:/\d+)*")
+_DEMAND = re.compile(
+    r"\b(?:demand(?:e|ent|ant) (?:à|au|que|de (?:dire|voir|juger))|sollicite|concl(?:ut|uent|uant)|soutien"
+    r"|pri(?:e|ent|ant)\b|requi[eè]r|r[ée]clam(?:e|ent|ant)\b)",
+    re.IGNORECASE,
+)
+MOST_QUOTED = 3000  # characters that a quotation may have
 _CODE = re.compile(r"(?:nouveau |ancien )?(?:code|livre)\b", re.IGNORECASE)
+_OF_PERSONS = frozenset((PARTIE, AVOCAT))
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
 
 
@@ -78,9 +104,12 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
 
     Articles of codes are left out: `text_facts` gives them.
     """
-    node = node_of_document(document)
+    node, text = node_of_document(document), document.content
     found: dict[tuple[str, str, str], Fact] = {}
-    for fact in _in_full([fact for one in entities if (fact := _entity_fact(one, node, document.id))]):
+    some = [
+        one for one in entities if one["extraction_class"] not in _OF_PERSONS or not _is_quoted(text, one["char_start"])
+    ]
+    for fact in _sure_parties(_in_full([fact for one in some if (fact := _entity_fact(one, node, document.id))])):
         key = (fact.source.key, fact.target.key, fact.type)
         known = found.get(key)
         found[key] = known._replace(n=known.n + 1) if known else fact
@@ -88,14 +117,15 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
 
 
 def _citations(document: Document, node: Named) -> Iterator[Fact]:
-    own, length = set(own_keys(document)), len(document.content)
+    text, length = document.content, len(document.content)
+    own = {*own_keys(document), *_joined_keys(document)}
     laws_end = length + sum(len(one) + 1 for one in document.applied_laws)
-    visas = [match.span() for match in _VISA.finditer(document.content)]
+    visas = _visas(text)
     nodes: dict[str, Named] = {}
     places: dict[str, list[Span]] = {}
     for one in cited_identifiers(document):
         own_one = not own.isdisjoint((canonical_key(one), relaxed_key(canonical_key(one))))
-        if not own_one and _is_certain(one, document.content):
+        if not own_one and _is_certain(one, document):
             named = identifier_node(one)
             nodes.setdefault(named.key, named)
             places.setdefault(named.key, []).append((one.start, one.end))
@@ -110,15 +140,49 @@ def _citations(document: Document, node: Named) -> Iterator[Fact]:
         yield Fact(node, named, "applies" if applies else "cites", *place, len(found))
 
 
-def _is_certain(one: Identifier, text: str) -> bool:
-    """Tell whether a reference identifies something by itself.
+def _visas(text: str) -> list[Span]:
+    """Return the spans of the court's own visas: neither those it quotes, nor those of a party's claims."""
+    spans = (match.span() for match in _VISA.finditer(text))
+    return [one for one in spans if not _DEMAND.search(text[slice(*one)]) and not _is_quoted(text, one[0])]
 
-    Courts of appeal give the same "RG" numbers, and a number without a series may be one of a decree: it must be said
-    to be a decision's.
+
+def _is_quoted(text: str, place: int) -> bool:
+    """Tell whether a place is within an open quotation."""
+    start = max(0, place - MOST_QUOTED)
+    return text.rfind("«", start, place) > text.rfind("»", start, place)
+
+
+def _joined_keys(document: Document) -> set[str]:
+    """Return the keys of the pourvois that a decision of the Cour de cassation joins: they are its own."""
+    text = document.content[:MOST_OF_HEAD]
+    head = _HEAD_OF_CASSATION.search(text)
+    parts = [text[: head.start()] if head else "", *(match.group() for match in _FILED_POURVOIS.finditer(text))]
+    if "pourvoi" not in parts[0].lower():
+        parts[0] = ""
+    return {canonical_key(one) for part in parts for one in find_identifiers(part) if one.kind == "pourvoi"}
+
+
+def _is_certain(one: Identifier, document: Document) -> bool:
+    """Tell whether a reference identifies a decision, or an article, by itself.
+
+    Courts of appeal give the same "RG" numbers, also in the form of a pourvoi; a number without a series may be one of
+    a decree, or of another body's decision; a number of a request is no decision's.
     """
-    if one.kind == "number":
-        return _SAID_OF_DECISION.search(text[max(0, one.start - BEFORE_NUMBER) : one.start]) is not None
-    return one.kind != "rg"
+    if one.kind in ("article", "ecli"):
+        return True
+    text, start = document.content, max(0, one.start - BEFORE_NUMBER)
+    before = text[start : one.start]
+    if one.kind == "pourvoi":
+        return "." in text[one.start : one.end] or _SAID_OF_POURVOI.search(before) is not None
+    told = list(_DECIDED_OR_FILED.finditer(before))
+    if one.kind == "rg" or (told and told[-1]["filed"]):
+        return False
+    if one.kind != "number":
+        return True
+    is_constitutional = _CONSTITUTIONAL.fullmatch(one.value) is None or (
+        "constitutionnel" in f"{document.juridiction} {text[start : one.end + BEFORE_NUMBER]}".lower()
+    )
+    return is_constitutional and _SAID_OF_DECISION.search(before) is not None
 
 
 def _court(document: Document, node: Named) -> Iterator[Fact]:
@@ -126,7 +190,11 @@ def _court(document: Document, node: Named) -> Iterator[Fact]:
         return
     head = document.content[:HEAD_CHARS]
     named = [document.title[start:end] for start, end in find_courts(document.title)[:1]]
-    court = court_node(document.juridiction, document.formation) if document.juridiction else court_node(*named)
+    court = (
+        court_node(document.juridiction, document.formation, within=document.id)
+        if document.juridiction
+        else court_node(*named, within=document.id)
+    )
     if court:
         words = words_of_value(court.name)
         places = (span for span in find_courts(head) if words_of_value(head[slice(*span)]) <= words)
@@ -135,13 +203,14 @@ def _court(document: Document, node: Named) -> Iterator[Fact]:
 
 def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
     """Yield the edge to the one decision that a decision reverses or maintains, where its text names one."""
-    found = {
-        below.key: (below, span)
-        for match in _ATTACKED.finditer(document.content)
-        if (below := _attacked(document, match.end()))
-        for span in [match.span()]
-    }
-    if len(found) != 1:
+    text = document.content
+    found: dict[str, tuple[Named, Span]] = {}
+    days: set[date] = set()
+    for start, end in _attacks(document):
+        days |= {one.value for one in find_dates(text[end : end + ATTACKED_CHARS])[:1]}
+        if below := _attacked(document, end):
+            found.setdefault(below.key, (below, (start, end)))
+    if len(found) != 1 or len(days) != 1:  # of another day: several were attacked
         return
     ((below, span),) = found.values()
     court = court_of(document.juridiction, document.formation, document.title)
@@ -149,6 +218,18 @@ def _decision_below(document: Document, node: Named) -> Iterator[Fact]:
     if outcome.kinds and (outcome.kinds <= _REVERSED or outcome.kinds <= _MAINTAINED):
         kind = "overrules" if outcome.kinds <= _REVERSED else "upholds"
         yield Fact(node, below, kind, *span, detail=outcome.words)
+
+
+def _attacks(document: Document) -> list[Span]:
+    """Return where a decision says what it was seised of: with its own number, else wherever it speaks of an appeal."""
+    text, own = document.content, {*own_keys(document), *_joined_keys(document)}
+    with_number: list[Span] = []
+    without: list[Span] = []
+    for match in _ATTACKED.finditer(text):
+        keys = {canonical_key(one) for one in find_identifiers(match.group()) if one.kind == "pourvoi"}
+        if keys <= own and not _is_quoted(text, match.start()):
+            (with_number if keys else without).append(match.span())
+    return with_number or without
 
 
 def _attacked(document: Document, start: int) -> Named | None:
@@ -162,7 +243,7 @@ def _attacked(document: Document, start: int) -> Named | None:
     unique = [named for named in map(identifier_node, numbers) if is_reference(named.key)]
     if unique and numbers[0].kind != "rg":
         return unique[0]
-    court, day = court_node(text[slice(*courts[0])]), dates[0].value.isoformat()
+    court, day = court_node(text[slice(*courts[0])], within=document.id), dates[0].value.isoformat()
     if court is None:
         return None
     key = f"{LOWER}{court.key} {day} {numbers[0].value if numbers else f'@{document.id}'}"
@@ -171,23 +252,45 @@ def _attacked(document: Document, start: int) -> Named | None:
 
 def _in_full(facts: list[Fact]) -> list[Fact]:
     """Give persons the longest of their names in this document: "Mme Pailler" is "Mme Aline Pailler"."""
-    names = {one.key: one for fact in facts for one in (fact.source, fact.target) if is_of_one_document(one.key)}
-    words = {key: frozenset(key.removeprefix(NAME).split()[:-1]) for key in names}
-    longest = {key: [one for one in names if words[key] < words[one]] for key in names}
-    whole = {key: names[longer[0]] for key, longer in longest.items() if len(longer) == 1}
+    named = {one.key: one for fact in facts for one in (fact.source, fact.target) if one.key.startswith(NAME)}
+    by_word: dict[str, list[Named]] = {}
+    for one in named.values():
+        for word in words_of_key(one.key):
+            by_word.setdefault(word, []).append(one)
+    whole: dict[str, Named] = {}
+    for key, one in named.items():
+        near = by_word.get(next(iter(words_of_key(key)), ""), []) if is_of_one_document(key) else []
+        fuller = [other for other in near if other.key != key and may_stand_for(one, other)]
+        fuller = [other for other in fuller if len(other.key) > len(key)]
+        if len(fuller) == 1:
+            whole[key] = fuller[0]
     return [
         fact._replace(source=whole.get(fact.source.key, fact.source), target=whole.get(fact.target.key, fact.target))
         for fact in facts
     ]
 
 
+def _sure_parties(facts: list[Fact]) -> list[Fact]:
+    """Leave out the parties that are named behind the head alone, where others have their surname.
+
+    The rules give one role to all of a surname: "Mme Martin", a witness, is not the party "M. Martin".
+    """
+    first: dict[str, int] = {}
+    for fact in facts:
+        if fact.type == "party_to":
+            first[fact.source.key] = min(fact.start, first.get(fact.source.key, fact.start))
+    sharing = Counter(words_of_key(key)[-1] for key in first)
+    unsure = {key for key, start in first.items() if start >= PARTIES_CHARS and sharing[words_of_key(key)[-1]] > 1}
+    return [fact for fact in facts if fact.type != "party_to" or fact.source.key not in unsure]
+
+
 def _entity_fact(entity: Entity, node: Named, doc_id: str) -> Fact | None:
     kind, text, span = entity["extraction_class"], entity["extraction_text"], (entity["char_start"], entity["char_end"])
     attributes = entity["attributes"]
     if kind == TEXTE_VISE:
-        statute = statute_node(text)
+        statute = statute_node(text, doc_id)
         return Fact(node, statute, "cites", *span) if statute else None
-    if kind == ARTICLE_CITE and (of := statute_node(attributes.get("texte", ""))) and not _CODE.match(of.name):
+    if kind == ARTICLE_CITE and (of := statute_node(attributes.get("texte", ""), doc_id)) and not _CODE.match(of.name):
         return Fact(node, article_of_statute(attributes["numero"], of), "cites", *span)
     if kind == PARTIE and (role := attributes.get("role")):
         party = person_node("party", text, doc_id)

@@ -4,14 +4,17 @@ Keys of decisions and articles are those of `legal_rag.corpus.references`; `doc:
 document of the Library.
 """
 
+import itertools
 import re
+import unicodedata
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from legal_rag.corpus.abbreviated_articles import find_abbreviated_articles
 from legal_rag.corpus.legal_citations import NO_BREAK, spaced_number
 from legal_rag.corpus.patterns import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.references import canonical_key, relaxed_key
+from legal_rag.corpus.references import NO_CODE, canonical_key, relaxed_key
 from legal_rag.extraction.rules.organisations import LEAD
 from legal_rag.extraction.terms import FORMS, SMALL_WORDS, TITLES, name_words, singular, words_of
 
@@ -19,10 +22,66 @@ DOCUMENT, COURT, STATUTE, NAME, TERM, LOWER = "doc:", "court:", "statute:", "nam
 NAMED_TYPES = frozenset(("party", "person", "organization", "judge_or_counsel"))
 MOST_CHARS = 300  # of a name
 _COURT_ABBREVIATION = re.compile(r"\b(?:Cass|CE|CA|CAA|TA|TJ|TGI|CPH|CJUE|CEDH|Cons)\b\.?")
-_NUMBER = re.compile(r"(?<!\d)((?:19|20)?\d\d)\s?[-‐‑–/]\s?(\d{1,5})(?!\d)")
+_NUMBER = re.compile(r"(?<![\d/-])(\d{1,4})\s?[-‐‑–/]\s?(\d{1,5})(?!\d)")
 _LEADING_ARTICLE = re.compile(r"(?:l['’]|l[ae]s?\b)\s*", re.IGNORECASE)
-_FORMER = re.compile(r"^(?:nouveau|ancien) ")
+_UNIQUE_COURTS = frozenset("cassation constitutionnel conseiletat conflits cjue cedh".split())
+KINDS_OF_COURTS = _UNIQUE_COURTS | frozenset(
+    "appel caa administratif judiciaire tgi instance commerce prudhommes proximite correctionnel police enfants baux"
+    " assises".split()
+)
+_CHAMBER_WORDS = frozenset(
+    "sociale sociales commerciale civile criminelle correctionnelle prudhomale mixte reunies assemblee pleniere"
+    " financiere economique rurale departementale specialisee instruction accusation famille mineurs urgences referes"
+    " requetes securite proximite chambre president premier chr detachee tribunal cour juge".split()
+)
+_PART_OF_COURT = re.compile(r"\b(p[ôo]le|section|sect\.?)\s*(?:n\s?[°o]\s*)?(\d{1,2}|[A-Z](?!\w))", re.IGNORECASE)
+_FORMER = re.compile(r"^(?:(?:le|la|l) )?(?:nouveau )?")
 _STATUTE_KINDS = ("decret loi", "loi", "ordonnance", "decret", "arrete", "circulaire", "directive", "reglement")
+_STATUTE_KIND = re.compile(rf"\b(?:{'|'.join(_STATUTE_KINDS)})\b")
+_OF_MANY_ISSUERS = ("arrete", "circulaire")  # whose numbers and dates several have
+_KNOWN_BY_DATE = ("loi", "decret loi", "ordonnance")  # the others are several a day
+MOST_ABBREVIATED = 30  # characters of a code's abbreviation
+_CONSTITUTION = "constitution du 4 octobre 1958"
+_FIRST_YEAR = 45  # of statutes with a number: "08-496" is of 2008
+# What says how a decision is related to the one whose number follows: the name is not that one's.
+_RELATED = re.compile(
+    r"(?<!rendu )(?<!rendue )\bpar\b|\b(?:contre|renvoi|demande\w*|d[ée]fende\w*|avocat\w*|parties?|"
+    r"(?:cit|cass|annul|confirm|infirm|rejet)(?:[ée]\w*|ant))\b",
+    re.IGNORECASE,
+)
+_MALE, _FEMALE = (
+    frozenset("m mr monsieur sieur".split()),
+    frozenset("mme mlle madame mademoiselle dame demoiselle".split()),
+)
+_ANY_SEX = frozenset("me maitre dr docteur pr".split())
+# Forms that tell two firms of one name apart; a company changes between the others.
+_KEPT_FORMS = frozenset("sci scp selarl selas selafa gie gaec earl scea sccv association".split())
+_UNTOLD_FORMS = frozenset("societe societes ste stes compagnie cie ets etablissement etablissements entreprise".split())
+_FORMS_IN_FULL = (
+    ("sarl", "societe a responsabilite limitee"),
+    ("sas", "societe par actions simplifiee"),
+    ("sa", "societe anonyme"),
+    ("snc", "societe en nom collectif"),
+    ("sci", "societe civile immobiliere"),
+    ("scp", "societe civile professionnelle"),
+)
+# Words that many bodies have in their names, as far as they begin or qualify one.
+_COMMON_WORDS = frozenset(
+    """
+    syndicat syndicats syndicale union unions federation confederation comite social economique entreprise etablissement
+    central cse caisse caisses fonds garantie assurance assurances maladie mutuelle mutuelles mutualite sociale agricole
+    cgt cfdt fo cftc cfe cgc unsa sud solidaires force ouvriere departemental departementale local locale regional
+    regionale national nationale general generale primaire groupe societe direction office agence chambre conseil cpam
+    cram crama cramif caf urssaf msa carsat assedic automobile accidents france francaise francais travail
+    """.split()
+)
+_OF_SOME_TEXT = re.compile(r"\d\S* (?:du|de la|de l['’]|des)\b", re.IGNORECASE)  # article 3 of what is no known text
+_OF_STATUTES = re.compile(
+    r"\b(?:loi|d[ée]cret|arr[êe]t[ée]|circulaire|directive|r[èe]glement)s?\b(?!.*\barticles?\b)", re.IGNORECASE
+)
+_FIRST = re.compile(r"\barticle premier\b", re.IGNORECASE)
+_HOMONYMS = frozenset(("commune", "communes", "ville", "mairie"))  # of which several have one name
+_PSEUDONYM = re.compile(r"\[|\.\.\.|…")
 
 
 class Named(NamedTuple):
@@ -47,55 +106,201 @@ def identifier_node(one: Identifier) -> Named:
     return Named(key, "decision", _decision_name(one))
 
 
-def court_node(*written: str) -> Named | None:
-    """Return the node of a court, perhaps with its chamber: 'Cass. soc.' is 'Cour de cassation', 'Chambre sociale'."""
+def court_node(*written: str, within: str = "") -> Named | None:
+    """Return the node of a court, perhaps with its chamber: 'Cass. soc.' is 'Cour de cassation', 'Chambre sociale'.
+
+    Args:
+        written: The court, perhaps its chamber.
+        within: The document it stands in: a court named without its town is one of a document.
+    """
     parts = [" ".join(part.split()) for part in written if part.strip()]
-    words = sorted(words_of_value(" ".join(parts)))
+    words = court_words(" ".join(parts))
     if not words:
         return None
     first, *chambers = (part if part[:1] != part[:2] else part.capitalize() for part in parts)
-    return Named(
-        COURT + " ".join(words), "court", ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
-    )
+    name = ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
+    is_one = _UNIQUE_COURTS & words or (words & KINDS_OF_COURTS and any(map(_is_place, words)))
+    return Named(COURT + " ".join(sorted(words)) + ("" if is_one else _of(within)), "court", name)
 
 
-def statute_node(written: str) -> Named | None:
-    """Return the node of a code, a statute or a treaty: one with a number by its kind and number."""
-    words = _FORMER.sub("", " ".join(words_of(written)))
+def court_words(written: str) -> frozenset[str]:
+    """Return what tells a court and its chamber from others: "pôle 6, chambre 3" is not "pôle 3, chambre 6"."""
+    numbered = {f"{match[1][0].lower()}{match[2].lower()}" for match in _PART_OF_COURT.finditer(written)}
+    return words_of_value(_PART_OF_COURT.sub(" ", written)) | numbered
+
+
+def _is_place(word: str) -> bool:
+    return len(word) > 2 and word.isalpha() and word not in KINDS_OF_COURTS | _CHAMBER_WORDS
+
+
+def statute_node(written: str, within: str = "") -> Named | None:
+    """Return the node of a code, a statute or a treaty: one with a number by its kind and number.
+
+    Args:
+        written: The name.
+        within: The document it stands in: what several have the date or number of ("arrêté du 3 mars 2021") is one of
+            a document.
+    """
+    code = _abbreviated_code(written)
+    words = code or _FORMER.sub("", " ".join(words_of(written)), count=1)
     if not words:
         return None
-    kind = next((kind for kind in _STATUTE_KINDS if re.search(rf"\b{kind}\b", words)), "")
-    number, dates = _NUMBER.search(written), find_dates(written)
-    if kind and number:
-        year = number[1][2:] if number[1].startswith("19") and len(number[1]) == 4 else number[1]
-        return Named(f"{STATUTE}{kind} {year}-{int(number[2])}", "statute", _shown(written))
-    if kind and len(dates) == 1:
-        return Named(f"{STATUTE}{kind} {dates[0].value.isoformat()}", "statute", _shown(written))
-    return Named(STATUTE + words, "statute", _shown(written))
+    dates = find_dates(written)
+    number = next(
+        (one for one in _NUMBER.finditer(written) if not any(day.start <= one.start() < day.end for day in dates)), None
+    )
+    if not number and len(dates) != 1:
+        return Named(STATUTE + words, "statute", _shown(written))
+    kinds = set(_STATUTE_KIND.findall(" ".join(words_of(written[: number.start() if number else dates[0].start]))))
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    if not kind or not words.startswith(kind):  # of several, or of something about a statute
+        key = "constitution" if words == _CONSTITUTION else words
+        return Named(STATUTE + key, "statute", _shown(written))
+    value = _statute_number(*number.groups()) if number else dates[0].value.isoformat()
+    is_one = kind not in _OF_MANY_ISSUERS and (number is not None or kind in _KNOWN_BY_DATE)
+    return Named(f"{STATUTE}{kind} {value}{'' if is_one else _of(within)}", "statute", _shown(written))
+
+
+def _abbreviated_code(written: str) -> str:
+    """Return the words of the code that an abbreviation such as "C. trav." stands for; else nothing."""
+    if len(written) > MOST_ABBREVIATED:
+        return ""
+    codes = {one.code for one in find_abbreviated_articles(f"article 1 {written}") if one.code}
+    return " ".join(words_of(codes.pop())) if len(codes) == 1 else ""
+
+
+def _statute_number(first: str, second: str) -> str:
+    """Return a statute's number with its year as most write it: of two digits until 1999; "883/2004" stays so."""
+    is_european = len(second) == 4 and second[:2] in ("19", "20") and len(first) < 4
+    return f"{first}-{second}" if is_european else f"{_year(first)}-{int(second)}"
+
+
+def _year(written: str) -> str:
+    """Return a year of two digits until 1999, of four from then on, as statutes are numbered."""
+    if len(written) == 2:  # as in "directive 93/13"
+        return written if int(written) >= _FIRST_YEAR else f"20{written}"
+    return written[2:] if written.startswith("19") and int(written[2:]) >= _FIRST_YEAR else written
+
+
+def _of(within: str) -> str:
+    return f" @{within}" if within else ""
 
 
 def article_of_statute(number: str, statute: Named) -> Named:
     """Return the node of an article of a text that is no code: article 59 of the Constitution."""
-    key = f"article:{number} {statute.key.removeprefix(STATUTE)}"
-    return Named(key, "article", f"article {spaced_number(number).replace(NO_BREAK, ' ')}, {statute.name}")
+    value = re.sub(r"\bpremier\b", "1", number.rstrip(" .,"), flags=re.IGNORECASE)
+    key = f"article:{value} {statute.key.removeprefix(STATUTE)}"
+    return Named(key, "article", f"article {spaced_number(value).replace(NO_BREAK, ' ')}, {statute.name}")
 
 
 def person_node(node_type: str, written: str, within: str) -> Named | None:
     """Return the node of a person or an organisation; None of a name that says nothing ("M. X...").
 
-    Organisations have one node; two persons of one name are not taken for one, so theirs is one of a document.
+    Two persons of one name are not taken for one, so theirs is one of a document; so is that of an organisation whose
+    name others may have ("syndicat CGT", "société Martin", "commune de Saint-Denis").
 
     Args:
         node_type: One of `NAMED_TYPES`.
         written: The name, perhaps with title or legal form.
-        within: The document it stands in.
+        within: The document it stands in; empty for a name that is looked up.
     """
-    words = name_words(written)
-    if not words or all(word.isdecimal() for word in words):
+    folded = words_of(written)
+    words = [word for word in folded if word not in TITLES | FORMS | SMALL_WORDS]
+    if all(word.isdecimal() for word in words) or (len(words) == 1 and len(words[0]) == 1):
         return None
-    is_person = node_type == "person" or TITLES.intersection(words_of(written)[:1])
-    is_known = not is_person and (node_type == "organization" or is_organisation(written))
-    return Named(NAME + " ".join(words) + ("" if is_known else f" @{within}"), node_type, _shown(written))
+    title = _title(folded)
+    if not title and is_organisation(written):
+        form = _form(folded)
+        words = (not _PSEUDONYM.search(written) and name_words(written)) or words
+        is_one = _is_one_of_its_name(written, words)
+        kept = [form] if form in _KEPT_FORMS or (form and not is_one) else []
+        return Named(NAME + " ".join([*kept, *words]) + ("" if is_one else _of(within)), node_type, _shown(written))
+    return Named(NAME + " ".join([*title, *words]) + _of(within), node_type, _shown(written))
+
+
+def _form(folded: Sequence[str]) -> str:
+    """Return the legal form that a name begins with, abbreviated: 'sarl' of "S.A.R.L.", 'societe' where untold."""
+    text = " ".join(folded)
+    in_full = next((form for form, words in _FORMS_IN_FULL if text.startswith(words)), "")
+    letters = "".join(itertools.takewhile(lambda word: len(word) == 1, folded))
+    spaced = next((letters[:n] for n in range(len(letters), 1, -1) if letters[:n] in FORMS), "")
+    first = folded[0] if folded and folded[0] in FORMS else ""
+    return in_full or spaced or ("societe" if first in _UNTOLD_FORMS else first)
+
+
+def _title(folded: Sequence[str]) -> list[str]:
+    """Return what the titles before a name say: 'm', 'mme', both of a couple, 'epoux'; nothing of "Maître"."""
+    titles = itertools.takewhile(lambda word: word in TITLES or word in SMALL_WORDS, folded)
+    said = ["m" if one in _MALE else "mme" if one in _FEMALE else one for one in titles if one in TITLES - _ANY_SEX]
+    return list(dict.fromkeys(said))
+
+
+def _is_one_of_its_name(written: str, words: Sequence[str]) -> bool:
+    """Tell whether an organisation's name is likely its own: by two words, or by one and what kind of body it is."""
+    own = [word for word in words if word not in _COMMON_WORDS | _KEPT_FORMS and len(word) > 1]
+    is_told = len(own) > 1 or (len(own) == 1 and not _COMMON_WORDS.isdisjoint(words))
+    return is_told and _HOMONYMS.isdisjoint(words) and not _PSEUDONYM.search(written)
+
+
+def words_of_key(key: str) -> list[str]:
+    """Return the words of a name's or a notion's key, without title and legal form."""
+    words = key.partition(":")[2].partition(" @")[0].split()
+    return [word for word in words if word not in TITLES | FORMS] if key.startswith(NAME) else words
+
+
+def may_stand_for(short: Named, full: Named) -> bool:
+    """Tell whether, within one document, a name may be another's short form: "Mme Pailler", "Mme Aline Pailler".
+
+    Titles and forms must not differ; a person's surname is last, or first in capitals; half of a double name is not it.
+    """
+    title, form = _marks(short.key)
+    other_title, other_form = _marks(full.key)
+    if (title and title != other_title) or not _same_form(form, other_form):
+        return False
+    if sorted(words_of_key(short.key)) == sorted(words_of_key(full.key)):
+        return True
+    if form or other_form or not is_of_one_document(full.key):
+        return False
+    one, other = _parts(short.name), _parts(full.name)
+    first, last = other[: len(one)], other[-len(one) :]
+    folded = [word.lower() for word in one]
+    is_first = all(map(str.isupper, first)) and not all(map(str.isupper, other[len(one) :]))
+    return 0 < len(one) < len(other) and (
+        folded == list(map(str.lower, last)) or (is_first and folded == list(map(str.lower, first)))
+    )
+
+
+def agrees_with(key: str, before: Iterable[str]) -> bool:
+    """Tell whether a name may be meant where certain words stand before it, the nearest first, folded.
+
+    The first title or legal form among them must be the name's own kind: "Mme Martin" is not meant by "M. Jean Martin".
+    """
+    title, form = _marks(key)
+    words = (word.strip(".'’") for word in before)
+    nearest = next((word for word in words if word in TITLES | FORMS), "")
+    if not nearest or not (title or form) or nearest in _ANY_SEX:
+        return True
+    if form:
+        other = _form([nearest])
+        return bool(other) and (_same_form(form, other) or _same_form(other, form))
+    return nearest in TITLES and not title.isdisjoint(_title([nearest]))
+
+
+def _marks(key: str) -> tuple[frozenset[str], str]:
+    """Return the titles and the legal form in the key of a name."""
+    words = frozenset(key.removeprefix(NAME).partition(" @")[0].split())
+    return words & TITLES, min(words & FORMS, default="")
+
+
+def _same_form(form: str, other: str) -> bool:
+    return form in ("", other) or (form == "societe" and other not in _KEPT_FORMS | {""})
+
+
+def _parts(name: str) -> list[str]:
+    """Return the parts of a person's name, accents aside, double names in one: 'Jean-Marc', 'SAINT-MARTIN'."""
+    plain = "".join(one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
+    return [one for one in parts if one.lower() not in TITLES | SMALL_WORDS]
 
 
 def is_organisation(written: str) -> bool:
@@ -112,26 +317,56 @@ def term_node(node_type: str, written: str) -> Named | None:
 
 
 def node_of(node_type: str, written: str, within: str = "") -> Named | None:
-    """Return the node of a name of some type; None of a name that says nothing.
+    """Return the node of a name of some type; None of a name that says nothing, or more than a name does.
 
-    A decision or an article that the name does not identify by a number is a term.
+    A decision or an article that the name does not identify by a number is a term, of one document.
 
     Args:
         node_type: One of `NODE_TYPES`.
         written: The name.
-        within: The document in which it stands, for persons.
+        within: The document in which it stands, for names that others may have.
     """
+    if len(written) > MOST_CHARS:
+        return None
     if node_type in ("decision", "article"):
-        found = {identifier_node(one) for one in identifiers_in(written, bare=node_type == "article")}
-        of_type = sorted(one for one in found if one.type == node_type)
-        return of_type[0] if len(of_type) == 1 else term_node(node_type, written)
+        found = _identified(node_type, written)
+        term = term_node(node_type, written)
+        return found or (term and term._replace(key=term.key + _of(within)))
     if node_type == "court":
-        return court_node(written)
+        return court_node(written, within=within)
     if node_type == "statute":
-        return statute_node(written)
+        return statute_node(written, within)
     if node_type in NAMED_TYPES:
         return person_node(node_type, written, within)
     return term_node(node_type, written)
+
+
+def _identified(node_type: str, written: str) -> Named | None:
+    """Return the decision or article that a name identifies by its number, if it is one alone."""
+    written = _FIRST.sub("article 1er", written)
+    some = [one for one in identifiers_in(written, bare=node_type == "article") if is_of_type(one, node_type)]
+    found = set(map(identifier_node, some))
+    if len({one.key for one in found}) != 1 or not is_named_by(written, some):
+        return None
+    named = min(found)
+    if not named.key.endswith(f" {NO_CODE}"):
+        return named
+    texts = [one for one in find_texts(written, find_dates(written)) if one.kind != "code"]
+    statutes = [node for one in texts if (node := statute_node(written[one.start : one.end]))]
+    if not texts and not _OF_SOME_TEXT.search(written):
+        return named
+    return article_of_statute(some[0].value, statutes[0]) if len(statutes) == 1 else None
+
+
+def is_of_type(one: Identifier, node_type: str) -> bool:
+    """Tell whether a reference is one to a decision or to an article, as asked."""
+    return (one.kind == "article") == (node_type == "article")
+
+
+def is_named_by(written: str, found: Iterable[Identifier]) -> bool:
+    """Tell whether a name is that of the decision or article whose number it holds, and not of something related."""
+    before = written[: min((one.start for one in found), default=0)]
+    return not _RELATED.search(before) and not _OF_STATUTES.search(before)
 
 
 def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
@@ -141,7 +376,9 @@ def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
     """
     abbreviated = [Identifier("article", *one) for one in find_abbreviated_articles(text)]
     found = [one for one in find_identifiers(text) if not any(one.value == other.value for other in abbreviated)]
-    found = [*abbreviated, *found] or (find_identifiers(f"article {text}") if bare else [])
+    found = [*abbreviated, *found]
+    if not found and bare:
+        return identifiers_in(f"article {text}")
     codes = {" ".join(text[one.start : one.end].lower().split()) for one in find_texts(text, []) if one.kind == "code"}
     if len(codes) == 1:
         (code,) = codes
@@ -168,7 +405,7 @@ def is_reference(key: str) -> bool:
 
 
 def is_of_one_document(key: str) -> bool:
-    """Tell whether a key is that of a person, who is known within one document only."""
+    """Tell whether a key is that of a person or organisation that is known within one document only."""
     return key.startswith(NAME) and " @" in key
 
 
