@@ -11,6 +11,7 @@ from legal_rag.graph.names import (
     is_reference,
     may_stand_for,
     node_of,
+    numbered_statutes,
     person_node,
     statute_node,
     words_of_key,
@@ -46,6 +47,7 @@ VARIANTS = [
     ("decision", "19-12.345 | Cass. soc., 3 mars 2021, n° 19-12.345 | pourvoi n° Q 19-12.345"),
     ("decision", "ECLI:FR:CCASS:2021:SO00300 | ecli:fr:ccass:2021:so00300"),
     ("statute", "loi n° 89-462 du 6 juillet 1989 | loi 89-462 | loi n° 1989-462 | la loi n°89-462 modifiée"),
+    ("statute", "ordonnance n° 58-1065 | ordonnances nos 58-1065 du 7 novembre 1958"),
     ("statute", "loi du 5 juillet 1985 | la loi du 05/07/85"),
     ("statute", "code de procédure civile | nouveau code de procédure civile | CPC"),
     ("statute", "code du travail | Code du Travail | C. trav."),
@@ -125,6 +127,7 @@ def test_different_things_have_different_keys(node_type, names):
         ("court", "chambre sociale"),
         ("statute", "arrêté du 3 mars 2021"),
         ("statute", "décret du 3 mars 2021"),
+        ("statute", "ordonnance du 7 novembre 1958"),
         ("decision", "arrêt du 3 mars 2021"),
         ("article", "articles 1240 et 1241 du code civil"),
     ],
@@ -156,7 +159,7 @@ def test_a_name_of_one_thing_alone_has_the_same_key_in_every_document(node_type,
         ("Mme Pailler", "Mme Aline Pailler"),
         ("Martin", "M. Jean Martin"),
         ("Jean Martin", "M. Martin Jean"),
-        ("Martin", "MARTIN Jean"),
+        ("Martin", "M. MARTIN Jean"),
         ("Me Dupont", "Maître Jean Dupont"),
         ("société Lever", "SA Lever"),
         ("Lever", "société Lever"),
@@ -178,6 +181,7 @@ def test_a_short_form_may_stand_for_the_full_name(short, full):
         ("société Martin", "M. Martin"),
         ("SCI Lever", "SA Lever"),
         ("société Verdie", "société Verdie Sud"),
+        ("OGEC [2]", "CSE de l'OGEC [2]"),
         ("Lever", "M. Leverrier"),
     ],
 )
@@ -212,6 +216,14 @@ def test_a_court_is_shown_with_its_chamber():
 def test_an_article_of_a_statute_is_shown_with_it():
     node = node_of("article", "article 2 de la loi n° 89-462 du 6 juillet 1989")
     assert node.name == "article 2, loi n° 89-462 du 6 juillet 1989"
+
+
+def test_a_statute_named_by_its_date_is_the_one_that_the_text_gives_a_number():
+    named = ["ordonnance n° 58-1067 du 7 novembre 1958", "ordonnance du 7 novembre 1958", "loi du 5 juillet 1985"]
+    assert {key: one.key for key, one in numbered_statutes(named).items()} == {
+        "statute:ordonnance 1958-11-07": "statute:ordonnance 58-1067"
+    }
+    assert numbered_statutes([*named, "ordonnance n° 58-1065 du 7 novembre 1958"]) == {}
 
 
 def test_words_of_a_key_are_without_title_and_document():

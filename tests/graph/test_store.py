@@ -262,6 +262,7 @@ def answer_in_a_process(ready, folder, numbers):
         add_answer(library, f"A{number}", ANSWER, ["CASS1", "CASS0"])
 
 
+@pytest.mark.slow
 def test_two_processes_that_write_answers_at_once_lose_nothing(library):
     workers = [Killable(answer_in_a_process, library.path, list(range(n, 12, 2))) for n in (0, 1)]
     for worker in workers:

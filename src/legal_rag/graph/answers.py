@@ -43,6 +43,7 @@ from legal_rag.graph.names import (
     is_reference,
     may_stand_for,
     node_of,
+    numbered_statutes,
     person_node,
     statute_node,
     words_of_key,
@@ -357,6 +358,8 @@ class _Text:
         return same[0] if len(same) == 1 else None
 
     def _is(self, one: Named, of_fact: Named) -> bool:
+        if one.key.startswith(STATUTE):
+            one = self._numbered.get(one.key.partition(" @")[0], one)
         if one.key == of_fact.key or (of_fact.key == self.node.key and one.key in self._own):
             return True
         if one.key.startswith(COURT) and of_fact.key.startswith(COURT):  # a court, of one of its chambers
@@ -432,6 +435,11 @@ class _Text:
         found = _by_key((court_node(text[slice(*span)], within=self.document.id), span) for span in find_courts(text))
         own = court_node(self.document.juridiction, self.document.formation, within=self.document.id)
         return found if own is None else {own.key: [NOWHERE], **found}
+
+    @cached_property
+    def _numbered(self) -> Mapping[str, Named]:
+        text = self.document.content
+        return numbered_statutes(text[one.start : one.end] for one in find_texts(text, find_dates(text)))
 
     @cached_property
     def _statutes(self) -> Mapping[str, list[Span]]:

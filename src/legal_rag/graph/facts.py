@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from legal_rag.graph.names import (
     is_of_one_document,
     is_reference,
     may_stand_for,
+    numbered_statutes,
     person_node,
     statute_node,
     words_of_key,
@@ -109,7 +110,10 @@ def entity_facts(document: Document, entities: Iterable[Entity]) -> list[Fact]:
     some = [
         one for one in entities if one["extraction_class"] not in _OF_PERSONS or not _is_quoted(text, one["char_start"])
     ]
-    for fact in _sure_parties(_in_full([fact for one in some if (fact := _entity_fact(one, node, document.id))])):
+    numbered = numbered_statutes(one["extraction_text"] for one in some if one["extraction_class"] == TEXTE_VISE)
+    for fact in _sure_parties(
+        _in_full([fact for one in some if (fact := _entity_fact(one, node, document.id, numbered))])
+    ):
         key = (fact.source.key, fact.target.key, fact.type)
         known = found.get(key)
         found[key] = known._replace(n=known.n + 1) if known else fact
@@ -284,14 +288,16 @@ def _sure_parties(facts: list[Fact]) -> list[Fact]:
     return [fact for fact in facts if fact.type != "party_to" or fact.source.key not in unsure]
 
 
-def _entity_fact(entity: Entity, node: Named, doc_id: str) -> Fact | None:
+def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, Named]) -> Fact | None:
     kind, text, span = entity["extraction_class"], entity["extraction_text"], (entity["char_start"], entity["char_end"])
     attributes = entity["attributes"]
-    if kind == TEXTE_VISE:
-        statute = statute_node(text, doc_id)
-        return Fact(node, statute, "cites", *span) if statute else None
-    if kind == ARTICLE_CITE and (of := statute_node(attributes.get("texte", ""), doc_id)) and not _CODE.match(of.name):
-        return Fact(node, article_of_statute(attributes["numero"], of), "cites", *span)
+    if kind in (TEXTE_VISE, ARTICLE_CITE):
+        statute = statute_node(text if kind == TEXTE_VISE else attributes.get("texte", ""), doc_id)
+        statute = statute and known.get(statute.key.partition(" @")[0], statute)
+        if kind == TEXTE_VISE or statute is None:
+            return Fact(node, statute, "cites", *span) if statute else None
+        is_of_code = _CODE.match(statute.name)
+        return None if is_of_code else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
     if kind == PARTIE and (role := attributes.get("role")):
         party = person_node("party", text, doc_id)
         return Fact(party, node, "party_to", *span, detail=role) if party else None

@@ -37,9 +37,9 @@ _CHAMBER_WORDS = frozenset(
 _PART_OF_COURT = re.compile(r"\b(p[ôo]le|section|sect\.?)\s*(?:n\s?[°o]\s*)?(\d{1,2}|[A-Z](?!\w))", re.IGNORECASE)
 _FORMER = re.compile(r"^(?:(?:le|la|l) )?(?:nouveau )?")
 _STATUTE_KINDS = ("decret loi", "loi", "ordonnance", "decret", "arrete", "circulaire", "directive", "reglement")
-_STATUTE_KIND = re.compile(rf"\b(?:{'|'.join(_STATUTE_KINDS)})\b")
+_STATUTE_KIND = re.compile(rf"\b({'|'.join(_STATUTE_KINDS)})s?\b")
 _OF_MANY_ISSUERS = ("arrete", "circulaire")  # whose numbers and dates several have
-_KNOWN_BY_DATE = ("loi", "decret loi", "ordonnance")  # the others are several a day
+_KNOWN_BY_DATE = ("loi", "decret loi")  # the others are several a day
 MOST_ABBREVIATED = 30  # characters of a code's abbreviation
 _CONSTITUTION = "constitution du 4 octobre 1958"
 _FIRST_YEAR = 45  # of statutes with a number: "08-496" is of 2008
@@ -161,6 +161,20 @@ def statute_node(written: str, within: str = "") -> Named | None:
     return Named(f"{STATUTE}{kind} {value}{'' if is_one else _of(within)}", "statute", _shown(written))
 
 
+def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
+    """Return the statutes that some names give by number and date, by the key of their date, where it is one's alone.
+
+    Within one text, "ordonnance du 7 novembre 1958" is "ordonnance n° 58-1067 du 7 novembre 1958".
+    """
+    found: dict[str, set[Named]] = {}
+    for one in set(written):
+        node, dates = statute_node(one), find_dates(one)
+        if node and len(dates) == 1 and (kind := _STATUTE_KIND.match(node.key.removeprefix(STATUTE))):
+            found.setdefault(f"{STATUTE}{kind[1]} {dates[0].value.isoformat()}", set()).add(node)
+    numbered = {by_date: {one for one in some if one.key != by_date} for by_date, some in found.items()}
+    return {key: min(some) for key, some in numbered.items() if len({one.key for one in some}) == 1}
+
+
 def _abbreviated_code(written: str) -> str:
     """Return the words of the code that an abbreviation such as "C. trav." stands for; else nothing."""
     if len(written) > MOST_ABBREVIATED:
@@ -259,7 +273,7 @@ def may_stand_for(short: Named, full: Named) -> bool:
         return False
     if sorted(words_of_key(short.key)) == sorted(words_of_key(full.key)):
         return True
-    if form or other_form or not is_of_one_document(full.key):
+    if form or words_of(full.name)[:1] not in ([title] for title in TITLES):  # no person, as far as one can tell
         return False
     one, other = _parts(short.name), _parts(full.name)
     first, last = other[: len(one)], other[-len(one) :]
