@@ -20,7 +20,7 @@ from legal_rag.files import beside, progress, sync
 from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, transaction
+from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, copy_database, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -304,14 +304,11 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
 
 def copy_graph(source: Path, target: Path) -> None:
     """Copy a graph's file as it is at one moment; a damaged one is left behind with a warning."""
-    target.unlink(missing_ok=True)
     try:
-        with closing(connect_to_read(source)) as reader:
-            reader.execute("VACUUM INTO ?", (str(target),))
+        copy_database(source, target)
     except sqlite3.OperationalError:  # such as a full disk
         raise
     except sqlite3.DatabaseError as error:
-        target.unlink(missing_ok=True)
         logger.warning("%s is damaged (%s): it is made anew", source, error)
 
 
