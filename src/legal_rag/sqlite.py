@@ -68,6 +68,21 @@ def connect_as_allowed(path: Path, patience: float | None = None) -> sqlite3.Con
     return connect_to_write(path, patience)
 
 
+def copy_database(source: Path, target: Path) -> None:
+    """Write a file with all that another holds at one moment, in place of what is there.
+
+    Raises:
+        sqlite3.DatabaseError: If the source is damaged; then there is no target.
+    """
+    target.unlink(missing_ok=True)
+    try:
+        with closing(connect_to_read(source)) as reader:
+            reader.execute("VACUUM INTO ?", (str(target),))
+    except sqlite3.DatabaseError:
+        target.unlink(missing_ok=True)
+        raise
+
+
 def answers(connection: sqlite3.Connection) -> bool:
     """Tell whether a connection can read: none can that was open when a writer was killed in the midst of a commit."""
     try:

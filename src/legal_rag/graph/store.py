@@ -20,7 +20,7 @@ from legal_rag.files import beside, progress, sync
 from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
+from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, copy_database, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -304,14 +304,11 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
 
 def copy_graph(source: Path, target: Path) -> None:
     """Copy a graph's file as it is at one moment; a damaged one is left behind with a warning."""
-    target.unlink(missing_ok=True)
     try:
-        with closing(connect_to_read(source)) as reader:
-            reader.execute("VACUUM INTO ?", (str(target),))
+        copy_database(source, target)
     except sqlite3.OperationalError:  # such as a full disk
         raise
     except sqlite3.DatabaseError as error:
-        target.unlink(missing_ok=True)
         logger.warning("%s is damaged (%s): it is made anew", source, error)
 
 
@@ -378,7 +375,7 @@ _RULES = str(RULES_VERSION)
 def _open(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
-        connection.executescript(_CREATE)
+        _create(connection)
     except sqlite3.OperationalError:  # such as a full disk
         connection.close()
         raise
@@ -387,8 +384,13 @@ def _open(path: Path) -> sqlite3.Connection:
         logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
         os.replace(path, beside(path, "damaged"))
         connection = connect_to_write(path)
-        connection.executescript(_CREATE)
+        _create(connection)
     return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    if connection.execute(ANY_ROW).fetchone() is None:  # else there is all of it, and no lock to wait for
+        connection.executescript(_CREATE)
 
 
 def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.files import beside, link_or_copy, sync
 from legal_rag.library.library import RUNS
-from legal_rag.sqlite import connect_to_read, connect_to_write
+from legal_rag.sqlite import connect_to_write, copy_database
 
 logger = logging.getLogger(__name__)
 
@@ -75,15 +75,12 @@ def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
 
 
 def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:
-    target.unlink(missing_ok=True)
     try:
         connection.execute("BEGIN IMMEDIATE")  # holds the write lock; there is nothing to commit
-        with closing(connect_to_read(source)) as reader:
-            reader.execute("VACUUM INTO ?", (str(target),))
+        copy_database(source, target)
     except sqlite3.OperationalError:  # such as a full disk
         raise
     except sqlite3.DatabaseError as error:
-        target.unlink(missing_ok=True)
         logger.warning("%s is damaged (%s): its entities are left behind, extract them again", source, error)
         return
     sync(target)
