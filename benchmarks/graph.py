@@ -4,8 +4,8 @@ Run: python benchmarks/graph.py --index-name NAME [--index-folder FOLDER]
      python benchmarks/graph.py --index-name NAME --simulate 10000 --simulate 50000 --simulate 150000 [--scratch FOLDER]
 
 The graph is made anew, in a scratch folder, by a process of its own, whose peak memory is the system's figure; the
-Library stays as it is. Queries are timed warm, in this process: each the better of two runs, over nodes and pairs drawn
-at random (a fixed seed), and over hubs, the five most cited nodes of each type.
+Library stays as it is. Queries are timed warm, in this process: each the better of two runs, by the clock and of the
+processor, over nodes and pairs drawn at random (a fixed seed), and over hubs, the five most cited nodes of each type.
 
 `--simulate` makes a corpus of so many decisions instead, from those of the Library, which must have entities, drawn at
 random: of every five, four of the judicial courts and one of the others. Of each, the first `CHARS` characters are
@@ -108,7 +108,7 @@ def print_queries(graph: KnowledgeGraph) -> None:
         hub for kind in ("article", "decision", "statute", "court", "party") for hub in graph.most_cited(kind, HUBS)
     ]
     pairs = [generator.sample(nodes, 2) for _ in range(DRAWN)]
-    print(f"{'milliseconds':24}{'median':>8}{'95 %':>8}{'most':>8}")
+    print(f"{'milliseconds':24}{'median':>8}{'95 %':>8}{'most':>8}  of the processor: the same")
     _print_row("find", [partial(graph.find, one) for one in drawn])
     _print_row("neighbours", [partial(graph.neighbours, node) for node in nodes])
     _print_row("neighbours of hubs", [partial(graph.neighbours, hub) for hub in hubs])
@@ -128,18 +128,23 @@ def _document_keys(graph: KnowledgeGraph) -> list[str]:
 
 def _print_row(name: str, calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """Print a row of the table, and return what the calls returned."""
-    found, spent = [], []
+    found, spent, of_processor = [], [], []
     for call in calls:
         times = []
         for _ in range(2):
-            started = time.perf_counter()
+            started, began = time.perf_counter(), time.process_time()
             answer = call()
-            times.append((time.perf_counter() - started) * 1000)
+            times.append(((time.perf_counter() - started) * 1000, (time.process_time() - began) * 1000))
         found.append(answer)
-        spent.append(min(times))
-    spent.sort()
-    print(f"{name:24}{statistics.median(spent):8.2f}{spent[int(0.95 * len(spent))]:8.2f}{spent[-1]:8.2f}", flush=True)
+        for times_of, all_times in zip(zip(*times, strict=True), (spent, of_processor), strict=True):
+            all_times.append(min(times_of))
+    print(f"{name:24}{_quantiles(spent)}  {_quantiles(of_processor)}", flush=True)
     return found
+
+
+def _quantiles(times: list[float]) -> str:
+    some = sorted(times)
+    return f"{statistics.median(some):8.2f}{some[int(0.95 * len(some))]:8.2f}{some[-1]:8.2f}"
 
 
 def simulated(library: Library, sizes: Sequence[int], folder: Path) -> Iterator[Path]:

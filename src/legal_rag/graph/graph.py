@@ -5,7 +5,7 @@ import json
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -244,7 +244,7 @@ class KnowledgeGraph:
             by_ends[edge.source.key, edge.target.key].append(edge)
             if edge.type in _SINGLE:
                 by_source[edge.source.key, edge.type].append(edge)
-        opposed = [some for some in by_ends.values() if any(pair <= {one.type for one in some} for pair in _OPPOSED)]
+        opposed = [_opposed(some) for some in by_ends.values() if _opposed(some)]
         return [*opposed, *(some for some in by_source.values() if _disagree([one.target.key for one in some]))]
 
     def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
@@ -427,21 +427,28 @@ class KnowledgeGraph:
         documents = {key: [key.removeprefix(DOCUMENT)] for key in wanted if key.startswith(DOCUMENT)}
         held = self._holders([key for key in wanted if is_reference(key)])
         documents |= {key: found for key, found in held.items() if len(found) == 1 or key.startswith("article:")}
-        owned = self._owned({one for some in documents.values() for one in some})
+        sql = f"""
+            SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value
+            AND {self._present}
+        """  # noqa: S608
+        owned = self._owned(dict(self._rows(sql, _json({one for some in documents.values() for one in some}))))
         same: dict[str, list[str]] = {}
         for key in wanted:
             several = [one for doc_id in documents.get(key, []) for one in (DOCUMENT + doc_id, *owned.get(doc_id, []))]
             same[key] = list(dict.fromkeys([key, *several]))
         return same
 
-    def _owned(self, doc_ids: Collection[str]) -> dict[str, list[str]]:
-        """Return, for each document, the nodes by which it alone is cited; an article's versions share theirs."""
-        sql = f"""
-            SELECT d.id, n.term FROM json_each(?) CROSS JOIN corpus.documents AS d ON d.id = value AND {self._present}
-            CROSS JOIN corpus.names AS n INDEXED BY names_by_document ON n.document_key = d.document_key AND n.own = 1
-            CROSS JOIN nodes ON nodes.key = n.term
-        """  # noqa: S608
-        rows = [(doc_id, term) for doc_id, term in self._rows(sql, _json(doc_ids)) if is_reference(term)]
+    def _owned(self, documents: Mapping[int, str]) -> dict[str, list[str]]:
+        """Return, for each document's id, the nodes by which it alone is cited; an article's versions share theirs.
+
+        Args:
+            documents: Ids by the corpus's keys.
+        """
+        sql = """
+            SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
+            ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
+        """
+        rows = [(documents[key], term) for key, term in self._rows(sql, _json(documents)) if is_reference(term)]
         holders = self._holders([term for _, term in rows])
         owned: dict[str, list[str]] = defaultdict(list)
         for doc_id, term in rows:
@@ -521,12 +528,13 @@ class KnowledgeGraph:
     def _documents(self, doc_ids: Collection[str]) -> dict[str, Node]:
         """Return the nodes of documents, with how many others cite each."""
         sql = f"""
-            SELECT d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution, COALESCE(n.type, 'decision')
+            SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
+                COALESCE(n.type, 'decision')
             FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608
         rows = self._rows(sql, _json(doc_ids))
-        owned = self._owned([row[0] for row in rows])
+        owned = self._owned(dict(row[:2] for row in rows))
         keys = {key for some in owned.values() for key in some}
         cited = dict(
             self._rows("SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))", _json(keys))
@@ -542,7 +550,7 @@ class KnowledgeGraph:
                 solution=solution,
                 cited=sum(cited.get(key, 0) for key in owned.get(doc_id, ())),
             )
-            for doc_id, title, day, court, chamber, solution, kind in rows
+            for _, doc_id, title, day, court, chamber, solution, kind in rows
         }
 
 
@@ -644,6 +652,13 @@ def _merged(edges: Iterable[Edge]) -> list[Edge]:
                 answer_id=known.answer_id or edge.answer_id, recorded=known.recorded or edge.recorded
             )
     return list(merged.values())
+
+
+def _opposed(edges: Sequence[Edge]) -> list[Edge]:
+    """Return those of some edges between the same ends that another contradicts."""
+    types = {one.type for one in edges}
+    opposed = {edge_type for pair in _OPPOSED if pair <= types for edge_type in pair}
+    return [one for one in edges if one.type in opposed]
 
 
 def _disagree(keys: Sequence[str]) -> bool:
