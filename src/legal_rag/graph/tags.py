@@ -51,7 +51,7 @@ MOST_CHILDREN = 50  # lessons and names of one episode
 OWNED_CHARS = {"entity": 1000, "relationship": 1000, "episode": 5000}
 LINE_BREAKS = 1000  # in a run of more, those before a tag stay
 HELD_CHARS = TAG_CHARS + max(OWNED_CHARS.values()) + LINE_BREAKS + 300  # that a stream holds back at most
-INFO_CHARS = 200  # of the line that opens a block of code, that are looked at
+INFO_CHARS = 200  # behind the backticks that open a block of code, at most
 
 _B = r"[ \t]{0,3}"
 _SPACE = r"[ \t\r]*+(?:\n[ \t\r]*+)?+"  # within a tag: no blank line
@@ -180,12 +180,12 @@ class TagScanner:
         tag_at = self._next_tag(start)
         for line in _FENCE.finditer(self._buffer, start - 1, stop):
             run, info = line.groups()
-            if not fence and not (run[0] == "`" and "`" in info):
+            if not fence and (run[0] == "~" or ("`" not in info and self._is_line_end(line.end()))):
                 if tag_at < line.start():
                     self._keep(start)
                     self._read_prose(line.start() + 1, is_whole=True)
                 fence = run
-            elif fence and run.startswith(fence) and not info.strip(" \t\r"):
+            elif fence and run.startswith(fence) and not info.strip(" \t\r") and self._is_line_end(line.end()):
                 fence, start = "", line.end()
                 tag_at = tag_at if tag_at >= start else self._next_tag(start)
         self._keep(stop if fence else start)
@@ -193,6 +193,9 @@ class TagScanner:
             self._read_prose(stop, is_whole=is_last)
         self._fence = fence
         return self._give(is_last=is_last)
+
+    def _is_line_end(self, at: int) -> bool:
+        return at == len(self._buffer) or self._buffer[at] == "\n"
 
     def _next_tag(self, start: int) -> int:
         found = _TAG.search(self._buffer, start)
