@@ -2,7 +2,7 @@
 
 Run: python benchmarks/tags.py [--bytes 1000000]
 
-Each text is read five times; the fastest counts. The bar is 100 ms a megabyte.
+Each text is read five times; the fastest counts, in the processor's time. The bar is 100 ms a megabyte.
 """
 
 import argparse
@@ -15,23 +15,35 @@ ANSWER = (
     ' [Source: A, chars 10-60].\n\n<vm:entity name="trouble anormal de voisinage" type="concept" confidence="0.9"/>\n'
     '<vm:relationship from="A" to="article 544 du code civil" type="applies" confidence="0.8"/>\n'
 )
+# What is repeated up to the size, and what stands before it once.
 CASES = {
     "an answer, repeated": (ANSWER, ""),
-    "self-closing tags": ('<vm:entity name="a" type="tool"/>', ""),
+    "prose": ("La Cour rejette le pourvoi. ", ""),
+    "self-closing tags": ('<vm:x a="1"/>', ""),
+    "entities": ('<vm:entity name="a" type="tool"/>', ""),
     "paired tags": ('<vm:entity name="a" type="tool">x</vm:entity>', ""),
     "opening tags": ('<vm:entity name="a" type="tool">', ""),
     "opening episodes": ('<vm:episode decision="d">', ""),
+    "closing tags": ("</vm:entity>", ""),
     "beginnings of tags": ("<vm:", ""),
     "values without an end": ('<vm:entity name="', ""),
     "quotes in one value": ('"', '<vm:entity name="'),
-    "escapes in one value": ("&amp;", '<vm:entity name="'),
+    "quotes in 500 values": ('<vm:entity name="' + '" ' * 990, ""),
+    "blanks in 500 values": ('<vm:entity name="' + " " * 1980, ""),
+    "values with forgotten quotes": ("<vm:x " + 'name="b ' * 240, ""),
+    "odd quotes": ("<vm:x " + "a='b \"x " * 240, ""),
+    "escapes in one value": ("&", '<vm:entity name="'),
     "attributes of one tag": ("a=", "<vm:entity "),
+    "attributes of 500 tags": ("<vm:x " + 'a="b" ' * 330 + "/>", ""),
     "words in one tag": ("abc ", "<vm:entity "),
-    "blanks in one tag": (" ", "<vm:entity"),
+    "lessons": ('<vm:episode decision="d">' + "<lesson>a</lesson>" * 200 + "</vm:episode>", ""),
+    "beginnings within episodes": ('<vm:episode decision="d">' + "<" * 4900 + "</vm:episode>", ""),
+    "names that fold to a sentence": (f'<vm:relationship from="{"ﷺ" * 290}" to="b" type="cites"/>', ""),
     "blocks of code": ("```\n", ""),
-    "less-than signs": ("< ", ""),
-    "line breaks around tags": ("\n" * 10 + "<vm:x/>", ""),
-    "prose": ("La Cour rejette le pourvoi. ", ""),
+    "blocks of code with a tag": ("```\n<vm:x/>\n```\n", ""),
+    "less-than signs": ("<", ""),
+    "line breaks around tags": ("\n\n\n<vm:x/>\n\n\n", ""),
+    "a flood of line breaks": ("\n", ""),
 }
 
 
@@ -43,15 +55,15 @@ def main() -> None:
     half = size // 2
     texts["nested episodes"] = '<vm:episode decision="d">' * (half // 25) + "</vm:episode>" * (half // 13)
     texts["one answer"] = ANSWER
-    print(f"{'case':26} {'characters':>12} {'ms':>8}")
+    print(f"{'case':30} {'characters':>12} {'ms':>8}")
     for name, text in texts.items():
-        print(f"{name:26} {len(text):12,} {min(_milliseconds(text) for _ in range(5)):8.2f}")
+        print(f"{name:30} {len(text):12,} {min(_milliseconds(text) for _ in range(5)):8.2f}")
 
 
 def _milliseconds(text: str) -> float:
-    started = time.perf_counter()
+    started = time.process_time()
     parse_extraction_tags(text)
-    return (time.perf_counter() - started) * 1000
+    return (time.process_time() - started) * 1000
 
 
 if __name__ == "__main__":

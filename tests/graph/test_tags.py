@@ -1,13 +1,10 @@
 """Tags in an answer: what they say, and the answer without them."""
 
 import logging
-import random
 import re
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from legal_rag.graph import (
     EDGE_TYPES,
@@ -17,10 +14,9 @@ from legal_rag.graph import (
     ExtractedEpisode,
     ExtractedRelationship,
     ExtractionResult,
-    TagScanner,
     parse_extraction_tags,
 )
-from legal_rag.graph.tags import HELD_CHARS, MOST_TAGS, NAME_CHARS
+from legal_rag.graph.tags import LINE_BREAKS, MOST_TAGS, NAME_CHARS, TEXT_CHARS
 
 LEVER = ExtractedEntity("Société Lever", "party")
 
@@ -177,6 +173,14 @@ def test_an_empty_result_is_empty():
         '</vm:entity><vm:entity name="Société Lever" type="party"/>',
         '<vm:entity name="Soci\u200bété Lever" type="party"/>',
         '<vm:entity name="Société Lever" type="party" confidence=1.0/>',
+        "<vm:entity name=Société Lever type=party/>",
+        '<vm:entity name="Société Lever", type="party"/>',
+        '<vm:entity name="Société Lever type=party confidence=1.0>',
+        '<vm:entity name="Société Lever" type="party" / >',
+        '<vm:entity/name="Société Lever" type="party"/>',
+        '<vm:entity "Lever" name="Société Lever" type="party"/>',
+        "<vm:entity name=„Société Lever“ type=‘party’/>",
+        '<vm:entity name="Société\nLever"\ntype="party"\n></vm:entity>',
     ],
 )
 def test_a_loosely_written_tag_is_read(tag):
@@ -195,6 +199,8 @@ def test_a_loosely_written_tag_is_read(tag):
         ("a < b", "a < b"),
         (r"l\"État", 'l"État'),
         ("type = rien", "type = rien"),
+        ("il dit « a » et “b”", "il dit « a » et “b”"),
+        ("&amp;quot;", "&quot;"),
     ],
 )
 def test_signs_inside_a_value_belong_to_it(written, name):
@@ -208,6 +214,49 @@ def test_tags_in_a_description_are_read_and_are_no_part_of_it():
     assert [one.name for one in result.entities] == ["a", "b"]
     assert result.entities[1].description == "d’abord"
     assert text == "!"
+
+
+def test_a_closing_tag_closes_the_last_tag_of_its_name_that_is_open():
+    result, text = parse_extraction_tags(
+        '<vm:entity name="a" type="tool"> reste <vm:entity name="b" type="tool">sert</vm:entity>, <vm:entity>ici'
+    )
+    assert [(one.name, one.description) for one in result.entities] == [("a", ""), ("b", "sert")]
+    assert text == " reste , ici"
+
+
+def test_a_description_may_stand_in_an_attribute():
+    assert entities('<vm:entity name="a" type="tool" description="sert"/>')[0].description == "sert"
+
+
+def test_a_description_is_cut_and_stands_on_one_line():
+    tag = f'<vm:entity name="a" type="tool" description="{"x" * (TEXT_CHARS + 1)}"/>'
+    assert entities(tag)[0].description == "x" * TEXT_CHARS
+    assert entities('<vm:entity name="a" type="tool"> d’un\n <b>coup</b> &amp;\t fin</vm:entity>')[0].description == (
+        "d’un coup & fin"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inside", "lessons", "names"),
+    [
+        ("<lesson>a <b>gras</b></lesson><lesson>coupé", ("a gras", "coupé"), ()),
+        ("<Lesson n='1'>a</Lesson> entre <ENTITY>e</ENTITY>", ("a",), ("e",)),
+        ("<lesson/><entity></entity><lesson> </lesson>", (), ()),
+        (f"<entity>{'x' * (NAME_CHARS + 1)}</entity><lesson>{'x' * (TEXT_CHARS + 1)}", ("x" * TEXT_CHARS,), ()),
+        ("a</lesson><entity>e<entity>f", (), ("e", "f")),
+    ],
+)
+def test_lessons_and_names_of_an_episode_may_be_written_loosely(inside, lessons, names):
+    result, text = parse_extraction_tags(f'Oui<vm:episode decision="d">{inside}</vm:episode>.')
+    assert result.episodes == [ExtractedEpisode("d", lessons=lessons, entities=names)]
+    assert text == "Oui."
+
+
+def test_what_is_repeated_keeps_a_description_that_only_one_of_them_has():
+    result, _ = parse_extraction_tags(
+        '<vm:entity name="a" type="tool" confidence=0.5>sert</vm:entity><vm:entity name="a" type="tool"/>'
+    )
+    assert result.entities == [ExtractedEntity("a", "tool", 1.0, "sert")]
 
 
 def test_tags_beyond_the_limit_are_taken_out_unread():
@@ -237,10 +286,46 @@ def test_tags_beyond_the_limit_are_taken_out_unread():
         ("<vm:entity name='a' type='tool'>" + "x" * 1001 + "</vm:entity>", "x" * 1001),
         ("<lesson>hors d’un épisode</lesson>", "<lesson>hors d’un épisode</lesson>"),
         ("&lt;vm:entity/&gt;", "&lt;vm:entity/&gt;"),
+        ("Oui <vm:foo bar baz> <vm:entity Le Monde/>non", "Oui  non"),
+        ("si x < vm", "si x < vm"),
+        ("Oui <vm: non", "Oui  non"),
+        ('fin <vm:entity name="a" type="to', "fin "),
+        ('fin <vm:entity name="a" con', "fin "),
+        ('fin <vm:entity name="a" Suite', "fin  Suite"),
+        ('Oui <vm:entity name="a" type="tool"\n\n> citation', "Oui \n\n> citation"),
+        ('Oui <vm:entity name="a" type="tool"\nSuite > fin', "Oui \nSuite > fin"),
+        ('Oui <vm:entity name="Le moyen.\n\nSuite "x" > y', 'Oui Le moyen.\n\nSuite "x" > y'),
+        ('<vm:entity name="a" type="tool">Oui\n```\n</vm:entity>\n```\nnon', "Oui\n```\n</vm:entity>\n```\nnon"),
     ],
 )  # fmt: skip
 def test_no_tag_is_left_and_nothing_else_is_lost(text, left):
     assert clean(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<<vm:x/>vm:y/>",
+        "<v<vm:x/>m:y>",
+        "</<vm:x/><vm:x/>vm:y",
+        "<<<vm:x/>vm::vm:y",
+        "<<vm:x/>vm: :<vm:x/>:y",
+        "<vm<vm:>:y",
+    ],
+)
+def test_taking_a_tag_out_makes_no_other_tag(text):
+    assert "vm:" not in clean(text)[: -len("vm:y")]
+    assert not re.search(r"<\s*/?\s*vm\s*:", clean(text))
+
+
+def test_tags_behind_many_blocks_of_code_are_taken_out():
+    block = "```\n<vm:x/>\n```\n"
+    assert clean(block * 3_000 + "<vm:x/>Oui") == block * 3_000 + "Oui"
+
+
+def test_blocks_of_code_behind_many_tags_are_left():
+    block = "\n````xml\n<vm:x/>\n````\n"
+    assert clean("<vm:x/>" * (MOST_TAGS + 1) + block + "<vm:y/>") == block
 
 
 @pytest.mark.parametrize(
@@ -254,6 +339,9 @@ def test_no_tag_is_left_and_nothing_else_is_lost(text, left):
         ("A\n\n<vm:x/>", "A\n\n"),
         ("\n\n\n<vm:x/>A", "\n\n\nA"),
         ("A \n\n <vm:x/> \n\n B", "A \n\n  \n\n B"),
+        ("A\n\n\n\n<vm:x/>\nB", "A\n\nB"),
+        ("A\n<vm:x/>" + "\n" * 5_000 + "B", "A\n\nB"),
+        ("\n" * (LINE_BREAKS + 1) + "<vm:x/>\n", "\n" * (LINE_BREAKS + 1)),
     ],
 )
 def test_line_breaks_that_only_a_tag_kept_apart_become_two(text, left):
@@ -261,7 +349,18 @@ def test_line_breaks_that_only_a_tag_kept_apart_become_two(text, left):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Oui.", "a\n\n\n\n\nb", "1 < 2 > 0", "```\ncode\n", "\r\n\r\n\x00\ud800é", " \n" * 9]
+    "text",
+    [
+        "",
+        "Oui.",
+        "a\n\n\n\n\nb",
+        "1 < 2 > 0",
+        "```\ncode\n",
+        "\r\n\r\n\x00\ud800é",
+        " \n" * 9,
+        " name=\"x\" type='y' />",
+        "<v m:x>",
+    ],
 )
 def test_a_text_without_tags_is_unchanged(text):
     assert parse_extraction_tags(text) == (ExtractionResult(), text)
@@ -293,14 +392,22 @@ ADVERSARIAL = {
     "begun": "<vm:" * 60_000,
     "open values": '<vm:entity name="' * 15_000,
     "quotes": '<vm:entity name="' + '"' * 250_000,
+    "values of quotes": ('<vm:entity name="' + '" ' * 950) * 130,
+    "values of blanks": ('<vm:entity name="' + " " * 1_900) * 130,
+    "forgotten quotes": ("<vm:entity " + 'name="b ' * 240) * 130,
+    "odd quotes": ("<vm:x " + "a='b \"x " * 240) * 110,
     "openers": '<vm:entity name="a" type="tool">' * 8_000,
     "nested": '<vm:episode decision="d">' * 6_000 + "</vm:episode>" * 6_000,
+    "nested in episodes": ('<vm:episode decision="d">' + "<vm:entity name=a>" * 200 + "</vm:episode>") * 60,
+    "lessons": ('<vm:episode decision="d">' + "<lesson>" * 500 + "</vm:episode>") * 60,
     "fences": "```\n" * 60_000,
+    "fences of tildes": "~~~\n~~~\na\n" * 25_000,
     "less-than": "<" * 250_000,
     "escapes": '<vm:entity name="' + "&amp;" * 50_000,
     "line breaks": ("\n" * 10 + "<vm:x/>") * 15_000,
     "attributes": "<vm:entity " + "a=" * 120_000,
     "blanks": "<vm:entity" + " " * 250_000,
+    "names to fold": (f'<vm:relationship from="{"ﷺ" * 290}" to="b" type="cites"/>') * 700,
 }
 
 
@@ -308,112 +415,4 @@ ADVERSARIAL = {
 def test_hostile_text_takes_linear_time(name):
     started = time.perf_counter()
     assert "<vm:" not in clean(ADVERSARIAL[name])
-    assert time.perf_counter() - started < 1  # some 20 ms
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.text(st.sampled_from("<>/vm:entity \n`~\"'=&;xépisodRELATIONSHIP\ud800\x00"), max_size=80) | st.text(max_size=80)
-)
-def test_any_text_is_read(text):
-    result, left = parse_extraction_tags(text)
-    assert isinstance(result, ExtractionResult)
-    assert len(left) <= len(text)
-
-
-# Pieces with what is left of them and what they say; the oracle puts them together, and knows no scanner.
-PROSE = [
-    "La Cour rejette. ",
-    "L’article 1240 < 3 ? ",
-    "« Oui », dit-elle",
-    "\n",
-    "\n\n",
-    "\n\n\n",
-    " & > \" ' ",
-    "é\u202e",
-    "`x` ~~ ",
-]
-EPISODE = '<vm:episode decision="d{n}"><lesson>l</lesson>\n\n<vm:entity name="i{n}" type="tool"/></vm:episode>'
-TAGS = [
-    ('<vm:entity name="e{n}" type="tool"/>', ("e{n}",)),
-    ("<VM:Entity type=tool name=e{n} confidence=0.5 />", ("e{n}",)),
-    ('<vm:entity name="e{n}" type="tool">un "mot" > un autre</vm:entity>', ("e{n}",)),
-    ('<vm:entity name="e{n} type="tool"/>', ("e{n}",)),
-    ('<vm:relationship from="a{n}" to="b{n}" type="cites"/>', ("a{n}>b{n}",)),
-    (EPISODE, ("i{n}", "!d{n}")),
-    ('<vm:entity name="e{n}" type="dragon"/>', ()),
-    ("<vm:entity name='' type='tool'></vm:entity>", ()),
-    ("<vm:other x='{n}'/>", ()),
-    ("</vm:other>", ()),
-]  # fmt: skip
-CUT = [
-    ('<vm:entity name="e{n}" type="tool"', ("e{n}",), " et la suite, reste. "),
-    ("<vm:entity", (), " puis la fin reste. "),
-]
-FENCE = '\n```\n<vm:entity name="f" type="tool"/>\n```\n'
-ENDS = ["", "<vm:enti", '<vm:entity name="Le', "<vm"]
-REMOVED = "\ue000"
-
-
-def some_answer(generator):
-    """Return an answer, what must be left of it, and what its tags say."""
-    text, left, said = "", "", []
-    for n in range(generator.randrange(7)):
-        kind = generator.random()
-        if kind < 0.45:
-            piece = generator.choice(PROSE)
-            text, left = text + piece, left + piece
-        elif kind < 0.5:
-            text, left = text + FENCE, left + FENCE
-        elif kind < 0.57:
-            tag, names, rest = generator.choice(CUT)
-            text, left = text + tag.format(n=n) + rest, left + REMOVED + rest
-            said += [one.format(n=n) for one in names]
-        else:
-            tag, names = generator.choice(TAGS)
-            text, left = text + tag.format(n=n), left + REMOVED
-            said += [one.format(n=n) for one in names]
-    end = generator.choice(ENDS)
-    left = re.sub(f"\n[\n{REMOVED}]*\n", _joined, left + REMOVED * bool(end))
-    return text + end, left.replace(REMOVED, ""), sorted(said)
-
-
-def _joined(run):
-    is_split = re.search(f"\n{REMOVED}+\n", run.group())
-    return "\n\n" if is_split and run.group().count("\n") > 2 else run.group()
-
-
-def names_in(result):
-    named = [one.name for one in result.entities] + [f"{one.source}>{one.target}" for one in result.relationships]
-    return sorted(named + [f"!{one.decision}" for one in result.episodes])
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_an_answer_is_what_its_pieces_say(seed):
-    generator = random.Random(seed)
-    for _ in range(1_000):
-        text, left, said = some_answer(generator)
-        result, found = parse_extraction_tags(text)
-        assert (found, names_in(result)) == (left, said), text
-
-
-def test_an_answer_in_pieces_is_the_same_as_whole():
-    generator = random.Random(7)
-    for _ in range(1_500):
-        text = some_answer(generator)[0]
-        scanner, given_out, at = TagScanner(), "", 0
-        while at < len(text):
-            size = generator.randint(1, 12)
-            given_out += scanner.feed(text[at : at + size])
-            at += size
-        assert (scanner.result, given_out + scanner.close()) == parse_extraction_tags(text), text
-
-
-def test_a_stream_gives_out_prose_at_once_and_holds_back_little():
-    scanner = TagScanner()
-    assert scanner.feed("La Cour ") == "La Cour "
-    assert scanner.feed("rejette <vm:entity na") == "rejette "
-    assert scanner.feed('me="a" type="tool"/> le') == " le"
-    assert scanner.feed(" pourvoi.") == " pourvoi."
-    assert scanner.feed('<vm:episode decision="') == ""
-    assert len(scanner.feed("x" * (HELD_CHARS + 10))) > 0
+    assert time.perf_counter() - started < 1  # some 10 to 30 ms
