@@ -1,20 +1,16 @@
-"""Work for `support.killable`: to write a graph over and over, until killed."""
+"""A program that writes a graph over and over, until killed: `python graph_writers.py answers|fills FOLDER [SEED]`."""
 
 import itertools
 import random
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
-from legal_rag.graph import (
-    EPISODE_STATUSES,
-    ExtractedEntity,
-    ExtractedEpisode,
-    ExtractedRelationship,
-    ExtractionResult,
-)
+from legal_rag.graph import ExtractedEntity, ExtractedEpisode, ExtractedRelationship, ExtractionResult, store
+from legal_rag.graph.answers import add_answer
+from legal_rag.library import Library
+from legal_rag.library.library import STORE
 
 ANSWERS = 3  # that are written by turns
-STATUSES = sorted(EPISODE_STATUSES)
 
 
 def answer_of(generation: int, doc_ids: list[str]) -> ExtractionResult:
@@ -28,25 +24,24 @@ def answer_of(generation: int, doc_ids: list[str]) -> ExtractionResult:
     )
 
 
-def write_answers(ready: Callable[[], None], folder: Path, seed: int) -> None:
+def write_answers(folder: Path, seed: int) -> None:
     """Record answers, each in place of its last generation."""
-    from legal_rag.graph.answers import add_answer
-    from legal_rag.library import Library
-
     library, generator = Library(folder), random.Random(seed)
     doc_ids = list(library)[:3]
-    ready()
+    print("ready", flush=True)
     for number in itertools.count(seed):
         add_answer(library, f"answer {number % ANSWERS}", answer_of(generator.randrange(1, 100), doc_ids), doc_ids)
 
 
-def fill_anew(ready: Callable[[], None], folder: Path) -> None:
-    """Make a graph anew, a few documents in a transaction, once the file as it is was filled up."""
-    from legal_rag.graph import store
-    from legal_rag.library.library import STORE
-
+def write_fills(folder: Path) -> None:
+    """Fill a graph up, then make it anew over and over, a few documents in a transaction."""
     store.BATCH = 7
-    ready()
+    print("ready", flush=True)
+    store.fill_graph(folder, folder / STORE)
     while True:
-        store.fill_graph(folder, folder / STORE)
         store.fill_graph(folder, folder / STORE, anew=True)
+
+
+if __name__ == "__main__":
+    work, place, *rest = sys.argv[1:]
+    write_answers(Path(place), int(rest[0])) if work == "answers" else write_fills(Path(place))
