@@ -3,6 +3,7 @@
 import pytest
 from support.small_graphs import APPEAL, CASSATION, DECISIONS, EARLIER, QPC, document_of
 
+from legal_rag.corpus.documents import Document
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.schemas import RULES
@@ -203,3 +204,19 @@ def test_a_text_of_nothing_gives_no_edge_but_its_court(content):
 def test_an_article_of_a_code_is_the_node_of_its_document():
     row = {"id": "ART", "title": "Code civil, article 1240", "content": "Tout fait quelconque de l'homme."}
     assert node_of_document(document_of(row)).type == "article"
+
+
+@pytest.mark.parametrize(
+    ("columns", "node_type"),
+    [
+        ({"id": "A", "juridiction": "Cour de cassation"}, "decision"),
+        ({"id": "A", "title": "Cour d'appel de Lyon, 3 mai 2010"}, "decision"),
+        ({"id": "A", "content": "TRIBUNAL DE COMMERCE DE PARIS\nJugement du 3 mai 2010."}, "decision"),
+        ({"id": "LEGIARTI000046773080", "title": "Code du travail, article L1251-33-1"}, "article"),
+        ({"id": "A", "title": "Code du travail, article L1251-33-1", "extra": {"number": "L1251-33-1"}}, "article"),
+        ({"id": "A", "title": "Bail commercial", "extra": {"number": "BC-2019-12"}}, "document"),
+    ],
+)
+def test_a_document_is_a_decision_an_article_or_neither(columns, node_type):
+    document = Document(**{"content": "Le preneur paie le loyer.", **columns})
+    assert node_of_document(document).type == node_type

@@ -1,6 +1,8 @@
 """What the graph answers: who a name is, its neighbours, who cites and overrules whom, and by what chain."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support.small_graphs import CASSATION, DECISIONS, EARLIER, library_of
@@ -232,3 +234,13 @@ def test_a_library_without_a_graph_says_what_makes_one(own):
     (own.path / GRAPH).unlink()
     with pytest.raises(FileNotFoundError, match="rebuild --only graph"):
         KnowledgeGraph(own)
+
+
+def test_a_document_without_an_edge_is_found_by_its_id(own):
+    connection = sqlite3.connect(own.path / "graph.sqlite")
+    with closing(connection), connection:
+        connection.execute("DELETE FROM edges")
+        connection.execute("DELETE FROM nodes")
+    graph = KnowledgeGraph(own)
+    assert graph.find("CASS1").doc_id == "CASS1"
+    assert graph.neighbours("CASS1") == []

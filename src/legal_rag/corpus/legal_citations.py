@@ -175,7 +175,7 @@ def _article(document: Document) -> LegalCitation | None:
     title = _field(document.title)
     named = next(filter(None, (pattern.fullmatch(title) for pattern in _ARTICLE_TITLES)), None)
     number = named["number"] if named else _field(document.extra.get("number"))
-    code = named or (_CODE_FIRST.match(_field(document.extra.get("section"))) if _is_article(document) else None)
+    code = named or (_CODE_FIRST.match(_field(document.extra.get("section"))) if is_article(document) else None)
     if code is None or not number:
         return None
     name = " ".join(code["code"].replace("’", "'").split())
@@ -187,7 +187,8 @@ def _article(document: Document) -> LegalCitation | None:
     return _linked(LegalCitation(text=f"{form}, {sign}{number}", court=form, number=number), document.id)
 
 
-def _is_article(document: Document) -> bool:
+def is_article(document: Document) -> bool:
+    """Tell whether a document is an article of a code or a statute, by its id."""
     return not document.juridiction and document.id.startswith(_ARTICLE_IDS)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.legal_citations import legal_date
+from legal_rag.corpus.legal_citations import is_article, legal_date
 from legal_rag.corpus.patterns import Identifier, find_courts, find_dates, find_identifiers
 from legal_rag.corpus.patterns.courts import court_of, words_of_value
 from legal_rag.corpus.references import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
@@ -33,6 +33,7 @@ from legal_rag.graph.names import (
 
 NOWHERE = (-1, -1)  # of an edge that a column gives, not the text
 RULES_VERSION = 2  # of what follows: edges made by another version are made anew
+TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
 PARTIES_CHARS = 6000  # in which it names all of its parties
@@ -89,9 +90,17 @@ class Fact(NamedTuple):
 
 
 def node_of_document(document: Document) -> Named:
-    """Return the node of a document: a decision, or the article that it is."""
+    """Return the node of a document: a decision, the article that it is, or another document, such as a contract."""
+    return document_node(document.id, _type_of(document))
+
+
+def _type_of(document: Document) -> str:
+    if is_article(document):
+        return "article"
+    if document.juridiction or find_courts(document.title) or find_courts(document.content[:TITLE_CHARS]):
+        return "decision"
     keys = own_keys(document)
-    return document_node(document.id, is_article=bool(keys) and all(key.startswith("article:") for key in keys))
+    return "article" if any(key.startswith("article:") for key in keys) else "document"
 
 
 def text_facts(document: Document) -> list[Fact]:

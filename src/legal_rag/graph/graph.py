@@ -400,7 +400,10 @@ class KnowledgeGraph:
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
-            if documents := self._holders([key]).get(key) if key in known else None:
+            documents = self._holders([key]).get(key, []) if key in known else []
+            if key.startswith(DOCUMENT):  # one without any edge
+                documents = [key.removeprefix(DOCUMENT)]
+            if documents and self._documents(documents):
                 return list(self._documents(documents).values())
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
@@ -529,7 +532,7 @@ class KnowledgeGraph:
         """Return the nodes of documents, with how many others cite each."""
         sql = f"""
             SELECT d.document_key, d.id, d.title, d.decision_date, d.juridiction, d.formation, d.solution,
-                COALESCE(n.type, 'decision')
+                COALESCE(n.type, 'document')
             FROM json_each(?) JOIN corpus.documents AS d ON d.id = value AND {self._present}
             LEFT JOIN nodes AS n ON n.key = '{DOCUMENT}' || d.id
         """  # noqa: S608

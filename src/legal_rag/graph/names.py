@@ -92,9 +92,9 @@ class Named(NamedTuple):
     name: str
 
 
-def document_node(doc_id: str, *, is_article: bool = False) -> Named:
-    """Return the node of a document of the Library."""
-    return Named(DOCUMENT + doc_id, "article" if is_article else "decision", doc_id)
+def document_node(doc_id: str, node_type: str = "decision") -> Named:
+    """Return the node of a document of the Library: a decision, an article, or another document."""
+    return Named(DOCUMENT + doc_id, node_type, doc_id)
 
 
 def identifier_node(one: Identifier) -> Named:

@@ -12,6 +12,7 @@ NODE_TYPES: dict[str, str] = {
     "organization": "organisation",
     "event": "événement",
     "location": "lieu",
+    "document": "document",
     "decision": "décision",
     "article": "article",
     "statute": "texte",
