@@ -300,13 +300,19 @@ def _sure_parties(facts: list[Fact]) -> list[Fact]:
 def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, Named]) -> Fact | None:
     kind, text, span = entity["extraction_class"], entity["extraction_text"], (entity["char_start"], entity["char_end"])
     attributes = entity["attributes"]
+    if entity.get("alignment") != "rules":  # what a model extracted is its word
+        return None
     if kind in (TEXTE_VISE, ARTICLE_CITE):
         statute = statute_node(text if kind == TEXTE_VISE else attributes.get("texte", ""), doc_id)
         statute = statute and known.get(statute.key.partition(" @")[0], statute)
         if kind == TEXTE_VISE or statute is None:
             return Fact(node, statute, "cites", *span) if statute else None
         is_of_code = _CODE.match(statute.name)
-        return None if is_of_code else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
+        return (
+            None
+            if is_of_code or not attributes.get("numero")
+            else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
+        )
     if kind == PARTIE and (role := attributes.get("role")):
         party = person_node("party", text, doc_id)
         return Fact(party, node, "party_to", *span, detail=role) if party else None

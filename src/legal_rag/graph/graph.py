@@ -5,13 +5,14 @@ import json
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
-from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED
+from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, check_schema
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
@@ -50,6 +51,7 @@ _SELECT_EPISODES = """
     SELECT decision, context, status, lessons, nodes, answer_id, recorded FROM episodes JOIN sources USING (source_key)
 """
 
+Returned = TypeVar("Returned")
 Direction = Literal["out", "in", "both"]
 
 
@@ -128,6 +130,17 @@ class NodeLookupError(LookupError):
         self.is_ambiguous = is_ambiguous
 
 
+def _at_once(method: Callable[..., Returned]) -> Callable[..., Returned]:
+    """Have a method's statements see one state of the graph."""
+
+    @wraps(method)
+    def reading(graph: "KnowledgeGraph", *arguments: Any, **named: Any) -> Returned:
+        with graph.unchanging():
+            return method(graph, *arguments, **named)
+
+    return reading
+
+
 class KnowledgeGraph:
     """Thread-safe, read-only view of a Library's graph; edges whose text is not in the corpus are not seen.
 
@@ -149,9 +162,11 @@ class KnowledgeGraph:
 
     def _connect(self) -> sqlite3.Connection:
         connection = connect_to_read(self._file, corpus=self.library.path / STORE)
+        check_schema(connection)
         self.library.check_unchanged()
         return connection
 
+    @_at_once
     def counts(self) -> dict[str, int]:
         """Count nodes, edges by support, episodes and answers; removed documents' may still be among them."""
         sql = "SELECT support, COUNT(*) FROM edges GROUP BY support"
@@ -162,6 +177,7 @@ class KnowledgeGraph:
         edges = {name: by_support.get(one, 0) for name, one in named.items()}
         return {"nodes": nodes, **edges, "episodes": episodes, "answers": told}
 
+    @_at_once
     def find(self, name: str) -> Node:
         """Return the node of a document's id, a number, an article, a court or any name, however it is written.
 
@@ -179,6 +195,7 @@ class KnowledgeGraph:
         hint = f" (near: {'; '.join(near)})" if near else ""
         raise NodeLookupError(f"no node {name!r} in the graph of {self.library.path}{hint}", near, is_ambiguous=False)
 
+    @_at_once
     def neighbours(
         self,
         node: Node | str,
@@ -188,7 +205,7 @@ class KnowledgeGraph:
         supports: Collection[str] = (TEXT,),
         most: int = MOST_EDGES,
     ) -> list[Edge]:
-        """Return the edges of a node: those out of it, then those into it, by type, the latest documents first.
+        """Return the edges of a node: those out of it, then those into it, by type.
 
         Args:
             node: The node, or what `find` takes.
@@ -213,15 +230,18 @@ class KnowledgeGraph:
                 edges += self._edges(self._edge_rows(keys, column, types, supports, most))
         return _merged(edges)
 
+    @_at_once
     def citing(self, node: Node | str, most: int = MOST_EDGES) -> list[Edge]:
         """Return the edges from the documents that cite a decision, an article or a text."""
         return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
 
+    @_at_once
     def treatment(self, node: Node | str) -> Treatment:
         """Return how other decisions treat one: overruled, upheld or followed by whom, and how many cite it."""
         node = self.find(node) if isinstance(node, str) else node
         return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
 
+    @_at_once
     def most_cited(self, node_type: str = "article", most: int = 20) -> list[Node]:
         """Return the nodes of a type that most documents cite, the most cited first; by an index, not by counting.
 
@@ -235,6 +255,7 @@ class KnowledgeGraph:
         nodes = self._nodes(keys)
         return [nodes[key] for key in keys]
 
+    @_at_once
     def conflicts(self, node: Node | str, supports: Collection[str] = (TEXT, STATED)) -> list[list[Edge]]:
         """Return the edges of a node that contradict each other, side by side: two courts, upheld and overruled."""
         edges = self.neighbours(node, supports=supports)
@@ -247,6 +268,7 @@ class KnowledgeGraph:
         opposed = [_opposed(some) for some in by_ends.values() if _opposed(some)]
         return [*opposed, *(some for some in by_source.values() if _disagree([one.target.key for one in some]))]
 
+    @_at_once
     def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
         """Return a shortest chain of facts between two nodes, in order; empty if there is none that short.
 
@@ -259,6 +281,7 @@ class KnowledgeGraph:
         ends = [self.find(one) if isinstance(one, str) else one for one in (first, second)]
         return self._edges(_Paths(self, *(one.key for one in ends)).search(most_hops))
 
+    @_at_once
     def episodes(self, node: Node | str | None = None, most: int = 50) -> list[Episode]:
         """Return what models noted of their work, the latest first; of one node, or of all."""
         keys = None
@@ -270,6 +293,7 @@ class KnowledgeGraph:
         sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
         return self._episodes(self._rows(sql, keys, most))
 
+    @_at_once
     def mentions(self, node: Node | str) -> list[Mention]:
         """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
         node = self.find(node) if isinstance(node, str) else node
@@ -298,11 +322,13 @@ class KnowledgeGraph:
     def unchanging(self) -> Iterator[None]:
         """Have this thread see one state of the graph in all that it reads meanwhile; writers wait for the end."""
         connection = self._connections.get()
-        connection.execute("BEGIN")
+        is_outermost = not connection.in_transaction
+        if is_outermost:
+            connection.execute("BEGIN")
         try:
             yield
         finally:
-            if connection.in_transaction:
+            if is_outermost and connection.in_transaction:
                 connection.execute("ROLLBACK")
 
     def iter_nodes(self, supports: Collection[str] = (TEXT,)) -> Iterator[Node]:
@@ -313,11 +339,13 @@ class KnowledgeGraph:
         """
         edge = f"e.support IN (SELECT value FROM json_each(:supports)) AND {self._is_present('e')}"  # noqa: S608
         mention = self._is_present("m") if UNSUPPORTED in supports else f"m.text_key AND {self._is_present('m')}"
-        mentioned = f"OR EXISTS (SELECT 1 FROM mentions AS m WHERE m.node_key = n.node_key AND {mention})"  # noqa: S608
+        mentioned = f"""
+            OR EXISTS (SELECT 1 FROM mentions AS m WHERE m.node_key = n.node_key AND {mention})
+            OR node_key IN (SELECT about.value FROM episodes JOIN json_each(episodes.nodes) AS about)
+        """  # noqa: S608
         sql = f"""
             SELECT node_key FROM nodes AS n WHERE EXISTS (SELECT 1 FROM edges AS e WHERE from_key = node_key AND {edge})
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
-            OR node_key IN (SELECT about.value FROM episodes JOIN json_each(episodes.nodes) AS about)
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
         for rows in self._batches(sql, supports):
@@ -357,6 +385,7 @@ class KnowledgeGraph:
             first.setdefault(node.key, number)
         return first
 
+    @_at_once
     def shared_names(self, document_keys: Sequence[int]) -> tuple[dict[int, set[int]], dict[int, int]]:
         """Return what several of some documents name: nodes by document, and how many edges each node has.
 
@@ -420,7 +449,7 @@ class KnowledgeGraph:
         """List the names around a name, the most similar first."""
         found = []
         for sign, order in ((">=", "ASC"), ("<", "DESC")):
-            around = f"name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
+            around = f"degree > 0 AND name {sign} ? COLLATE NOCASE ORDER BY name COLLATE NOCASE {order} LIMIT 50"
             found += [one for (one,) in self._rows(f"SELECT name FROM nodes WHERE {around}", name)]  # noqa: S608
         return difflib.get_close_matches(name, found, n=NEAR_NAMES, cutoff=0.5)
 

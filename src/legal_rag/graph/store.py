@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from legal_rag.corpus.documents import Document
@@ -31,7 +32,19 @@ TEXT, STATED, UNSUPPORTED = "text", "stated", "none"  # how far a text supports 
 SUPPORTS = (TEXT, STATED, UNSUPPORTED)
 MAKE_COMMAND = "'legal-rag rebuild --only graph' makes it"
 # What reading a damaged file raises: it may hold anything.
-DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError)
+DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError)
+_OF_THE_DISK = frozenset(
+    (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+    )
+)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (
     text_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL, content_hash TEXT NOT NULL, UNIQUE (doc_id, content_hash)
@@ -93,6 +106,7 @@ class GraphWriter:
         self.path = path
         self.connection = _open(path)
         self._nodes: dict[str, int] = {}
+        self._is_of_text = False  # what is written now
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -113,7 +127,10 @@ class GraphWriter:
         """Return a node's number; a new node keeps the name it is first given."""
         if (known := self._nodes.get(named.key)) is not None:
             return known
-        values = tuple(one.encode(errors="replace").decode() for one in named)
+        if self._is_of_text:  # a name that an answer gave is a model's word
+            renamed = "UPDATE nodes SET type = ?, name = ? WHERE key = ? AND degree = 0"
+            self.connection.execute(renamed, (*_storable(named)[1:], _storable(named)[0]))
+        values = _storable(named)
         self.connection.execute("INSERT OR IGNORE INTO nodes (key, type, name) VALUES (?, ?, ?)", values)
         (key,) = self.connection.execute("SELECT node_key FROM nodes WHERE key = ?", values[:1]).fetchone()
         if len(self._nodes) >= CACHED_NODES:
@@ -178,9 +195,11 @@ class GraphWriter:
         """Store what the text or the entities of a document give, in place of what they gave before."""
         text_key = self.text(document.id, document.content_hash)
         source_key = self.source(kind, text_key, made_by)
+        self._is_of_text = True
         for one in facts:
             place = (text_key, one.start, one.end)
             self.edge(source_key, (one.source, one.target), one.type, place, n=one.n, detail=one.detail)
+        self._is_of_text = False
 
     def delete_sources(self, select: str, *values: object) -> int:
         """Delete the sources that a query selects, with all that came from them; return how many."""
@@ -211,6 +230,10 @@ class GraphWriter:
             f" UNION SELECT n.value FROM episodes JOIN json_each(episodes.nodes) AS n WHERE {held}"
         )
         return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
+
+
+def _storable(named: Named) -> tuple[str, ...]:
+    return tuple(one.encode(errors="replace").decode() for one in named)
 
 
 def fill_graph(
@@ -318,12 +341,12 @@ def carrying_graph(old: Path, new: Path) -> Iterator[None]:
 
     A damaged graph is left behind with a warning.
     """
-    if (old / GRAPH).is_file() and (new / GRAPH).is_file():
+    if (old / GRAPH).is_file():
         try:
             _copy_answers(old / GRAPH, new / GRAPH)
-        except sqlite3.OperationalError:  # such as a full disk
-            raise
         except DAMAGE as error:
+            if not is_damage(error):
+                raise
             logger.warning("%s is damaged (%s): what answers gave is left behind", old / GRAPH, error)
     yield
 
@@ -331,6 +354,7 @@ def carrying_graph(old: Path, new: Path) -> Iterator[None]:
 def _copy_answers(old: Path, new: Path) -> None:
     with closing(connect_to_read(old)) as source, closing(GraphWriter(new)) as writer, writer.transaction():
         writer.delete_sources("SELECT source_key FROM sources WHERE answer_id IS NOT NULL")
+        check_schema(source)
         named = {key: Named(*rest) for key, *rest in source.execute(_NODES_OF_ANSWERS)}
         texts: dict[int | None, int | None] = {None: None}
         texts |= {key: writer.text(*rest) for key, *rest in source.execute(_TEXTS_OF_ANSWERS)}
@@ -376,11 +400,10 @@ def _open(path: Path) -> sqlite3.Connection:
     connection = connect_to_write(path)
     try:
         _create(connection)
-    except sqlite3.OperationalError:  # such as a full disk
-        connection.close()
-        raise
     except sqlite3.DatabaseError as error:
         connection.close()
+        if not is_damage(error):
+            raise
         logger.warning("%s is damaged (%s): it is made anew, without what answers gave", path, error)
         os.replace(path, beside(path, "damaged"))
         connection = connect_to_write(path)
@@ -391,6 +414,36 @@ def _open(path: Path) -> sqlite3.Connection:
 def _create(connection: sqlite3.Connection) -> None:
     if connection.execute(ANY_ROW).fetchone() is None:  # else there is all of it, and no lock to wait for
         connection.executescript(_CREATE)
+    check_schema(connection)
+
+
+def check_schema(connection: sqlite3.Connection) -> None:
+    """Check that a graph holds the tables, indexes and triggers that it should, and nothing else.
+
+    A Library may come from anyone: triggers and views run what they hold.
+
+    Raises:
+        sqlite3.DatabaseError: If it does not.
+    """
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if _schema_of(connection) != _expected_schema():
+        raise sqlite3.DatabaseError("its tables are not those of a graph")
+
+
+@cache
+def _expected_schema() -> frozenset[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_SCHEMA)
+        return _schema_of(connection)
+
+
+def _schema_of(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    return frozenset(connection.execute("SELECT type, name, tbl_name, COALESCE(sql, '') FROM main.sqlite_master"))
+
+
+def is_damage(error: Exception) -> bool:
+    """Tell whether an error is of the file itself, not of the disk or of another process."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in _OF_THE_DISK
 
 
 def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:
@@ -471,7 +524,10 @@ def _delete_gone(writer: GraphWriter, condition: str = "TRUE", *values: str) -> 
             WHERE d.id = t.doc_id AND d.content_hash = t.content_hash AND d.removed IS NULL
         )
     """  # noqa: S608
-    gone = json.dumps([key for (key,) in writer.connection.execute(query, values)])
+    keys = [key for (key,) in writer.connection.execute(query, values)]
+    if not keys:
+        return
+    gone = json.dumps(keys)
     held = "text_key IN (SELECT value FROM json_each(?))"
     with writer.transaction():
         writer.delete_sources(f"SELECT source_key FROM sources WHERE {held}", gone)  # noqa: S608

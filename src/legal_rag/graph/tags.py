@@ -255,7 +255,9 @@ class TagScanner:
             tag, _, piece = self._opened[place]
             if tag.name == name:
                 tag.content = "".join(self._pieces[piece - self._n_given :])
-                del self._pieces[piece - self._n_given :], self._opened[place:]
+                if not _is_name_itself(tag):
+                    del self._pieces[piece - self._n_given :]
+                del self._opened[place:]
                 return
 
     def _keep(self, end: int) -> None:
@@ -310,6 +312,12 @@ class TagScanner:
         self._n_given += n_ready
         self._buffer, self._base, self._at = self._buffer[self._at - 1 :], self._base + self._at - 1, 1
         return clean
+
+
+def _is_name_itself(tag: "_Tag") -> bool:
+    """Tell whether a tag is put around its own name in a sentence: then that is no description, and stays."""
+    name = words_of(tag.values.get("name", ""))
+    return tag.name == "entity" and bool(name) and words_of(tag.content) == name
 
 
 class _Joiner:
