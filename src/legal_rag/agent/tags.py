@@ -20,7 +20,8 @@ from legal_rag.graph.types import (
 
 SHIELD = "\ufdd0"  # stands for "<" while tags are read: no text has this character
 _FENCED = re.compile(
-    r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)++)[ \t]*(?P=mark)[ \t]*$",
+    r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[^\n]*\n(?P<code>(?:(?![ \t]*(?:```|~~~))[^\n]*\n)*+"
+    r"(?:(?![ \t]*(?:```|~~~))[^\n]++\Z)?)(?:[ \t]*(?P=mark)[ \t]*$|\Z)",
     re.MULTILINE,
 )
 _QUOTATION = re.compile(r"«\s*([^«»]*+)»")
@@ -82,9 +83,8 @@ def without_tags(value: Any) -> Any:
 
 
 def _unfenced_tags(block: re.Match[str]) -> str:
-    """Return the code of a block if it is nothing but tags, which many models put into one; else the block."""
-    clean = parse_extraction_tags(block["code"])[1]
-    return block[0] if clean.strip() or clean == block["code"] else block["code"]
+    """Return the code of a block if tags are in it, as many models put them, closed or cut off; else the block."""
+    return block[0] if parse_extraction_tags(block["code"])[1] == block["code"] else block["code"]
 
 
 def _shielded(text: str, contents: Sequence[str]) -> str:

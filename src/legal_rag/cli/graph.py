@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from legal_rag.cli.options import count, open_library, place_options, print_json
-from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.graph.types import EDGE_TYPES, EPISODE_STATUSES, REVERSED_EDGE_TYPES
 from legal_rag.report.lines import in_one_line
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from legal_rag.graph.page import NodeView
 
 FORMATS = ("json", "graphml", "cypher")
+CITED_TYPES = ("article", "decision", "statute")  # what documents cite
 LINE_CHARS = 400
 all_option = click.option(
     "--all", "with_all", is_flag=True, help="Also what models said that no rule found in a text; never as facts."
@@ -69,7 +70,10 @@ def path_command(first: str, second: str, index_folder: str, index_name: str, as
     """Show a shortest chain of facts from the node A to the node B, each with its words in the text."""
     graph = _open(index_folder, index_name)
     start = graph.find(first)
-    edges = graph.path(start, graph.find(second))
+    end = graph.find(second)
+    if start.key == end.key:
+        raise ValueError(f"{first!r} and {second!r} name the same node: {start.name}")
+    edges = graph.path(start, end)
     if as_json:
         print_json([_json_of_edge(one) for one in edges])
     elif not edges:
@@ -80,7 +84,7 @@ def path_command(first: str, second: str, index_folder: str, index_name: str, as
 
 @graph_command.command("most-cited")
 @place_options
-@click.option("--type", "node_type", default="article", type=click.Choice(list(NODE_TYPES)), help="Of nodes.")
+@click.option("--type", "node_type", default="article", type=click.Choice(CITED_TYPES), help="Of nodes.")
 @click.option("--k", default=20, type=click.IntRange(min=1), help="How many.")
 def most_cited_command(node_type: str, k: int, index_folder: str, index_name: str, as_json: bool) -> None:
     """List the articles, or other nodes, that most documents cite."""

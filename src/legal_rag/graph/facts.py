@@ -72,6 +72,10 @@ _DEMAND = re.compile(
     re.IGNORECASE,
 )
 MOST_QUOTED = 3000  # characters that a quotation may have
+# "Maître des requêtes", "maître d'œuvre": no counsel.
+_OFFICE = re.compile(
+    r"ma[iî]tres?\s+(?:des?\s+|d['’]\s*)(?:requ[êe]tes?|œuvre|oeuvre|ouvrage|conf[ée]rences?)", re.IGNORECASE
+)
 _CODE = re.compile(r"(?:nouveau |ancien )?(?:code|livre)\b", re.IGNORECASE)
 _OF_PERSONS = frozenset((PARTIE, AVOCAT))
 _REVERSED, _MAINTAINED = frozenset((CASSATION, ANNULATION, INFIRMATION)), frozenset((REJET, CONFIRMATION))
@@ -313,10 +317,11 @@ def _entity_fact(entity: Entity, node: Named, doc_id: str, known: Mapping[str, N
             if is_of_code or not attributes.get("numero")
             else Fact(node, article_of_statute(attributes["numero"], statute), "cites", *span)
         )
-    if kind == PARTIE and (role := attributes.get("role")):
+    # That one is a party is sure enough; as which, demandeur or défendeur, the rules find less surely.
+    if kind == PARTIE and attributes.get("role"):
         party = person_node("party", text, doc_id)
-        return Fact(party, node, "party_to", *span, detail=role) if party else None
-    if kind == AVOCAT and (counsel := person_node("judge_or_counsel", text, doc_id)):
+        return Fact(party, node, "party_to", *span) if party else None
+    if kind == AVOCAT and not _OFFICE.match(text) and (counsel := person_node("judge_or_counsel", text, doc_id)):
         client = person_node("party", attributes.get("client", ""), doc_id)
         return Fact(
             counsel, client or node, "represents" if client else "pleads_in", *span, detail=attributes.get("role", "")

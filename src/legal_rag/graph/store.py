@@ -336,6 +336,18 @@ def copy_graph(source: Path, target: Path) -> None:
 
 
 @contextmanager
+def leaving_bad_graph(folder: Path) -> Iterator[None]:
+    """Set a damaged graph aside with a warning, where it would keep a Library from changing."""
+    try:
+        yield
+    except DAMAGE as error:
+        if not is_damage(error):
+            raise
+        logger.warning("%s is damaged (%s): it is set aside, %s anew", folder / GRAPH, error, MAKE_COMMAND)
+        os.replace(folder / GRAPH, beside(folder / GRAPH, "damaged"))
+
+
+@contextmanager
 def carrying_graph(old: Path, new: Path) -> Iterator[None]:
     """Copy what answers gave into the graph of the folder that replaces a Library; see `locked_answers`.
 

@@ -14,7 +14,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
-from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph
+from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
@@ -188,10 +188,11 @@ class LibraryUpdate:
         added = self._copy_rows()
         self._connection.execute("DETACH other")
         add_outlines(self.path, store)
-        add_to_graph(self.path, store)
+        with leaving_bad_graph(self.path):
+            add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest(described, added, removed, entry)
-        with closing(connect_to_read(store)) as other:
+        with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
             forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
         return added, removed, sum(shard["tokens"] for shard in described)
 
@@ -209,7 +210,8 @@ class LibraryUpdate:
             removed = self._removed_now()
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
         self._write_manifest([], Rows(0, 0), removed, {})
-        forget_in_graph(self.path, self.path / STORE, ids)
+        with leaving_bad_graph(self.path):
+            forget_in_graph(self.path, self.path / STORE, ids)
         return len(ids)
 
     def close(self) -> None:

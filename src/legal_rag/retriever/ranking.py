@@ -332,11 +332,11 @@ def connection_densities(
     naming: dict[int, float] = defaultdict(float)
     for key, own in surplus.items():
         for node in named.get(key, ()):
-            naming[node] += own / math.log(2 + degrees[node])
+            naming[node] += own / math.log(2 + max(0, degrees[node]))
     densities = {}
     for key, nodes in named.items():
         own = surplus.get(key, 0.0)
-        connected = sum(naming.get(node, 0.0) - own / math.log(2 + degrees[node]) for node in sorted(nodes))
+        connected = sum(naming.get(node, 0.0) - own / math.log(2 + max(0, degrees[node])) for node in sorted(nodes))
         if connected > 0 and total > own:
             densities[key] = connected / (total - own)
     return densities
