@@ -243,7 +243,8 @@ linked = doc_ids[:1] if (corpus.path / "graph.sqlite").is_file() else []  # un i
 for doc_id in linked:
     for edge in KnowledgeGraph(corpus).neighbours(doc_id)[:15]:
         ends = f"{edge.source.name[-45:]:45}  {EDGE_TYPES[edge.type]:20}  {edge.target.name[-45:]:45}"
-        print(f"{ends}  {edge.doc_id}, {edge.char_start}-{edge.char_end}")
+        place = f"{edge.char_start}-{edge.char_end}" if edge.char_start >= 0 else "métadonnées"
+        print(f"{ends}  {edge.doc_id}, {place}")
 
 # %% [markdown]
 # ## 6. Lire en profondeur

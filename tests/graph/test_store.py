@@ -23,7 +23,7 @@ from legal_rag.graph import (
 )
 from legal_rag.graph import store as graph_store
 from legal_rag.graph.names import Named, document_node, term_node
-from legal_rag.graph.store import GRAPH, GraphWriter, copy_graph, count_lacking, graph_problems
+from legal_rag.graph.store import GRAPH, GraphWriter, copy_graph, count_unlinked, graph_problems
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, remove_documents
 from legal_rag.indexer.rebuild import plan_rebuild, rebuild
 from legal_rag.library import Library
@@ -97,7 +97,7 @@ def test_filling_again_changes_nothing(library):
     before = rows(library.path, "SELECT * FROM edges")
     assert fill(library) == 0
     assert rows(library.path, "SELECT * FROM edges") == before
-    assert count_lacking(library.path, library.path / STORE) == 0
+    assert count_unlinked(library.path, library.path / STORE) == 0
 
 
 def test_a_graph_made_anew_is_the_same(library):
@@ -294,7 +294,7 @@ def test_answers_and_a_filling_at_once_lose_nothing(library):
 def test_a_damaged_graph_is_made_anew_with_a_warning(library, caplog, damage):
     wanted = edges(library.path)
     (library.path / GRAPH).write_bytes(damage)
-    assert count_lacking(library.path, library.path / STORE) == len(DECISIONS)
+    assert count_unlinked(library.path, library.path / STORE) == len(DECISIONS)
     assert fill(library) == len(DECISIONS)
     assert edges(library.path) == wanted
     assert ("is damaged" in caplog.text) == bool(damage)

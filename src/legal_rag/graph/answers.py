@@ -48,7 +48,7 @@ from legal_rag.graph.names import (
     statute_node,
     words_of_key,
 )
-from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter
+from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter, read_graph
 from legal_rag.graph.types import (
     AnswerFacts,
     ExtractedEntity,
@@ -58,7 +58,7 @@ from legal_rag.graph.types import (
 )
 from legal_rag.library.carry_over import locked_answers
 from legal_rag.library.library import Library
-from legal_rag.sqlite import connect_to_read
+from legal_rag.sqlite import parameter
 
 MOST_READ = 20  # documents in which names are looked for, those read first
 MOST_BEFORE = 40  # characters before a name, in which its title stands
@@ -113,7 +113,7 @@ def remove_answer(folder: Path, answer_id: str) -> bool:
     """
     if not (folder / GRAPH).is_file():
         return False
-    with suppress(sqlite3.DatabaseError), closing(connect_to_read(folder / GRAPH)) as connection:
+    with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
         if not connection.execute("SELECT 1 FROM sources WHERE answer_id = ?", (answer_id,)).fetchone():
             return False
     with locked_answers(folder), closing(GraphWriter(folder / GRAPH)) as writer, writer.transaction():
@@ -272,7 +272,7 @@ def _storable(tag: Tag) -> Tag:
 def _plain_text(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_plain_text, value))
-    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+    return parameter(value)
 
 
 def _may_be(first: Named, second: Named, edge_type: str) -> bool:
@@ -437,15 +437,18 @@ class _Text:
         return found if own is None else {own.key: [NOWHERE], **found}
 
     @cached_property
-    def _numbered(self) -> Mapping[str, Named]:
+    def _spans_of_statutes(self) -> list[Span]:
         text = self.document.content
-        return numbered_statutes(text[one.start : one.end] for one in find_texts(text, find_dates(text)))
+        return [(one.start, one.end) for one in find_texts(text, find_dates(text))]
+
+    @cached_property
+    def _numbered(self) -> Mapping[str, Named]:
+        return numbered_statutes(self.document.content[slice(*span)] for span in self._spans_of_statutes)
 
     @cached_property
     def _statutes(self) -> Mapping[str, list[Span]]:
         text = self.document.content
-        spans = ((one.start, one.end) for one in find_texts(text, find_dates(text)))
-        return _by_key((statute_node(text[slice(*span)], self.document.id), span) for span in spans)
+        return _by_key((statute_node(text[slice(*span)], self.document.id), span) for span in self._spans_of_statutes)
 
 
 def _by_key(found: Iterable[tuple[Named | None, Span]]) -> dict[str, list[Span]]:

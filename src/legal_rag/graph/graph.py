@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from legal_rag.graph.names import DOCUMENT, is_reference, node_of
-from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, check_schema
+from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import present_at
-from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
+from legal_rag.sqlite import ThreadConnections, answers
 
 if TYPE_CHECKING:
     from legal_rag.graph.answers import AnswerRecorder
@@ -161,8 +161,7 @@ class KnowledgeGraph:
         self._present = present_at(library.commit, "d")
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connect_to_read(self._file, corpus=self.library.path / STORE)
-        check_schema(connection)
+        connection = read_graph(self._file, corpus=self.library.path / STORE)
         self.library.check_unchanged()
         return connection
 
@@ -222,8 +221,8 @@ class KnowledgeGraph:
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")
         if direction not in ("out", "in", "both"):
             raise ValueError(f"direction must be 'out', 'in' or 'both', got {direction!r}")
-        node = self.find(node) if isinstance(node, str) else node
-        keys = self._numbers(self._identity([node.key])[node.key])
+        node = self._node(node)
+        keys = self._numbers_of(node)
         edges: list[Edge] = []
         for column, wanted in (("from_key", "out"), ("to_key", "in")):
             if direction in (wanted, "both"):
@@ -238,7 +237,7 @@ class KnowledgeGraph:
     @_at_once
     def treatment(self, node: Node | str) -> Treatment:
         """Return how other decisions treat one: overruled, upheld or followed by whom, and how many cite it."""
-        node = self.find(node) if isinstance(node, str) else node
+        node = self._node(node)
         return Treatment(node.cited, self.neighbours(node, types=RULING_TYPES, direction="in"))
 
     @_at_once
@@ -265,7 +264,7 @@ class KnowledgeGraph:
             by_ends[edge.source.key, edge.target.key].append(edge)
             if edge.type in _SINGLE:
                 by_source[edge.source.key, edge.type].append(edge)
-        opposed = [_opposed(some) for some in by_ends.values() if _opposed(some)]
+        opposed = filter(None, map(_opposed, by_ends.values()))
         return [*opposed, *(some for some in by_source.values() if _disagree([one.target.key for one in some]))]
 
     @_at_once
@@ -278,7 +277,7 @@ class KnowledgeGraph:
         Raises:
             LookupError: As `find` does.
         """
-        ends = [self.find(one) if isinstance(one, str) else one for one in (first, second)]
+        ends = [self._node(one) for one in (first, second)]
         return self._edges(_Paths(self, *(one.key for one in ends)).search(most_hops))
 
     @_at_once
@@ -286,8 +285,8 @@ class KnowledgeGraph:
         """Return what models noted of their work, the latest first; of one node, or of all."""
         keys = None
         if node is not None:
-            node = self.find(node) if isinstance(node, str) else node
-            keys = json.dumps(self._numbers(self._identity([node.key])[node.key]))
+            node = self._node(node)
+            keys = json.dumps(self._numbers_of(node))
         about = "EXISTS (SELECT 1 FROM json_each(nodes) AS n JOIN json_each(?) AS k ON n.value = k.value)"
         where = about if keys else "? IS NULL"
         sql = f"{_SELECT_EPISODES} WHERE {where} ORDER BY recorded DESC, episode_key LIMIT ?"
@@ -296,7 +295,7 @@ class KnowledgeGraph:
     @_at_once
     def mentions(self, node: Node | str) -> list[Mention]:
         """Return where the names that answers gave to a node stand in what was read, the latest answers first."""
-        node = self.find(node) if isinstance(node, str) else node
+        node = self._node(node)
         sql = f"""
             SELECT COALESCE(d.id, ''), CASE WHEN d.id IS NULL THEN -1 ELSE m.char_start END,
                 CASE WHEN d.id IS NULL THEN -1 ELSE m.char_end END, m.confidence, m.description, s.answer_id, s.recorded
@@ -304,7 +303,7 @@ class KnowledgeGraph:
             LEFT JOIN corpus.documents AS d ON d.id = t.doc_id AND d.content_hash = t.content_hash AND {self._present}
             WHERE m.node_key IN (SELECT value FROM json_each(?)) ORDER BY s.recorded DESC, m.rowid
         """  # noqa: S608
-        keys = self._numbers(self._identity([node.key])[node.key])
+        keys = self._numbers_of(node)
         return [Mention(*row) for row in self._rows(sql, _json(keys))]
 
     def record(self, answer_id: str, read: Sequence[str]) -> "AnswerRecorder":
@@ -415,6 +414,13 @@ class KnowledgeGraph:
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connections.get().execute(sql, values).fetchall()
 
+    def _node(self, node: Node | str) -> Node:
+        return self.find(node) if isinstance(node, str) else node
+
+    def _numbers_of(self, node: Node) -> list[int]:
+        """Return the numbers of all that stands for a node."""
+        return self._numbers(self._identity([node.key])[node.key])
+
     def _candidate_keys(self, name: str) -> list[str]:
         """Return the keys that a name may have, the surest first."""
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
@@ -432,13 +438,13 @@ class KnowledgeGraph:
             documents = self._holders([key]).get(key, []) if key in known else []
             if key.startswith(DOCUMENT):  # one without any edge
                 documents = [key.removeprefix(DOCUMENT)]
-            if documents and self._documents(documents):
-                return list(self._documents(documents).values())
+            if found := self._documents(documents):
+                return list(found.values())
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
                 first = key.removesuffix("?")
-                if found := [one for (one,) in self._rows(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
-                    return list(self._nodes(found).values())
+                if several := [one for (one,) in self._rows(sql, first, first + "\U0010ffff", NEAR_NAMES)]:
+                    return list(self._nodes(several).values())
         return []
 
     def _by_name(self, name: str) -> list[Node]:

@@ -21,7 +21,7 @@ from legal_rag.files import beside, progress, sync
 from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
 from legal_rag.graph.names import Named
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, copy_database, transaction
+from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, copy_database, parameter, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -102,11 +102,13 @@ BY_TEXT, BY_ENTITIES, BY_ANSWER = "text", "entities", "answer"  # kinds of sourc
 class GraphWriter:
     """Writes into a graph's file, in the transactions that the caller opens."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, corpus: Path | None = None) -> None:
+        """Open a graph, made if there is none; `corpus` is a store of documents to attach under that name."""
         self.path = path
         self.connection = _open(path)
         self._nodes: dict[str, int] = {}
-        self._is_of_text = False  # what is written now
+        if corpus is not None:
+            self.connection.execute("ATTACH ? AS corpus", (str(corpus),))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -123,16 +125,15 @@ class GraphWriter:
         self.connection.close()
         sync(self.path)
 
-    def node(self, named: Named) -> int:
-        """Return a node's number; a new node keeps the name it is first given."""
+    def node(self, named: Named, *, of_text: bool = False) -> int:
+        """Return a node's number; a node keeps the name that a text first gave it, else that an answer did."""
         if (known := self._nodes.get(named.key)) is not None:
             return known
-        if self._is_of_text:  # a name that an answer gave is a model's word
-            renamed = "UPDATE nodes SET type = ?, name = ? WHERE key = ? AND degree = 0"
-            self.connection.execute(renamed, (*_storable(named)[1:], _storable(named)[0]))
-        values = _storable(named)
-        self.connection.execute("INSERT OR IGNORE INTO nodes (key, type, name) VALUES (?, ?, ?)", values)
-        (key,) = self.connection.execute("SELECT node_key FROM nodes WHERE key = ?", values[:1]).fetchone()
+        key, *rest = map(parameter, named)
+        if of_text:
+            self.connection.execute("UPDATE nodes SET type = ?, name = ? WHERE key = ? AND degree = 0", (*rest, key))
+        self.connection.execute("INSERT OR IGNORE INTO nodes (key, type, name) VALUES (?, ?, ?)", (key, *rest))
+        (key,) = self.connection.execute("SELECT node_key FROM nodes WHERE key = ?", (key,)).fetchone()
         if len(self._nodes) >= CACHED_NODES:
             self._nodes.clear()
         self._nodes[named.key] = key
@@ -165,9 +166,10 @@ class GraphWriter:
         n: int = 1,
         confidence: float = 1.0,
         detail: str = "",
+        of_text: bool = False,
     ) -> None:
-        """Add an edge; of one source, two of the same ends and type are one."""
-        first, second = map(self.node, ends)
+        """Add an edge, `of_text` if a text names its ends; of one source, two of the same ends and type are one."""
+        first, second = (self.node(one, of_text=of_text) for one in ends)
         row = (first, edge_type, second, source_key, support, *place, n, confidence, detail)
         self.connection.execute(f"INSERT OR IGNORE INTO edges VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
 
@@ -195,11 +197,9 @@ class GraphWriter:
         """Store what the text or the entities of a document give, in place of what they gave before."""
         text_key = self.text(document.id, document.content_hash)
         source_key = self.source(kind, text_key, made_by)
-        self._is_of_text = True
         for one in facts:
-            place = (text_key, one.start, one.end)
-            self.edge(source_key, (one.source, one.target), one.type, place, n=one.n, detail=one.detail)
-        self._is_of_text = False
+            ends, place = (one.source, one.target), (text_key, one.start, one.end)
+            self.edge(source_key, ends, one.type, place, n=one.n, detail=one.detail, of_text=True)
 
     def delete_sources(self, select: str, *values: object) -> int:
         """Delete the sources that a query selects, with all that came from them; return how many."""
@@ -232,10 +232,6 @@ class GraphWriter:
         return json.dumps([key for (key,) in self.connection.execute(query, {"sources": sources})])
 
 
-def _storable(named: Named) -> tuple[str, ...]:
-    return tuple(one.encode(errors="replace").decode() for one in named)
-
-
 def fill_graph(
     folder: Path,
     store: Path,
@@ -256,8 +252,7 @@ def fill_graph(
     Returns:
         How many documents were read.
     """
-    with closing(GraphWriter(folder / GRAPH)) as writer:
-        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+    with closing(GraphWriter(folder / GRAPH, store)) as writer:
         if anew:
             writer.connection.execute("UPDATE sources SET made_by = '' WHERE kind != ?", (BY_ANSWER,))
         _delete_gone(writer)
@@ -269,16 +264,14 @@ def fill_graph(
 
 def fill_documents(folder: Path, store: Path, doc_ids: Collection[str]) -> None:
     """Store what some documents' entities give, where lacking; no other document is looked at."""
-    with closing(GraphWriter(folder / GRAPH)) as writer:
-        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+    with closing(GraphWriter(folder / GRAPH, store)) as writer:
         _fill_entities(writer, folder / ENTITIES, doc_ids)
 
 
 def add_to_graph(folder: Path, store: Path) -> None:
     """Store the edges that another store's texts give, where the Library has a graph; its other edges stay."""
     if (folder / GRAPH).is_file():
-        with closing(GraphWriter(folder / GRAPH)) as writer:
-            writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+        with closing(GraphWriter(folder / GRAPH, store)) as writer:
             _fill_texts(writer, _lacking_texts(writer.connection))
 
 
@@ -286,16 +279,15 @@ def forget_in_graph(folder: Path, store: Path, doc_ids: Iterable[str]) -> None:
     """Delete what some documents gave, as far as their texts are no longer in the corpus."""
     if not (folder / GRAPH).is_file():
         return
-    with closing(GraphWriter(folder / GRAPH)) as writer:
-        writer.connection.execute("ATTACH ? AS corpus", (str(store),))
+    with closing(GraphWriter(folder / GRAPH, store)) as writer:
         _delete_gone(writer, "doc_id IN (SELECT value FROM json_each(?))", json.dumps(list(doc_ids)))
 
 
-def count_lacking(folder: Path, store: Path) -> int:
+def count_unlinked(folder: Path, store: Path) -> int:
     """Count the documents whose edges, or those of their entities, are not stored; all, if the file is damaged."""
     present = "SELECT COUNT(*) FROM corpus.documents WHERE removed IS NULL"
     try:
-        with closing(connect_to_read(folder / GRAPH, corpus=store)) as connection:
+        with closing(read_graph(folder / GRAPH, corpus=store)) as connection:
             return len(_lacking_texts(connection)) + len(_lacking_entities(connection, folder / ENTITIES))
     except sqlite3.DatabaseError:  # also where it is missing
         with closing(connect_to_read(store)) as connection:
@@ -310,7 +302,7 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
     if not (folder / GRAPH).is_file():
         return
     try:
-        with closing(connect_to_read(folder / GRAPH, corpus=store)) as connection:
+        with closing(read_graph(folder / GRAPH, corpus=store)) as connection:
             (verdict,) = connection.execute("PRAGMA main.quick_check(1)").fetchone()
             if verdict != "ok":
                 yield f"{GRAPH}: {verdict}"
@@ -329,9 +321,9 @@ def copy_graph(source: Path, target: Path) -> None:
     """Copy a graph's file as it is at one moment; a damaged one is left behind with a warning."""
     try:
         copy_database(source, target)
-    except sqlite3.OperationalError:  # such as a full disk
-        raise
     except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
         logger.warning("%s is damaged (%s): it is made anew", source, error)
 
 
@@ -364,9 +356,8 @@ def carrying_graph(old: Path, new: Path) -> Iterator[None]:
 
 
 def _copy_answers(old: Path, new: Path) -> None:
-    with closing(connect_to_read(old)) as source, closing(GraphWriter(new)) as writer, writer.transaction():
+    with closing(read_graph(old)) as source, closing(GraphWriter(new)) as writer, writer.transaction():
         writer.delete_sources("SELECT source_key FROM sources WHERE answer_id IS NOT NULL")
-        check_schema(source)
         named = {key: Named(*rest) for key, *rest in source.execute(_NODES_OF_ANSWERS)}
         texts: dict[int | None, int | None] = {None: None}
         texts |= {key: writer.text(*rest) for key, *rest in source.execute(_TEXTS_OF_ANSWERS)}
@@ -426,10 +417,25 @@ def _open(path: Path) -> sqlite3.Connection:
 def _create(connection: sqlite3.Connection) -> None:
     if connection.execute(ANY_ROW).fetchone() is None:  # else there is all of it, and no lock to wait for
         connection.executescript(_CREATE)
-    check_schema(connection)
+    _check_schema(connection)
 
 
-def check_schema(connection: sqlite3.Connection) -> None:
+def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
+    """Open a graph for reading only; `corpus` is a store of documents to attach under that name.
+
+    Raises:
+        sqlite3.DatabaseError: If it is missing or damaged, or holds other tables than a graph's.
+    """
+    connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
+    try:
+        _check_schema(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_schema(connection: sqlite3.Connection) -> None:
     """Check that a graph holds the tables, indexes and triggers that it should, and nothing else.
 
     A Library may come from anyone: triggers and views run what they hold.

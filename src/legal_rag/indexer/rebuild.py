@@ -9,8 +9,7 @@ from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.files import beside, put_in_place
-from legal_rag.graph.store import count_lacking as count_unlinked
-from legal_rag.graph.store import fill_graph
+from legal_rag.graph.store import count_unlinked, fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
