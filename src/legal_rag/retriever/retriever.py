@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from legal_rag.retriever.ranking import (
     SharedNames,
     idf_weighted_query,
 )
+
+if TYPE_CHECKING:
+    from legal_rag.library.chunk_vectors import ChunkVectors
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +126,21 @@ class Retriever:
         lexical, links, shared = self._lexical, self.corpus.citation_links(), self._shared_names
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
-        return Ranker(self._open_shards, self._settings, lexical, links, shared_names=shared, searchable=searchable)
+        return Ranker(
+            self._open_shards,
+            self._settings,
+            lexical,
+            links,
+            open_vectors=lambda: self._chunk_vectors,
+            shared_names=shared,
+            searchable=searchable,
+        )
+
+    @cached_property
+    def _chunk_vectors(self) -> "ChunkVectors | None":
+        vectors = self.corpus.chunk_vectors()
+        self.corpus.check_unchanged()
+        return vectors
 
     @property
     def _shared_names(self) -> SharedNames | None:
@@ -188,8 +205,12 @@ class Retriever:
 
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
-        device = "cpu" if corpus.read_only else self._device  # fast-plaid on a GPU writes into the folder
-        return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
+        # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
+        by_vectors = not self._settings.exhaustive and self._chunk_vectors is not None
+        device = "cpu" if corpus.read_only or by_vectors else self._device
+        return PlaidShards(
+            corpus.shard_folders, device, corpus.removed_positions(), corpus.codebooks, corpus.shard_sizes
+        )
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""
