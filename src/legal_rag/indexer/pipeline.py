@@ -1,5 +1,7 @@
 """The stages of a build: chunk, train a codebook, encode, write shards; each resumes where an attempt stopped."""
 
+import json
+import shutil
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +17,9 @@ import numpy as np
 from legal_rag.corpus.chunking import Chunk, Chunker, chunk_document, document_header, has_header
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.files import made_once, progress
+from legal_rag.files import made_once, progress, write_whole
 from legal_rag.indexer.config import IndexConfig, chunker_of
-from legal_rag.indexer.shards import ShardWriter, discard_attempts, discard_plaid, is_complete, shard_home
+from legal_rag.indexer.shards import ShardWriter, discard_attempts, discard_plaid, discard_shards, is_complete, shard_home
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
 from legal_rag.sqlite import connect_to_read
 
@@ -148,7 +150,10 @@ def prepare_codebook(
     """
     from legal_rag.library.plaid.codec import train_codec, write_codec
 
-    target = folder / CODEBOOK / CODEC
+    target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
+    if target.is_dir() and note.read_text(encoding="utf-8") != json.dumps(shards):  # the source has grown since
+        shutil.rmtree(folder / CODEBOOK)
+        discard_shards(folder, 0)
     if not target.is_dir():
         batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
         chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
@@ -159,6 +164,7 @@ def prepare_codebook(
             if ahead.resume(end - start) < end - start:
                 ahead.append(_encode_batch(connection, shard, start, end, chunker, encoder, watch))
             sample += ahead.matrices()
+        write_whole(note, json.dumps(shards))
         with watch.timed("train"), made_once(target) as scratch:
             write_codec(scratch, train_codec(np.concatenate(sample), n_bits=cfg.n_bits, seed=cfg.seed))
     return target
