@@ -190,10 +190,13 @@ class Retriever:
             _ = self.encoder
 
     def _load_shards(self) -> None:
+        """Open what MaxSim needs, and let it rank one passage, so that numba's code is there."""
         shards = self._open_shards()
-        # One passage is scored, so that numba's code is there.
         first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
-        shards.best([np.zeros((1, shards.dim), dtype=np.float32)], 1, first)
+        query = np.zeros((1, shards.dim), dtype=np.float32)
+        shards.best([query], 1, first)
+        if not self._settings.exhaustive and self._chunk_vectors is not None:
+            self._chunk_vectors.nearest(query, 1, first)
 
     def _open_shards(self) -> Shards:
         with self._shards_lock:
