@@ -62,6 +62,7 @@ class ShardWriter:
 
     def write_plaid(self, *, n_bits: int, seed: int, keep_vectors: bool) -> None:
         """Write the PLAID files; then delete the vectors, unless they are to be kept."""
+        from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
         from legal_rag.library.plaid.writer import write_shard
 
         scratch = self.home / f".{PLAID_FOLDER}.building"
@@ -69,7 +70,8 @@ class ShardWriter:
         lengths = self.passage_tokens
         shape = (int(lengths.sum()), self._dim)
         vectors = np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
-        write_shard(scratch, vectors, lengths.tolist(), n_bits=n_bits, seed=seed)
+        codec = train_codec(sample_vectors(vectors, SAMPLE_TOKENS, seed), n_bits=n_bits, seed=seed)
+        write_shard(scratch, vectors, lengths.tolist(), codec)
         give_back_memory()
         for file in scratch.iterdir():
             sync(file)
