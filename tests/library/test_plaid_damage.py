@@ -101,7 +101,7 @@ def test_a_negative_length_is_refused(copy):
     ("name", "problem"), [("0.codes.npy", "tokens of unknown centroids"), ("ivf.npy", "lists of unknown passages")]
 )
 def test_numbers_that_point_outside_the_arrays_are_refused_where_a_search_meets_them(copy, name, problem, number):
-    values = np.load(copy / name)
+    values = np.load(copy / name).astype(np.int32)
     values[3] = number
     np.save(copy / name, values)
     shard = One(copy, SearchSettings(exact_below=0, n_full_scores=19, n_estimates=19, n_probe=1000))
@@ -213,7 +213,7 @@ def test_opening_reads_no_codes(copy):
 
 
 def test_a_damaged_shard_is_not_copied(copy, tmp_path):
-    values = np.load(copy / "0.codes.npy")
+    values = np.load(copy / "0.codes.npy").astype(np.int32)
     values[170] = 10**6
     np.save(copy / "0.codes.npy", values)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):

@@ -50,7 +50,7 @@ from legal_rag.library.library import (
     Library,
 )
 from legal_rag.library.outlines import OUTLINES, fill_outlines
-from legal_rag.library.plaid.codec import train_codec, write_codec
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.writer import copy_passages
@@ -225,6 +225,7 @@ def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: 
             chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
             vectors = _vectors_at(library, keep=cfg.keep_embeddings)
             sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
+            sample = sample_vectors(sample, SAMPLE_TOKENS, cfg.seed)
             write_codec(unfinished, train_codec(sample, n_bits=cfg.n_bits, seed=cfg.seed))
     missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
     _write_anew(library, scratch, missing, codec_folder, cfg, watch)

@@ -148,7 +148,7 @@ def prepare_codebook(
 
     The sample is some whole batches, which `encode_shards` takes over: nothing is encoded twice.
     """
-    from legal_rag.library.plaid.codec import train_codec, write_codec
+    from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 
     target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
     if target.is_dir() and note.read_text(encoding="utf-8") != json.dumps(shards):  # the source has grown since
@@ -166,7 +166,8 @@ def prepare_codebook(
             sample += ahead.matrices()
         write_whole(note, json.dumps(shards))
         with watch.timed("train"), made_once(target) as scratch:
-            write_codec(scratch, train_codec(np.concatenate(sample), n_bits=cfg.n_bits, seed=cfg.seed))
+            vectors = sample_vectors(np.concatenate(sample), SAMPLE_TOKENS, cfg.seed)
+            write_codec(scratch, train_codec(vectors, n_bits=cfg.n_bits, seed=cfg.seed))
     return target
 
 

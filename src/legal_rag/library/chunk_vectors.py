@@ -19,7 +19,6 @@ from legal_rag.encoder.runtime import n_cores
 from legal_rag.files import sha256_of, written_whole
 from legal_rag.library.plaid.search import top
 
-CHUNK_VECTORS = "chunk_vectors"
 FRAME = "frame.npy"
 MAKE_COMMAND = "'legal-rag rebuild --only vectors' makes them"
 LARGEST = 127  # of a row's numbers, either sign
