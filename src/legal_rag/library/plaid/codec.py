@@ -24,6 +24,7 @@ LEVEL_ITERATIONS = 50
 BLOCK_TOKENS = 4096  # tokens read and packed in one go
 CENTROIDS = "centroids.npy"
 CODEC_FILES = (CENTROIDS, "bucket_cutoffs.npy", "bucket_weights.npy", "avg_residual.npy", "cluster_threshold.npy")
+NOT_FINITE = "a token vector is not finite (expected unit rows)"
 
 T = TypeVar("T")
 
@@ -97,6 +98,8 @@ def train_codec(sample: np.ndarray, *, n_bits: int, seed: int, n_centroids: int 
     """
     if not len(sample) or n_bits not in (1, 2, 4) or sample.shape[1] * n_bits % 8:
         raise ValueError(f"cannot train a codebook of {n_bits} bits on token vectors of shape {sample.shape}")
+    if not all(np.isfinite(block).all() for block in read_blocks(sample)):
+        raise ValueError(NOT_FINITE)
     generator = np.random.default_rng(seed)
     n_centroids = min(len(sample), n_centroids or _default_centroids(len(sample)))
     apart = np.sort(generator.choice(len(sample), min(BUCKET_TOKENS, len(sample)), replace=False))
@@ -113,20 +116,24 @@ def _default_centroids(n_tokens: int) -> int:
 
 def _train_centroids(sample: np.ndarray, n_centroids: int, generator: np.random.Generator) -> np.ndarray:
     """Return centroids of shape (n_centroids, dim), float16, unit rows."""
-    from legal_rag.library.plaid.kernels import add_rows
-
-    first = np.sort(generator.choice(len(sample), n_centroids, replace=False))
-    centroids = sample[first].astype(np.float32)
+    centroids = sample[np.sort(generator.choice(len(sample), n_centroids, replace=False))].astype(np.float32)
     for _ in range(KMEANS_ITERATIONS):
-        nearest, sums = NearestCentroids(centroids), np.zeros_like(centroids)
-        assigned = map_blocks(lambda block, nearest=nearest: (block, nearest(block)), read_blocks(sample))
-        for block, codes in assigned:
-            add_rows(block, codes, sums)
+        sums = _sums_by_centroid(sample, centroids)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         lost = np.flatnonzero(lengths[:, 0] < 1e-6)  # nearest to no token: each begins anew at one
         centroids = sums / np.maximum(lengths, 1e-12)
         centroids[lost] = sample[generator.integers(len(sample), size=len(lost))]
     return centroids.astype(np.float16)
+
+
+def _sums_by_centroid(sample: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """Sum the vectors that each centroid is nearest to: shape (n_centroids, dim), float32."""
+    from legal_rag.library.plaid.kernels import add_rows
+
+    nearest, sums = NearestCentroids(centroids), np.zeros_like(centroids)
+    for block, codes in map_blocks(lambda block: (block, nearest(block)), read_blocks(sample)):
+        add_rows(block, codes, sums)
+    return sums
 
 
 def _fit_buckets(sample: np.ndarray, centroids: np.ndarray, n_bits: int) -> Codec:
@@ -165,16 +172,15 @@ def read_codec(folder: Path) -> Codec:
         FileNotFoundError: If one of its files is missing.
         ValueError: If one is damaged, or they contradict one another.
     """
-    dimensions = (2, 1, 1, 1, 1)
-    codec = Codec(
-        *(np.array(map_array(folder / name, "f", n)) for name, n in zip(CODEC_FILES, dimensions, strict=True))
-    )
+    dimensions = dict(zip(CODEC_FILES, (2, 1, 1, 1, 1), strict=True))
+    codec = Codec(*(np.array(map_array(folder / name, "f", n)) for name, n in dimensions.items()))
+    (n_centroids, dim), n_levels = codec.centroids.shape, len(codec.weights)
     shapes = [array.shape for array in codec]
-    n_centroids, dim = codec.centroids.shape
-    n_levels = len(codec.weights)
-    expected = [(n_centroids, dim), (n_levels - 1,), (n_levels,), (dim,), (1,)]
-    if shapes != expected or codec.n_bits not in (1, 2, 4) or n_levels != 2**codec.n_bits or not n_centroids * dim:
+    fitting = [(n_centroids, dim), (n_levels - 1,), (n_levels,), (dim,), (1,)]
+    if shapes != fitting or n_levels not in (2, 4, 16) or not codec.centroids.size:
         raise ValueError(f"damaged PLAID index: {folder} (codebook files of shapes {shapes})")
+    if not all(np.isfinite(array).all() for array in codec):
+        raise ValueError(f"damaged PLAID index: {folder} (a codebook that is not finite)")
     return codec
 
 
@@ -210,7 +216,7 @@ class NearestCentroids:
         rows, scores = np.empty(len(vectors), dtype=np.int32), np.empty(len(vectors), dtype=np.float32)
         nearest_rows(vectors, cells, self.table, self._starts, rows, scores)
         if not np.isfinite(scores).all():
-            raise ValueError("a token vector is not finite (expected unit rows)")
+            raise ValueError(NOT_FINITE)
         return rows
 
 
