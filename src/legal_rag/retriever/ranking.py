@@ -4,7 +4,6 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
@@ -141,28 +140,12 @@ class Ranker:
         if mode == "bm25+rerank":
             found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        maxsim = self._maxsim_of_hybrid(questions, k, subsets)
+        maxsim = self._by_maxsim(questions, max(k, FUSED_CHUNKS), subsets)
         bm25 = self._by_bm25(questions, max(k, FUSED_CHUNKS), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
-    def _by_maxsim(
-        self,
-        questions: Sequence[QueryFeatures],
-        k: int,
-        subsets: Subsets | None,
-        settings: SearchSettings | None = None,
-    ) -> list[Ranked]:
-        vectors = [_vectors(one) for one in questions]
-        return search_shards(self._open_shards(), vectors, k, settings or self._settings, subsets)
-
-    def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
-        """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
-        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
-        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets, fewer)
-        if k <= FUSED_CHUNKS:
-            return first
-        more = self._by_maxsim(questions, k, subsets)
-        return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
+    def _by_maxsim(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        return search_shards(self._open_shards(), [_vectors(one) for one in questions], k, subsets)
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         return [self._lexicon.search(one.query, k, subsets) for one in questions]
@@ -416,7 +399,7 @@ class OnTheFlyReranker:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ValueError(NOT_SEARCHABLE)
 
-    candidates = best = _refuse
+    best = _refuse
 
     def _texts(self, places: Sequence[Place]) -> list[str]:
         """Return the texts to encode of chunks, with the document's header where the index has it."""
@@ -445,12 +428,6 @@ def _best_by_document(documents: Mapping[Place, int], scores: Mapping[Place, flo
 
 def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
     return float((query @ document.T).max(axis=1).sum())
-
-
-def _append_new(first: Ranked, more: Ranked) -> Ranked:
-    """Append to a ranking the places that only another has; scores stay as they are."""
-    there = {one[:2] for one in first}
-    return [*first, *(one for one in more if one[:2] not in there)]
 
 
 def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:

@@ -189,7 +189,7 @@ class Retriever:
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
         device = "cpu" if corpus.read_only else self._device  # fast-plaid on a GPU writes into the folder
-        return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
+        return PlaidShards(corpus.shard_folders, device, corpus.removed_positions())
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""

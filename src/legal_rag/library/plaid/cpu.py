@@ -46,18 +46,16 @@ class Codebook:
         residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
         self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
         dim, per_byte = self.centroids.shape[1], residuals.shape[1]
-        # Vectors hold what the lowest bits of all bytes stand for, a byte's last dimension; then what the next bits do.
-        by_bits = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
-        self._order = by_bits if self._bytes else np.arange(dim)
+        # The lowest bits of all bytes, which encode a byte's last dimension, are decoded in one go; then the next bits.
+        self._order = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
         unit, levels = _rounded(residuals.reshape(1, -1))
         levels = levels.reshape(residuals.shape).astype(np.int16)
         units, rows = _rounded(np.take(self.centroids, self._order, axis=1))
+        lookup = np.resize(levels[: 2**files.n_bits, -1], 16) + self._zero  # of a byte's lowest bits
         self.tables = Tables(
-            lookup=(np.resize(levels[: 2**files.n_bits, -1], 16) + 128).astype(np.uint8)
-            if self._bytes
-            else levels,
+            lookup=lookup.astype(np.uint8 if self._bytes else np.int8),
             n_bits=files.n_bits,
-            zero=self._zero,
+            zero=np.array([self._zero], dtype=np.uint8 if self._bytes else np.int16),
             unit=unit[0],
             centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
             units=units,
@@ -126,15 +124,19 @@ class MappedShard:
         codebooks: Codebooks | None = None,
         codebook: Hashable | None = None,
     ) -> None:
-        """Map a shard's files; see `legal_rag.library.plaid.shards.open_shard`.
+        """Map a shard's files.
 
         Args:
             folder: Where they are.
             excluded: Positions never to be returned, in rising order.
             codebooks: Shared with other shards.
-            codebook: Equal for shards with the same codec; None for a shard with its own.
+            codebook: A key, equal for shards with the same codec; None for a codec of its own.
+
+        Raises:
+            FileNotFoundError: If the folder holds no complete index.
+            ValueError: If its files contradict one another, or an excluded position is not in it.
         """
-        self._folder = folder
+        self.folder = folder
         self._files: PlaidFiles = open_files(folder)
         lengths = self._files.passage_tokens
         self.size = ShardSize(len(lengths), int(lengths.sum()))
@@ -150,8 +152,10 @@ class MappedShard:
         Raises:
             ValueError: If a token's centroid is not one of the shard's, or it has no such passage.
         """
-        wanted = [[hits.positions] for hits in candidates]
-        return [ShardHits(*pos, *max_sim(query, [self], pos)) for query, pos in zip(queries, wanted, strict=True)]
+        return [
+            ShardHits(hits.positions, max_sim(query, [self], [hits.positions])[0])
+            for query, hits in zip(queries, candidates, strict=True)
+        ]
 
     def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
         """Return for each query the `k` best passages by MaxSim, in rising order of position.
@@ -162,11 +166,11 @@ class MappedShard:
         scope = in_scope(self._live, subset)
         if scope is None:
             scope = np.arange(self.size.n_passages)
-        return [top(scope, *max_sim(query, [self], [scope]), k) for query in queries]
+        return [top(scope, max_sim(query, [self], [scope])[0], k) for query in queries]
 
     def token_vectors(self, positions: np.ndarray) -> np.ndarray:
         """Decompress passages, in rising order: shape (their tokens one after the other, dim), float32, unit rows."""
-        bounds = np.concatenate([[0], np.cumsum(self._files.passage_tokens[positions])])
+        bounds = np.concatenate([[0], np.cumsum(self.lengths(positions))])
         return self._decompressed("decompress", positions, bounds)
 
     def passage_means(self, start: int, end: int) -> np.ndarray:
@@ -175,18 +179,23 @@ class MappedShard:
 
     def jobs(self, positions: np.ndarray, n_tokens: int) -> Iterator[Job]:
         """Yield jobs of about `n_tokens`: rising positions, cut also where another part begins."""
-        if len(positions) and not 0 <= positions.min() <= positions.max() < self.size.n_passages:
-            raise ValueError(f"{self._folder} has {self.size.n_passages} passages, none at {positions.max()}")
         bounds = np.searchsorted(positions, self._files.part_passages)
         for part, (low, high) in enumerate(pairwise(bounds)):
-            ends = np.cumsum(self._files.passage_tokens[positions[low:high]])
+            ends = np.cumsum(self.lengths(positions[low:high]))
             cuts = np.searchsorted(ends, np.arange(n_tokens, ends[-1] if high > low else 0, n_tokens)) + low
             for start, end in pairwise(np.unique([low, *cuts, high]).tolist()):
                 yield part, start, end
 
-    def count_tokens(self, positions: np.ndarray) -> int:
-        """Return how many tokens passages have."""
-        return int(self._files.passage_tokens[positions].sum())
+    def lengths(self, positions: np.ndarray) -> np.ndarray:
+        """Return how many tokens passages have.
+
+        Raises:
+            ValueError: If the shard has no such passage.
+        """
+        if len(positions) and not 0 <= positions.min() <= positions.max() < self.size.n_passages:
+            wrong = positions.min() if positions.min() < 0 else positions.max()
+            raise ValueError(f"{self.folder} has {self.size.n_passages} passages, none at {wrong}")
+        return self._files.passage_tokens[positions]
 
     def get_codebook(self) -> Codebook:
         """Return the shard's codebook, from those last used."""
@@ -202,7 +211,7 @@ class MappedShard:
         part, some = self._files.parts[number], positions[start:end]
         starts, ends = (self._starts[some + one] - self._files.part_starts[number] for one in (0, 1))
         if not kernel(part.codes, part.residuals, starts, ends, *arguments):
-            raise ValueError(f"damaged PLAID index: {self._folder} (tokens of unknown centroids)")
+            raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
 
     def _decompressed(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Call a kernel that writes the rows from one bound to the next for each passage."""
@@ -237,7 +246,7 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
     from legal_rag.library.plaid import kernels
 
     scores = [np.empty(len(positions), dtype=np.float32) for positions in wanted]
-    n_tokens = sum(shard.count_tokens(positions) for shard, positions in zip(shards, wanted, strict=True))
+    n_tokens = sum(int(shard.lengths(positions).sum()) for shard, positions in zip(shards, wanted, strict=True))
     size = int(np.clip(n_tokens // (n_cores() * JOBS_PER_CORE), *JOB_TOKENS))
     jobs = [(i, job) for i, shard in enumerate(shards) for job in shard.jobs(wanted[i], size)]
     if not jobs:

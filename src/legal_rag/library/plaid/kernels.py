@@ -1,36 +1,40 @@
 """Numba kernels of late interaction: MaxSim from packed codes in integers, decompression, packing.
 
 Residuals are decoded to 8-bit integers, a query's tokens are rounded to 8 bits, and their products are summed in 32
-bits: exactly, whatever the order. Where the processor has AVX-512 VNNI, one instruction decodes 64 dimensions and one
-multiplies them; elsewhere 16-bit arithmetic, which LLVM has for every processor, gives the same sums. The dtype of
-`Tables.lookup` decides: uint8 or int16.
+bits: exactly, whatever the order. The dtype of `Tables.lookup` decides how: uint8 by AVX-512 VNNI, 64 dimensions in an
+instruction; int8 by 16-bit arithmetic, which every processor has. Scores are the same to the last bit.
 """
 
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic as numba_intrinsic
 
 FAST = {"reassoc", "contract"}  # sums may be taken in another order; infinities keep their meaning
-LANES = 16  # query tokens in a vector
+LANES = 16  # query tokens in a vector, a block
 WORD = 4  # bytes of a decoded token that are multiplied in one step
-TILE = 8  # tokens whose products are summed in registers
+TILE = 8  # tokens multiplied in one go, their sums in registers
 TOKENS = 4 * TILE  # decoded in one go, into the processor's cache
 VECTOR = 64  # bytes
-I8, I16, I32, I64 = (ir.IntType(n) for n in (8, 16, 32, 64))
+I8, I16, I32, I64, F32 = *(ir.IntType(n) for n in (8, 16, 32, 64)), ir.FloatType()
+START = I64(0)
+intrinsic: Any = numba_intrinsic  # its functions take one argument less than they declare
+INTEGERS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
 
 
 class Tables(NamedTuple):
     """A codebook in integers; its dimensions come in the order in which residuals are decoded."""
 
-    lookup: np.ndarray  # residuals: uint8, raised by 128, by bits: (2^bits, to 16); or int16, by byte: (256, 8 / bits)
+    lookup: np.ndarray  # (16,), the residuals by their bits: int8; or uint8, raised by 128
     n_bits: int
-    zero: int  # the residual 0: 128 or 0
+    zero: np.ndarray  # (1,), what a residual of 0 is decoded to: 0, int16; or 128, uint8
     unit: np.float32  # of residuals
     centroids: np.ndarray  # (n_centroids, dim padded to VECTOR), int8
     units: np.ndarray  # (n_centroids,), float32: of a row's numbers
@@ -39,19 +43,24 @@ class Tables(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query in integers; its tokens are padded to a multiple of LANES."""
+    """A query in integers, its dimensions in the same order; its tokens are padded to a multiple of LANES."""
 
     n_tokens: int
-    words: np.ndarray  # (n_padded / LANES, n_words, LANES, WORD bytes), int8 or int16
+    words: np.ndarray  # (n_padded / LANES, n_words, VECTOR bytes: a word of each token), int16 or int8, as decoded
     units: np.ndarray  # (n_padded,), float32: of a product
     excess: np.ndarray  # (n_padded,), int32: what a product with a decoded residual is too high by
     centroid_scores: np.ndarray  # (n_centroids, n_padded), float32
 
 
 def has_vnni() -> bool:
-    """Tell whether this processor has AVX-512 VNNI."""
-    features = llvm.get_host_cpu_features()
-    return all(features.get(name, False) for name in ("avx512f", "avx512bw", "avx512vnni"))
+    """Tell whether kernels are compiled for a processor with AVX-512 VNNI."""
+    return {"avx512f", "avx512bw", "avx512vnni"} <= _processor_features()
+
+
+@cache
+def _processor_features() -> frozenset[str]:
+    _, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
 
 
 @njit(nogil=True, cache=True)
@@ -72,15 +81,17 @@ def max_sim(
         starts: See `decompress`.
         ends: See `decompress`.
         tables: The codebook.
-        query: The query, for the same codebook and dtype.
+        query: The query, for that codebook.
         out: Shape (n_passages,), float32, filled with scores.
 
     Returns:
         Whether all centroids exist.
     """
-    n_blocks = len(query.words)
+    n_query_tokens, words, units, excess, centroid_scores = query
+    n_blocks = len(words)
     best = np.empty(n_blocks * LANES, dtype=np.float32)
-    decoded = np.full((TOKENS, tables.centroids.shape[1]), tables.zero, dtype=tables.lookup.dtype)
+    decoded = np.empty((TOKENS, tables.centroids.shape[1]), dtype=tables.zero.dtype)
+    decoded[:] = tables.zero[0]
     rows, scales = np.empty(TOKENS, dtype=np.int64), np.empty(TOKENS, dtype=np.float32)
     for passage in range(len(starts)):
         best[:] = -np.inf
@@ -92,290 +103,247 @@ def max_sim(
                 code = np.int64(codes[token])
                 if code < 0 or code >= len(tables.centroids):
                     return False
-                rows[t] = code
                 _decode(residuals, token, tables.lookup, tables.n_bits, decoded, t)
-                products, squares = _products(decoded, t, tables.centroids, code)
-                scales[t] = _scale(tables, code, products, squares)
+                rows[t], scales[t] = code, _scale(tables, code, *_products(decoded, t, tables.centroids, code))
             for t in range(0, n_tokens, TILE):
-                for block in range(0, n_blocks - 1, 2):
-                    _score_two_blocks(decoded, t, query, block, rows, scales, best)
-                if n_blocks % 2:
-                    _score_block(decoded, t, query, n_blocks - 1, rows, scales, best)
+                block = 0
+                while block < n_blocks:
+                    left = n_blocks - block
+                    if left == 1:
+                        block = _score(1, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
+                    elif left == 2 or left == 4:
+                        block = _score(2, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
+                    else:
+                        block = _score(3, decoded, t, words, block, units, excess, centroid_scores, rows, scales, best)
         total = np.float32(0.0)
-        for q in range(query.n_tokens):
+        for q in range(n_query_tokens):
             total += best[q]
         out[passage] = total
     return True
 
 
 @njit(nogil=True, cache=True)
-def _scale(tables: Tables, code: int, products: int, squares: int) -> np.float32:
+def _scale(tables: Tables, code: int, product: int, square: int) -> np.float32:
     """Return what brings a token to unit length, from its residual's products with its centroid and with itself."""
-    cross = np.float32(2.0) * tables.units[code] * np.float32(products - tables.excess[code])
-    square = tables.squares[code] + tables.unit * (cross + tables.unit * np.float32(squares))
-    return np.float32(1.0) / max(np.sqrt(square), np.float32(1e-12))
-
-
-def _decode(*_: Any) -> None:
-    """Write the residual of a token into a row of `decoded`."""
-
-
-@overload(_decode, strict=False)
-def _decode_either_way(
-    residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any
-) -> Any:
-    if lookup.dtype == types.uint8:
-        return lambda residuals, token, lookup, n_bits, decoded, row: _decode_vectors(
-            residuals, token, lookup, n_bits, decoded, row
-        )
-
-    def decode(residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> None:
-        pairs, packed, unpacked = lookup.view(np.int32), residuals[token], decoded[row].view(np.int32)
-        n_pairs = pairs.shape[1]
-        for byte in range(len(packed)):
-            for pair in range(n_pairs):
-                unpacked[byte * n_pairs + pair] = pairs[packed[byte], pair]
-
-    return decode
-
-
-def _products(*_: Any) -> tuple[int, int]:
-    """Return the product of a decoded residual with its centroid, and its square."""
-    raise NotImplementedError
-
-
-@overload(_products, strict=False)
-def _products_either_way(decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
-    if decoded.dtype == types.uint8:
-        return lambda decoded, row, centroids, code: _product_vectors(decoded, row, centroids, code)
-
-    def products(decoded: Any, row: Any, centroids: Any, code: Any) -> tuple[int, int]:
-        residual, centroid = decoded[row], centroids[code]
-        product = square = np.int32(0)
-        for d in range(len(residual)):
-            product += np.int32(residual[d]) * np.int32(centroid[d])
-            square += np.int32(residual[d]) * np.int32(residual[d])
-        return product, square
-
-    return products
-
-
-@njit(nogil=True, cache=True)
-def _score_block(
-    decoded: np.ndarray, row: int, query: Query, block: int, rows: np.ndarray, scales: np.ndarray, best: np.ndarray
-) -> None:
-    _score_1(decoded, row, query.words, block, query.units, query.excess, query.centroid_scores, rows, scales, best)
-
-
-@njit(nogil=True, cache=True)
-def _score_two_blocks(
-    decoded: np.ndarray, row: int, query: Query, block: int, rows: np.ndarray, scales: np.ndarray, best: np.ndarray
-) -> None:
-    _score_2(decoded, row, query.words, block, query.units, query.excess, query.centroid_scores, rows, scales, best)
+    cross = np.float32(2.0) * tables.units[code] * np.float32(product - tables.excess[code])
+    length = tables.squares[code] + tables.unit * (cross + tables.unit * np.float32(square))
+    return np.float32(1.0) / max(np.sqrt(length), np.float32(1e-12))
 
 
 class _Emitter:
-    """LLVM instructions that Python cannot spell, for the arguments of one intrinsic."""
+    """Emits LLVM instructions over the arguments of a numba intrinsic."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any) -> None:
-        self.context, self.builder, self.signature = context, builder, signature
+    def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, arguments: Sequence[ir.Value]) -> None:
+        self.context, self.builder = context, builder
+        self._arguments = list(zip(signature.args, arguments, strict=True))
 
-    def row(self, number: int, array: Any, index: ir.Value | None = None) -> ir.Value:
-        """Return the address of a row of the array that is the intrinsic's argument `number`; of all if no index."""
-        struct = self.context.make_array(self.signature.args[number])(self.context, self.builder, array)
-        address = self.builder.bitcast(struct.data, I8.as_pointer())
-        if index is None:
-            return address
-        stride = cgutils.unpack_tuple(self.builder, struct.strides)[0]
-        return self.builder.gep(address, [self.builder.mul(index, stride)])
+    def array(self, number: int) -> Any:
+        """Return the array that is an argument of the intrinsic."""
+        kind, value = self._arguments[number]
+        return self.context.make_array(kind)(self.context, self.builder, value)
 
-    def length(self, number: int, array: Any, axis: int) -> ir.Value:
-        struct = self.context.make_array(self.signature.args[number])(self.context, self.builder, array)
-        return cgutils.unpack_tuple(self.builder, struct.shape)[axis]
+    def shape(self, number: int, axis: int) -> ir.Value:
+        return cgutils.unpack_tuple(self.builder, self.array(number).shape)[axis]
 
-    def at(self, address: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
-        """Return the address of a number or vector, `offset` bytes on."""
-        return self.builder.bitcast(self.builder.gep(address, [offset]), kind.as_pointer())
+    def row(self, number: int, index: ir.Value) -> ir.Value:
+        """Return the address of an array's row."""
+        array = self.array(number)
+        stride = cgutils.unpack_tuple(self.builder, array.strides)[0]
+        start = self.builder.bitcast(array.data, I8.as_pointer())
+        return self.builder.gep(start, [self.builder.mul(index, stride)])
 
-    def load(self, address: ir.Value, offset: ir.Value, kind: ir.Type) -> ir.Value:
-        return self.builder.load(self.at(address, offset, kind), align=1)
+    def load(self, kind: ir.Type, address: ir.Value, offset: ir.Value = START) -> ir.Value:
+        """Load a number or vector from `offset` bytes behind an address."""
+        at = self.builder.gep(address, [offset])
+        return self.builder.load(self.builder.bitcast(at, kind.as_pointer()), align=1)
 
-    def store(self, value: ir.Value, address: ir.Value, offset: ir.Value) -> None:
-        self.builder.store(value, self.at(address, offset, value.type), align=1)
+    def store(self, value: ir.Value, address: ir.Value, offset: ir.Value = START) -> None:
+        at = self.builder.gep(address, [offset])
+        self.builder.store(value, self.builder.bitcast(at, value.type.as_pointer()), align=1)
 
-    def splat(self, value: ir.Value, n: int) -> ir.Value:
+    def splat(self, value: ir.Value, n: int = LANES) -> ir.Value:
         """Return a vector with `value` in all lanes."""
         one = self.builder.insert_element(ir.VectorType(value.type, n)(ir.Undefined), value, I32(0))
-        return self.builder.shuffle_vector(one, one, ir.VectorType(I32, n)([0] * n))
+        return self.lanes(one, [0] * n)
+
+    def lanes(self, vector: ir.Value, lanes: Sequence[int]) -> ir.Value:
+        """Return some lanes of a vector."""
+        return self.builder.shuffle_vector(vector, vector, ir.VectorType(I32, len(lanes))(list(lanes)))
 
     def call(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
         """Call an LLVM intrinsic."""
         kind = ir.FunctionType(result, [one.type for one in arguments])
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
 
-    def multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
-        """Add to each lane of `total` the sum of four products of bytes."""
-        return self.call("llvm.x86.avx512.vpdpbusd.512", total.type, total, unsigned, signed)
+    def zeros(self, n: int) -> list[ir.Value]:
+        """Return variables for sums."""
+        sums = [cgutils.alloca_once(self.builder, INTEGERS) for _ in range(n)]
+        for one in sums:
+            self.builder.store(INTEGERS(None), one)
+        return sums
 
-    def multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
-        """Add to each lane of `total` the sum of two products of 16-bit integers."""
-        builder, pairs = self.builder, ir.VectorType(I16, 2 * LANES)
-        some, others = builder.bitcast(some, pairs), builder.bitcast(others, pairs)
-        for parity in (0, 1):
-            lanes = ir.VectorType(I32, LANES)([2 * lane + parity for lane in range(LANES)])
-            wide = [builder.sext(builder.shuffle_vector(one, one, lanes), total.type) for one in (some, others)]
-            product = builder.mul(*wide)
-            both = product if parity == 0 else builder.add(both, product)
+    @contextmanager
+    def steps(self, end: ir.Value, step: ir.Value, start: ir.Value = START) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """Emit a loop; what is given are the position and the number of steps before it."""
+        with cgutils.for_range_slice(self.builder, start, end, step, I64) as position:
+            yield position
+
+    def add_products(self, total: ir.Value, decoded: ir.Value, others: ir.Value, *, raised: bool) -> None:
+        """Add to each lane of a variable the products of the 8-bit or 16-bit integers in the lanes of two vectors."""
+        multiply = self._multiply_bytes if raised else self._multiply_shorts
+        self.builder.store(multiply(self.builder.load(total), decoded, others), total)
+
+    def _multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+        return self.call("llvm.x86.avx512.vpdpbusd.512", INTEGERS, total, unsigned, signed)
+
+    def _multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+        builder, half = self.builder, ir.VectorType(I32, LANES // 2)
+        if "avx2" not in _processor_features():
+            low, sixteen = [builder.shl(one, INTEGERS([16] * LANES)) for one in (some, others)], INTEGERS([16] * LANES)
+            for pair in (low, (some, others)):
+                total = builder.add(total, builder.mul(*(builder.ashr(one, sixteen) for one in pair)))
+            return total
+        halves = []
+        for lanes in (range(LANES // 2), range(LANES // 2, LANES)):
+            pairs = (builder.bitcast(self.lanes(one, lanes), ir.VectorType(I16, LANES)) for one in (some, others))
+            halves.append(self.call("llvm.x86.avx2.pmadd.wd", half, *pairs))
+        both = builder.shuffle_vector(*halves, INTEGERS(list(range(LANES))))
         return builder.add(total, both)
 
 
-def _emit_scores(n_blocks: int, context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-    """Multiply TILE tokens with `n_blocks` blocks of query tokens, and raise these tokens' best scores."""
-    decoded, row, words, block, units, excess, centroid_scores, rows, scales, best = arguments
-    emit = _Emitter(context, builder, signature)
-    is_bytes = signature.args[0].dtype == types.uint8
-    multiply = emit.multiply_bytes if is_bytes else emit.multiply_shorts
-    # As many sums as there are registers: of 512 bits, or of 256.
-    n_rows, n_columns = (TILE, n_blocks) if is_bytes else (TILE // 2, 1)
-    n_words = emit.length(2, words, 1)
-    for first_row in range(0, TILE, n_rows):
-        for column in range(0, n_blocks, n_columns):
-            _emit_tile(emit, multiply, arguments, n_words, first_row, n_rows, column, n_columns)
+@intrinsic
+def _decode(typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> Any:
+    """Write the residual of a token into a row of `decoded`: what all bytes' lowest bits encode, then the next bits."""
+    signature = types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64)
+    return signature, _emit_decoding
+
+
+def _emit_decoding(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    emit = _Emitter(context, builder, signature, arguments)
+    _, token, _, n_bits, _, row = arguments
+    source, target, lookup = emit.row(0, token), emit.row(4, row), emit.row(2, START)
+    width, done, item = emit.shape(0, 1), START, I64(signature.args[4].dtype.bitwidth // 8)
+    sizes = [size for size, feature in ((VECTOR, "avx512bw"), (16, "ssse3")) if feature in _processor_features()]
+    for size in [*sizes, 1]:
+        end = builder.sub(width, builder.urem(width, I64(size)))
+        with emit.steps(end, I64(size), done) as (byte, _):
+            packed = emit.load(ir.VectorType(I8, size), source, byte)
+            with emit.steps(I64(8), n_bits) as (shift, plane):
+                residual = _looked_up(emit, lookup, _bits(emit, packed, shift, n_bits, size), size)
+                if signature.args[4].dtype == types.int16:
+                    residual = builder.sext(residual, ir.VectorType(I16, size))
+                at = builder.add(builder.mul(plane, width), byte)
+                emit.store(residual, target, builder.mul(at, item))
+        done = end
     return context.get_dummy_value()
 
 
-def _emit_tile(
-    emit: _Emitter,
-    multiply: Any,
-    arguments: Any,
-    n_words: ir.Value,
-    first_row: int,
-    n_rows: int,
-    first_column: int,
-    n_columns: int,
-) -> None:
-    decoded, row, words, block, units, excess, centroid_scores, rows, scales, best = arguments
-    builder, sums = emit.builder, ir.VectorType(I32, LANES)
-    floats = ir.VectorType(ir.FloatType(), LANES)
-    numbers = [builder.add(row, I64(first_row + i)) for i in range(n_rows)]
-    blocks = [builder.add(block, I64(first_column + j)) for j in range(n_columns)]
-    tokens = [emit.row(0, decoded, number) for number in numbers]
-    columns = [emit.row(2, words, number) for number in blocks]
-    totals = [[cgutils.alloca_once(builder, sums) for _ in blocks] for _ in tokens]
-    for one in sum(totals, []):
-        builder.store(sums(None), one)
-    with cgutils.for_range(builder, n_words) as loop:
-        query = [emit.load(column, builder.mul(loop.index, I64(VECTOR)), sums) for column in columns]
-        for token, own in zip(tokens, totals, strict=True):
-            word = emit.splat(emit.load(token, builder.mul(loop.index, I64(WORD)), I32), LANES)
-            for total, values in zip(own, query, strict=True):
-                builder.store(multiply(builder.load(total), word, values), total)
-    places = [emit.load(emit.row(7, rows), builder.mul(number, I64(8)), I64) for number in numbers]
-    factors = [
-        emit.splat(emit.load(emit.row(8, scales), builder.mul(number, I64(4)), ir.FloatType()), LANES)
-        for number in numbers
-    ]
-    for j, number in enumerate(blocks):
-        at = builder.mul(number, I64(VECTOR))
-        unit, high = emit.load(emit.row(4, units), at, floats), emit.load(emit.row(5, excess), at, sums)
-        highest = emit.load(emit.row(9, best), at, floats)
-        for i in range(n_rows):
-            product = builder.sitofp(builder.sub(builder.load(totals[i][j]), high), floats)
-            centroid_score = emit.load(emit.row(6, centroid_scores, places[i]), at, floats)
-            score = builder.fmul(builder.fadd(centroid_score, builder.fmul(unit, product)), factors[i])
-            highest = builder.select(builder.fcmp_ordered(">", score, highest), score, highest)
-        emit.store(highest, emit.row(9, best), at)
+def _bits(emit: _Emitter, packed: ir.Value, shift: ir.Value, n_bits: ir.Value, size: int) -> ir.Value:
+    """Return the lowest bits of each byte, once it is shifted."""
+    builder, wide = emit.builder, ir.IntType(8 if size == 1 else 32)  # no processor shifts vectors of bytes
+    n_wide = max(1, size // 4)
+    shifted = builder.lshr(
+        builder.bitcast(packed, ir.VectorType(wide, n_wide)), emit.splat(builder.trunc(shift, wide), n_wide)
+    )
+    mask = builder.trunc(builder.sub(builder.shl(I64(1), n_bits), I64(1)), I8)
+    return builder.and_(builder.bitcast(shifted, packed.type), emit.splat(mask, size))
 
 
-def _score(n_blocks: int, *arguments: Any) -> Any:
-    decoded, _, words, _, *rest = arguments
-    signature = types.void(decoded, types.int64, words, types.int64, *rest)
-    return signature, partial(_emit_scores, n_blocks)
-
-
-@intrinsic
-def _score_1(
-    typing: Any, decoded: Any, row: Any, words: Any, block: Any, units: Any, excess: Any, scores: Any, rows: Any,
-    scales: Any, best: Any,
-) -> Any:
-    return _score(1, decoded, row, words, block, units, excess, scores, rows, scales, best)
-
-
-@intrinsic
-def _score_2(
-    typing: Any, decoded: Any, row: Any, words: Any, block: Any, units: Any, excess: Any, scores: Any, rows: Any,
-    scales: Any, best: Any,
-) -> Any:
-    return _score(2, decoded, row, words, block, units, excess, scores, rows, scales, best)
-
-
-@intrinsic
-def _decode_vectors(
-    typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any
-) -> Any:
-    def emit_decoding(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        residuals, token, lookup, n_bits, decoded, row = arguments
-        emit = _Emitter(context, builder, signature)
-        source, target, table = emit.row(0, residuals, token), emit.row(4, decoded, row), emit.row(2, lookup)
-        width, start = emit.length(0, residuals, 1), I64(0)
-        mask = builder.trunc(builder.sub(builder.shl(I64(1), n_bits), I64(1)), I8)
-        for size in (VECTOR, 16, 1):
-            end = builder.sub(width, builder.urem(width, I64(size)))
-            with cgutils.for_range_slice(builder, start, end, I64(size), I64) as (byte, _):
-                packed = emit.load(source, byte, ir.VectorType(I8, size))
-                with cgutils.for_range_slice(builder, I64(0), I64(8), n_bits, I64) as (shift, _):
-                    plane = builder.udiv(shift, n_bits)
-                    bits = builder.and_(_shifted(emit, packed, shift, size), emit.splat(mask, size))
-                    at = builder.add(builder.mul(plane, width), byte)
-                    emit.store(_looked_up(emit, table, bits, size), target, at)
-            start = end
-        return context.get_dummy_value()
-
-    return types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64), emit_decoding
-
-
-def _shifted(emit: _Emitter, packed: ir.Value, shift: ir.Value, size: int) -> ir.Value:
-    """Shift bytes to the right; what comes in from the next byte is for the caller to mask."""
-    builder = emit.builder
+def _looked_up(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) -> ir.Value:
     if size == 1:
-        return builder.lshr(packed, emit.splat(builder.trunc(shift, I8), 1))
-    wide = builder.bitcast(packed, ir.VectorType(I32, size // 4))
-    return builder.bitcast(builder.lshr(wide, emit.splat(builder.trunc(shift, I32), size // 4)), packed.type)
-
-
-def _looked_up(emit: _Emitter, table: ir.Value, places: ir.Value, size: int) -> ir.Value:
-    builder = emit.builder
-    if size == 1:
-        place = builder.zext(builder.extract_element(places, I32(0)), I64)
-        return emit.load(table, place, places.type)
-    held = emit.load(table, I64(0), ir.VectorType(I8, 16))
-    lanes = ir.VectorType(I32, size)([lane % 16 for lane in range(size)])
+        place = emit.builder.zext(emit.builder.extract_element(places, I32(0)), I64)
+        return emit.load(places.type, lookup, place)
+    held = emit.lanes(emit.load(ir.VectorType(I8, 16), lookup), [lane % 16 for lane in range(size)])
     name = {16: "llvm.x86.ssse3.pshuf.b.128", VECTOR: "llvm.x86.avx512.pshuf.b.512"}[size]
-    return emit.call(name, places.type, builder.shuffle_vector(held, held, lanes), places)
+    return emit.call(name, places.type, held, places)
 
 
 @intrinsic
-def _product_vectors(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
-    def emit_products(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
-        decoded, row, centroids, code = arguments
-        emit, sums, vector = _Emitter(context, builder, signature), ir.VectorType(I32, LANES), ir.VectorType(I8, VECTOR)
-        residual, centroid = emit.row(0, decoded, row), emit.row(2, centroids, code)
-        totals = [cgutils.alloca_once(builder, sums) for _ in range(2)]
-        for total in totals:
-            builder.store(sums(None), total)
-        with cgutils.for_range_slice(builder, I64(0), emit.length(0, decoded, 1), I64(VECTOR), I64) as (at, _):
-            raised = emit.load(residual, at, vector)
-            value = builder.xor(raised, vector([-128] * VECTOR))
-            negative = builder.sub(vector(None), value)
-            size = builder.select(builder.icmp_signed(">", value, negative), value, negative)
-            size, raised = builder.bitcast(size, sums), builder.bitcast(raised, sums)
-            for total, pair in zip(totals, ((raised, emit.load(centroid, at, sums)), (size, size)), strict=True):
-                builder.store(emit.multiply_bytes(builder.load(total), *pair), total)
-        values = [emit.call("llvm.vector.reduce.add.v16i32", I32, builder.load(total)) for total in totals]
-        return context.make_tuple(builder, signature.return_type, values)
+def _products(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
+    """Return the product of a decoded residual and a centroid, and the residual's with itself."""
+    pair = types.UniTuple(types.int32, 2)
+    return pair(decoded, types.int64, centroids, types.int64), _emit_products
 
-    result = types.UniTuple(types.int32, 2)
-    return result(decoded, types.int64, centroids, types.int64), emit_products
+
+def _emit_products(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    emit = _Emitter(context, builder, signature, arguments)
+    _, row, _, code = arguments
+    raised = signature.args[0].dtype == types.uint8
+    some = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
+    residual, centroid = emit.row(0, row), emit.row(2, code)
+    sums = emit.zeros(2)
+    with emit.steps(emit.shape(0, 1), I64(some.count)) as (at, _):
+        value = emit.load(some, residual, builder.mul(at, I64(VECTOR // some.count)))
+        other, size = emit.load(ir.VectorType(I8, some.count), centroid, at), value
+        if raised:  # one factor of a square may have a sign, not both: take the residual's size
+            signed = builder.xor(value, some([-128] * VECTOR))
+            negative = builder.sub(some(None), signed)
+            size = builder.select(builder.icmp_signed(">", signed, negative), signed, negative)
+        else:
+            other = builder.sext(other, some)
+        for total, pair in zip(sums, ((value, other), (size, size)), strict=True):
+            emit.add_products(total, *(builder.bitcast(one, INTEGERS) for one in pair), raised=raised)
+    results = [emit.call("llvm.vector.reduce.add.v16i32", I32, builder.load(total)) for total in sums]
+    return context.make_tuple(builder, signature.return_type, results)
+
+
+@intrinsic(prefer_literal=True)
+def _score(
+    typing: Any,
+    n_blocks: Any,
+    decoded: Any,
+    row: Any,
+    words: Any,
+    block: Any,
+    units: Any,
+    excess: Any,
+    centroid_scores: Any,
+    rows: Any,
+    scales: Any,
+    best: Any,
+) -> Any:
+    """Score TILE tokens by some blocks of query tokens, raise their best scores, and return the next block."""
+    arrays = (units, excess, centroid_scores, rows, scales, best)
+    return types.int64(n_blocks, decoded, types.int64, words, types.int64, *arrays), _emit_scores
+
+
+def _emit_scores(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    emit = _Emitter(context, builder, signature, arguments)
+    n_blocks, raised = signature.args[0].literal_value, signature.args[1].dtype == types.uint8
+    row, block = arguments[2], arguments[4]
+    # As many sums as fit the registers: 32 of 512 bits, or 16 of 256.
+    n_rows, n_columns = (TILE, n_blocks) if raised else (TILE // 2, 1)
+    for first in range(0, TILE, n_rows):
+        some = [builder.add(row, I64(first + i)) for i in range(n_rows)]
+        for column in range(0, n_blocks, n_columns):
+            _emit_tile(emit, some, [builder.add(block, I64(column + i)) for i in range(n_columns)], raised)
+    return builder.add(block, I64(n_blocks))
+
+
+def _emit_tile(emit: _Emitter, rows: Sequence[ir.Value], blocks: Sequence[ir.Value], raised: bool) -> None:
+    """Score some tokens by some blocks."""
+    builder = emit.builder
+    tokens, columns = [emit.row(1, row) for row in rows], [emit.row(3, block) for block in blocks]
+    sums = [emit.zeros(len(blocks)) for _ in rows]
+    with emit.steps(emit.shape(3, 1), I64(1)) as (number, _):
+        query = [emit.load(INTEGERS, words, builder.mul(number, I64(VECTOR))) for words in columns]
+        for token, own in zip(tokens, sums, strict=True):
+            word = emit.splat(emit.load(I32, token, builder.mul(number, I64(WORD))))
+            for total, values in zip(own, query, strict=True):
+                emit.add_products(total, word, values, raised=raised)
+    places = [emit.row(7, emit.load(I64, emit.row(8, row))) for row in rows]
+    scales = [emit.splat(emit.load(F32, emit.row(9, row))) for row in rows]
+    for block, column in zip(blocks, zip(*sums, strict=True), strict=True):
+        at = builder.mul(block, I64(VECTOR))
+        unit, excess = emit.load(FLOATS, emit.row(5, START), at), emit.load(INTEGERS, emit.row(6, START), at)
+        best = emit.row(10, START)
+        highest = emit.load(FLOATS, best, at)
+        for total, place, scale in zip(column, places, scales, strict=True):
+            product = builder.sitofp(builder.sub(builder.load(total), excess), FLOATS)
+            score = builder.fadd(emit.load(FLOATS, place, at), builder.fmul(unit, product))
+            score = builder.fmul(score, scale)
+            highest = builder.select(builder.fcmp_ordered(">", score, highest), score, highest)
+        emit.store(highest, best, at)
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
