@@ -375,7 +375,7 @@ class LibraryUpdate:
             "updates": [*self.manifest["updates"], done],
             "shards": [*self.manifest["shards"], *shards],
         }
-        write_manifest(self.path, self.manifest | changes | parts)
+        write_manifest(self.path, {**self.manifest, **changes, **parts})
 
 
 class Rows(NamedTuple):

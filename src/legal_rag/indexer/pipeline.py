@@ -19,7 +19,14 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.files import made_once, progress, write_whole
 from legal_rag.indexer.config import IndexConfig, chunker_of
-from legal_rag.indexer.shards import ShardWriter, discard_attempts, discard_plaid, discard_shards, is_complete, shard_home
+from legal_rag.indexer.shards import (
+    ShardWriter,
+    discard_attempts,
+    discard_plaid,
+    discard_shards,
+    is_complete,
+    shard_home,
+)
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
 from legal_rag.sqlite import connect_to_read
 

@@ -211,9 +211,8 @@ class Retriever:
         # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
         by_vectors = not self._settings.exhaustive and self._chunk_vectors is not None
         device = "cpu" if corpus.read_only or by_vectors else self._device
-        return PlaidShards(
-            corpus.shard_folders, device, corpus.removed_positions(), corpus.codebooks, corpus.shard_sizes
-        )
+        removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
+        return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""
