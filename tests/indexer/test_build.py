@@ -136,6 +136,7 @@ def test_the_checksums_are_those_of_the_shards_files(tiny_library):
 
 def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
     assert names_in(tiny_library.path) == [
+        "chunk_vectors",
         "corpus.sqlite",
         "corpus_index.sqlite",
         "doc_mapping.json",
