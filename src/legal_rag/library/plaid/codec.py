@@ -14,7 +14,7 @@ from legal_rag.encoder.runtime import n_lanes
 from legal_rag.library.plaid.files import map_array, pack_buckets
 
 MAX_CENTROIDS = 2**13  # by default; below 2^15, so that a code takes two bytes
-POINTS_PER_CENTROID = 16  # tokens that k-means sees for each; with 32 the mean cosine rises by 0.001 at 4 bits
+POINTS_PER_CENTROID = 16  # tokens that k-means sees for each; with 64 the mean cosine is 0.9993 instead of 0.9992
 SAMPLE_TOKENS = MAX_CENTROIDS * POINTS_PER_CENTROID  # all that training uses
 KMEANS_ITERATIONS = 5
 PROBED_CELLS = 8  # of about 128: 99 tokens in 100 get the centroid that is truly nearest, the others one about as near
