@@ -127,6 +127,18 @@ def test_what_goes_by_a_name_is_found_without_reading_all_that_cites_it(tiny_lib
     assert all("names_own" in plan and "names USING PRIMARY KEY" not in plan for plan in plans)
 
 
+def test_links_take_as_many_queries_however_much_is_cited(tiny_library):
+    connection = connect_to_read(tiny_library.path / STORE)
+    seen = []
+    with closing(connection):
+        links = CitationLinks(lambda: connection, present_at(tiny_library.commit))
+        for documents in ([1], range(1, 100)):
+            seen.append([])
+            connection.set_trace_callback(seen[-1].append)
+            links.links_from(documents)
+    assert len(seen[0]) == len(seen[1]) == 3
+
+
 def test_links_are_those_of_the_commit(tiny_encoder, tmp_path):
     config = IndexConfig(source=write_rows(tmp_path / "first.jsonl", ROWS[:2]), index_folder=str(tmp_path))
     build_index(config, tiny_encoder)

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 from fast_plaid.search import FastPlaid
-from support.plaid_cases import One, checksums, max_sim, reference_engine, write
+from support.plaid_cases import One, checksums, max_sim, random_codec, reference_engine, write
 
 from legal_rag.library import PlaidShards
-from legal_rag.library.plaid import codec
 from legal_rag.library.plaid import writer as plaid_writer
-from legal_rag.library.plaid.codec import count_centroids
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files, pack_buckets, unpacking_table
 from legal_rag.library.plaid.writer import write_shard
@@ -195,7 +194,8 @@ def test_float16_vectors_from_a_mapped_file_give_the_same_index(tmp_path, passag
     np.concatenate(halves).tofile(tmp_path / "vectors")
     lengths = [len(passage) for passage in passages]
     mapped = np.memmap(tmp_path / "vectors", dtype=np.float16, mode="r", shape=(sum(lengths), 384))
-    write_shard(tmp_path / "mapped", mapped, lengths, n_bits=4, seed=42)
+    codec = train_codec(sample_vectors(mapped, SAMPLE_TOKENS, 42), n_bits=4, seed=42)
+    write_shard(tmp_path / "mapped", mapped, lengths, codec)
     assert checksums(tmp_path / "mapped") == checksums(write(tmp_path / "held", halves))
 
 
@@ -214,13 +214,13 @@ def test_one_passage_of_one_token_is_an_index(tmp_path, engine):
 )
 def test_lengths_that_do_not_fit_the_vectors_are_refused_before_anything_is_written(tmp_path, lengths, problem):
     with pytest.raises(ValueError, match=problem):
-        write_shard(tmp_path / "shard", np.ones((5, 32), dtype=np.float32), lengths, n_bits=4, seed=1)
+        write_shard(tmp_path / "shard", np.ones((5, 32), dtype=np.float32), lengths, random_codec())
     assert not (tmp_path / "shard").exists()
 
 
 def test_no_vectors_are_refused(tmp_path):
     with pytest.raises(ValueError, match="do not fit 0 token vectors"):
-        write_shard(tmp_path / "shard", np.empty((0, 32), dtype=np.float32), [], n_bits=4, seed=1)
+        write_shard(tmp_path / "shard", np.empty((0, 32), dtype=np.float32), [], random_codec())
 
 
 def test_a_shard_is_not_written_over_another(ours, passages):
@@ -228,11 +228,6 @@ def test_a_shard_is_not_written_over_another(ours, passages):
     with pytest.raises(FileExistsError, match="ours"):
         write(ours, passages[:2])
     assert checksums(ours) == before
-
-
-@pytest.mark.parametrize(("n_tokens", "expected"), [(1, 1), (300, 256), (69_637, 4096), (400_000, 8192)])
-def test_an_index_has_fast_plaids_number_of_centroids(n_tokens, expected):
-    assert count_centroids(n_tokens) == expected
 
 
 @pytest.mark.parametrize("n_bits", [1, 2, 4])
@@ -279,14 +274,3 @@ def test_equal_scores_come_in_the_order_of_shards(tmp_path, passages, queries):
 
 def unit(vectors):
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def test_large_and_small_codebooks_find_the_nearest_centroids(monkeypatch):
-    generator = np.random.default_rng(5)
-    table, vectors = (unit(generator.standard_normal((n, 64))).astype(np.float32) for n in (2048, 700))
-    compiled = codec.NearestCentroids(table)(vectors)
-    monkeypatch.setattr(codec, "SMALL_CODEBOOK", 2048)
-    exact = codec.NearestCentroids(table)(vectors)
-    np.testing.assert_array_equal(exact, (vectors @ table.T).argmax(axis=1))
-    best, found = (vectors * table[exact]).sum(axis=1), (vectors * table[compiled]).sum(axis=1)
-    assert (best - found).max() < 0.01  # bfloat16 may take another of two that are about equally near

@@ -217,7 +217,7 @@ def test_opening_reads_no_codes(copy):
 
 
 def test_a_damaged_shard_is_not_copied(copy, tmp_path):
-    values = np.load(copy / "0.codes.npy")
+    values = np.load(copy / "0.codes.npy").astype(np.int32)
     values[170] = 10**6
     np.save(copy / "0.codes.npy", values)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 
+from legal_rag.library.plaid.codec import train_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.search import ShardHits, search_shards
 from legal_rag.library.plaid.shards import FastPlaidShard
@@ -16,13 +17,18 @@ def random_passages(lengths, *, dim=32, seed=0):
     return np.split(vectors, np.cumsum(lengths)[:-1])
 
 
+def random_codec(*, dim=32, n_bits=4, n_centroids=None, seed=0):
+    return train_codec(random_passages([900], dim=dim)[0], n_bits=n_bits, seed=seed, n_centroids=n_centroids)
+
+
 def max_sim(query, document):
     """Score by the definition: each query token's best match, summed (Khattab and Zaharia, ColBERT, 2020)."""
     return float((query @ document.T).max(axis=1).sum())
 
 
 def write(folder, passages, *, n_bits=4, seed=42):
-    write_shard(folder, np.concatenate(passages), [len(one) for one in passages], n_bits=n_bits, seed=seed)
+    vectors = np.concatenate(passages)
+    write_shard(folder, vectors, [len(one) for one in passages], train_codec(vectors, n_bits=n_bits, seed=seed))
     return folder
 
 

@@ -58,14 +58,13 @@ class CitationLinks:
         cited: dict[int, list[str]] = defaultdict(list)
         for citing, term in self._connect().execute(query, (json.dumps(sorted(documents)),)):
             cited[citing].append(term)
-        held: dict[str, list[int]] = {}
+        resolved_of = {citing: _resolved(terms) for citing, terms in sorted(cited.items())}
+        held = self._holders({name for resolved in resolved_of.values() for name, _ in resolved.values()})
         links: dict[tuple[int, int], Link] = {}
-        for citing, terms in sorted(cited.items()):
-            resolved = _resolved(terms)
+        for citing, resolved in resolved_of.items():
             for term, (name, whole) in resolved.items():
-                if name not in held:
-                    held[name] = self._holders(name)
-                holders = held[name] if whole or len(held[name]) == 1 else []
+                found = held.get(name, [])
+                holders = found if whole or len(found) == 1 else []
                 for holder in holders:
                     share = 1 / len(resolved) / len(holders)
                     before = links.get((citing, holder))
@@ -100,14 +99,30 @@ class CitationLinks:
         rows = self._connect().execute(query, (term, most, json.dumps(list(solutions), ensure_ascii=False)))
         return [CitingDecision(*row) for row in rows]
 
-    def _holders(self, name: str) -> list[int]:
-        """Return the documents with an own key; none if more than `MAX_HOLDERS` have it."""
+    def _holders(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Return the documents with each own key, of keys that at most `MAX_HOLDERS` have."""
         query = f"""
-            SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
-            WHERE own AND term = ? AND {self._present} LIMIT {MAX_HOLDERS + 1}
+            SELECT value, (SELECT json_group_array(document_key) FROM (
+                SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
+                WHERE own AND term = value AND {self._present} LIMIT {MAX_HOLDERS + 1}
+            )) FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names INDEXED BY names_own WHERE own AND term = value)
         """  # noqa: S608
-        holders = [key for (key,) in self._connect().execute(query, (name,))]
-        return sorted(holders) if len(holders) <= MAX_HOLDERS else []
+        rows = self._connect().execute(query, (json.dumps(self._of_kinds_held(names)),))
+        held = {name: sorted(json.loads(keys)) for name, keys in rows}
+        return {name: keys for name, keys in held.items() if 0 < len(keys) <= MAX_HOLDERS}
+
+    def _of_kinds_held(self, names: Iterable[str]) -> list[str]:
+        """Leave out keys of kinds that no document goes by, as articles are where only decisions are indexed; sort."""
+        by_kind: dict[str, list[str]] = defaultdict(list)
+        for name in names:
+            by_kind[name.partition(":")[0]].append(name)
+        query = """
+            SELECT value FROM json_each(?) WHERE EXISTS (
+                SELECT 1 FROM names INDEXED BY names_own WHERE own AND term >= value || ':' AND term < value || ';'
+            )
+        """
+        kinds = self._connect().execute(query, (json.dumps(list(by_kind)),))
+        return sorted(name for (kind,) in kinds for name in by_kind[kind])
 
     def places_of(self, documents: Sequence[int]) -> dict[int, list[Place]]:
         """Return the places of each document's chunks, in order."""

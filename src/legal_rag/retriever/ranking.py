@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, Literal, NamedTuple, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
@@ -15,13 +15,17 @@ from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks, Link
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, search_shards
+from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, rescore, search_shards
 from legal_rag.library.store import Place
+
+if TYPE_CHECKING:
+    from legal_rag.library.chunk_vectors import ChunkVectors
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.1, 0.4
 FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
+CANDIDATES_PER_HIT = 2  # chunks scored exactly for each of many hits asked for
 RERANKED_CHUNKS = 100  # candidates of BM25 that are re-ranked by MaxSim
 BOOSTED_CHUNKS = 2  # of each document that shares rare entities with the query
 LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
@@ -57,8 +61,9 @@ class PartialScores(NamedTuple):
 class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
-    `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. With
-    `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
+    `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. MaxSim
+    ranks the chunks that `open_vectors` find nearest; all of them where there are no chunk vectors, or the settings are
+    exhaustive. With `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
     """
 
     def __init__(
@@ -68,11 +73,12 @@ class Ranker:
         lexical: LexicalIndex | None,
         links: CitationLinks | None = None,
         *,
+        open_vectors: "Callable[[], ChunkVectors | None]" = lambda: None,
         shared_names: SharedNames | None = None,
         searchable: bool = True,
     ) -> None:
         self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
-        self._shared_names, self._searchable = shared_names, searchable
+        self._open_vectors, self._shared_names, self._searchable = open_vectors, shared_names, searchable
 
     def checked(self, mode: str | None) -> Mode:
         """Return a mode that the corpus is indexed for; None takes the best available.
@@ -145,7 +151,20 @@ class Ranker:
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
     def _by_maxsim(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
-        return search_shards(self._open_shards(), [_vectors(one) for one in questions], k, subsets)
+        queries, shards = [_vectors(one) for one in questions], self._open_shards()
+        vectors = None if self._settings.exhaustive else self._open_vectors()
+        if vectors is None:
+            return search_shards(shards, queries, k, subsets)
+        n = max(self._settings.n_candidates, CANDIDATES_PER_HIT * k)
+        return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
+
+    def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
+        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets)
+        if k <= FUSED_CHUNKS:
+            return first
+        more = self._by_maxsim(questions, k, subsets)
+        return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         return [self._lexicon.search(one.query, k, subsets) for one in questions]
@@ -228,15 +247,8 @@ class Ranker:
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
-        candidates = [
-            [ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in positions
-        ]
-        answers = shards.scores([_vectors(question)], candidates)
-        scores = {
-            (shard, int(position)): float(score)
-            for shard, (hits,) in enumerate(answers)
-            for position, score in zip(hits.positions, hits.scores, strict=True)
-        }
+        ranked = rescore(shards, _vectors(question), [np.array(some, dtype=np.int64) for some in positions])
+        scores = {one[:2]: one[2] for one in ranked}
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
@@ -428,6 +440,12 @@ def _best_by_document(documents: Mapping[Place, int], scores: Mapping[Place, flo
 
 def _max_sim(query: np.ndarray, document: np.ndarray) -> float:
     return float((query @ document.T).max(axis=1).sum())
+
+
+def _append_new(first: Ranked, more: Ranked) -> Ranked:
+    """Append to a ranking the places that only another has; scores stay as they are."""
+    there = {one[:2] for one in first}
+    return [*first, *(one for one in more if one[:2] not in there)]
 
 
 def _ordered(places: Sequence[Place], scores: np.ndarray) -> Ranked:

@@ -110,6 +110,27 @@ def search_shards(
     return [_merge([answer[query] for answer in answers], k) for query in range(len(queries))]
 
 
+def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray]) -> list[tuple[int, int, float]]:
+    """Rank some passages by MaxSim for one query.
+
+    Args:
+        shards: That hold them.
+        query: Shape (n_query_tokens, dim); a row's length is the token's weight.
+        candidates: For each shard the rising positions of the passages.
+
+    Returns:
+        All of them as (shard, position, score), in the order of `search_shards`.
+
+    Raises:
+        ValueError: If the query's dim is not the shards'.
+    """
+    hits = [[ShardHits(np.asarray(own, np.int64), np.zeros(len(own), np.float32))] for own in candidates]
+    if not any(len(own) for own in candidates):
+        return []  # shards may be on other machines: no empty calls
+    answers = shards.scores([_checked(query, shards.dim)], hits)
+    return _merge([answer[0] for answer in answers], sum(map(len, candidates)))
+
+
 def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
     """Keep the `n` best of some passages, in rising order of position; among equals the first positions.
 

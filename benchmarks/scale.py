@@ -1,0 +1,464 @@
+"""Make a Library of any size out of the sentences of a real one, and measure what grows with it.
+
+Run: python benchmarks/scale.py --index-name SOURCE --out FOLDER [--seed 0] make [--documents 150000] [--words-only]
+
+A simulated document has the columns, the number of chunks and the lengths of a real one, each real one in turn. Its
+chunks are filled with runs of sentences from random chunks of the same kind of court, with the codes and residuals
+that the source stores for these sentences' tokens. Names, dates, amounts and case numbers become others of the same
+form, the same ones throughout one turn, so that a decision cited is one that is there; articles stay, as everyone cites
+the same.
+`make` can be stopped and started again.
+"""
+
+import argparse
+import math
+import random
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from hashlib import blake2b
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from legal_rag.corpus.chunking import Chunk
+from legal_rag.corpus.documents import Document
+from legal_rag.corpus.patterns import MONTHS, find_dates, find_identifiers
+from legal_rag.corpus.sentences import split_sentences
+from legal_rag.files import link_or_copy, progress
+from legal_rag.indexer import commit
+from legal_rag.indexer.shards import is_complete, shard_home
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
+from legal_rag.library.library import STORE
+from legal_rag.library.plaid.files import PLAID_FOLDER, open_files
+from legal_rag.library.plaid.writer import CODEC_FILES, _split_into_parts, _write_part, _write_rest
+from legal_rag.library.store import StoreWriter
+from legal_rag.retriever.retriever import open_with_encoder
+
+RUN_SENTENCES = 8  # that follow one another in a real chunk, at most, and so in a simulated one
+TRIES = 4  # of runs that may not fit the rest of a chunk, for each CLOSE tokens of it
+CLOSE = 16  # tokens by which a simulated chunk may be shorter than its model
+STORED_AT_ONCE = 1000  # documents
+TEXT_SHARE = 1.0  # bytes of columns, names, words and mappings for a byte of text, as measured on 4,097 decisions
+IVF_BYTES = 4  # for a token, at most: its passage in the list of its centroid
+FREE_SHARE = 0.9  # of the disk's free bytes that `make` will fill
+KNOWN_NAMES = 0.5  # share of names replaced by one that occurs; the others are made of two
+
+NAME = r"[A-ZÀ-Ý][\w'’-]+"
+TITLES = r"MM?\.|M[ml]{1,2}es?|Monsieur|Madame|Ma[îi]tre|[Ss]ociété|[Ss]ieurs?|époux|consorts"
+NAMED = re.compile(rf"\b(?:{TITLES})\s+({NAME}(?: {NAME}){{0,2}})")
+FIGURES = re.compile(r"(?<![\w/-])\d[\d .\u00a0\u202f]*\d{2}(?![\w/-])")  # a statute's number, 58-1067, stays
+YEAR = re.compile(r"(?:19|20)\d\d")
+CASE_YEAR = re.compile(r"(?:(?:19|20)\d\d|\d\d)(?=\D)")
+CASE_DIGITS = 4  # of a constitutional number, at most
+WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+class Slot(NamedTuple):
+    """A part of a text that another of the same form replaces."""
+
+    start: int
+    end: int
+    kind: str  # 'case', 'date', 'figures' or 'name'
+    key: str  # the same however it is written
+
+
+class Template:
+    """A text with the parts that change."""
+
+    def __init__(self, text: str) -> None:
+        slots = _slots(text)
+        ends = [0, *(slot.end for slot in slots)]
+        self.between = [
+            text[end:start] for end, start in zip(ends, [*(s.start for s in slots), len(text)], strict=True)
+        ]
+        self.changing = [(text[slot.start : slot.end], slot.kind, slot.key) for slot in slots]
+
+
+def _slots(text: str) -> list[Slot]:
+    found = find_identifiers(text)
+    kept = [one[2:4] for one in found if one.kind == "article"]
+    slots = [Slot(one.start, one.end, "case", one.value) for one in found if one.kind != "article"]
+    slots += [Slot(one.start, one.end, "date", one.value.isoformat()) for one in find_dates(text)]
+    slots += [Slot(*one.span(1), "name", one.group(1)) for one in NAMED.finditer(text)]
+    slots += [
+        Slot(*one.span(), "figures", one.group()) for one in FIGURES.finditer(text) if not YEAR.fullmatch(one.group())
+    ]
+    chosen: list[Slot] = []
+    for slot in slots:  # case numbers and dates go before figures
+        if all(slot.end <= start or slot.start >= end for start, end in kept):
+            chosen.append(slot)
+            kept.append((slot.start, slot.end))
+    return sorted(chosen)
+
+
+class Changes:
+    """Replacements of one turn: the same for the same name, number or date."""
+
+    def __init__(self, seed: int, turn: int, names: Sequence[str]) -> None:
+        self._salt, self._names, self._made = f"{seed}/{turn}/", names, {}
+
+    def text(self, template: Template) -> str:
+        """Return a template's text with its parts changed."""
+        if not template.changing:
+            return template.between[0]
+        parts = [template.between[0]]
+        for (old, kind, key), after in zip(template.changing, template.between[1:], strict=True):
+            parts += (self.changed(old, kind, key), after)
+        return "".join(parts)
+
+    def changed(self, old: str, kind: str, key: str) -> str:
+        """Return what replaces a part."""
+        new = self._made.get((old, key))
+        if new is None:
+            new = self._made[old, key] = getattr(self, f"_{kind}")(old, self._number(key))
+        return new
+
+    def _number(self, key: str) -> int:
+        return int.from_bytes(blake2b((self._salt + key).encode(), digest_size=8).digest())
+
+    def _case(self, old: str, number: int) -> str:
+        year = CASE_YEAR.match(old)
+        head, rest = (old[: year.end()], old[year.end() :]) if year else ("", old)
+        new = _with_digits(rest, number)
+        if year and not re.search(r"[./ ]\d", rest) and (short := CASE_DIGITS - sum(map(str.isdecimal, rest))) > 0:
+            at = max(i for i, one in enumerate(new) if one.isdecimal()) + 1 if short < CASE_DIGITS else len(new)
+            new = new[:at] + str(number)[-short:] + new[at:]
+        return head + new
+
+    def _date(self, old: str, number: int) -> str:
+        day, month = 1 + number % 28, number // 28 % 12
+        if iso := re.fullmatch(r"(\d{4})-\d\d-\d\d", old):
+            return f"{iso[1]}-{month + 1:02d}-{day:02d}"
+        if figures := re.fullmatch(r"\d\d?([/.])\d\d?[/.](\d+)", old):
+            return f"{day:02d}{figures[1]}{month + 1:02d}{figures[1]}{figures[2]}"
+        if words := re.fullmatch(r"\d\d?(?:er)?(\s+)(\w+)(\s+)(\d{4})", old):
+            name = _in_case_of(words[2], list(MONTHS)[month])
+            return f"{day}{words[1]}{name}{words[3]}{words[4]}"
+        return old
+
+    def _figures(self, old: str, number: int) -> str:
+        return _with_digits(old, number)
+
+    def _name(self, old: str, number: int) -> str:
+        numbers = iter(range(number, number + len(old)))
+        return WORD.sub(lambda word: _in_case_of(word.group(), self._a_name(next(numbers))), old)
+
+    def _a_name(self, number: int) -> str:
+        generator = random.Random(number)
+        name, other = generator.choice(self._names), generator.choice(self._names)
+        return name if generator.random() < KNOWN_NAMES else name[: -(-len(name) // 2)] + other[len(other) // 2 :]
+
+
+def _with_digits(text: str, number: int) -> str:
+    digits = iter(str(number) + str(number)[::-1] + text)
+    first = iter("123456789"[number % 9])
+    return re.sub(r"\d", lambda _: next(first, None) or next(digits), text)
+
+
+def _in_case_of(model: str, word: str) -> str:
+    return word.upper() if model.isupper() else word.capitalize() if model[:1].isupper() else word.lower()
+
+
+class Rows(NamedTuple):
+    """Consecutive token vectors of the source."""
+
+    start: int
+    n: int
+
+
+class Sentence(NamedTuple):
+    """A sentence of the source."""
+
+    template: Template
+    rows: Rows
+    ends_chunk: bool
+
+
+class Shape(NamedTuple):
+    """What a simulated document keeps of a real one."""
+
+    document: Document
+    columns: dict[str, Template]
+    kind: str
+    chunks: list[tuple[int, Rows, Rows]]  # tokens; rows before the first sentence (header, marks); rows after the last
+
+
+class Material:
+    """The sentences and documents of a source, and where their token vectors are.
+
+    If their codes are wanted of a source with several codebooks, only what lies in its first shard: the codes of others
+    mean something else.
+    """
+
+    def __init__(self, library: Library, seed: int, *, with_codes: bool) -> None:
+        self.library, self.seed = library, seed
+        _, self._encoder = open_with_encoder(library)
+        one_codebook = len({shard["checksums"]["centroids.npy"] for shard in library.manifest["shards"]}) == 1
+        self.shards = library.shard_folders if one_codebook or not with_codes else library.shard_folders[:1]
+        self.files = [open_files(folder) for folder in self.shards]
+        self.lengths = [files.passage_tokens for files in self.files]
+        self._first_row = list(accumulate((int(some.sum()) for some in self.lengths), initial=0))
+        self.shapes: list[Shape] = []
+        self.sentences: list[Sentence] = []
+        self.pools: dict[tuple[str, bool], list[int]] = {}  # by kind and whether of first chunks
+        self._read()
+        self.names = sorted(
+            {word.lower() for one in self.sentences for old, kind, _ in one.template.changing if kind == "name"
+             for word in WORD.findall(old)}
+        )  # fmt: skip
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """All codes, shape (n_tokens,)."""
+        return np.concatenate([part.codes for files in self.files for part in files.parts])
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """All residuals, shape (n_tokens, bytes a token)."""
+        return np.concatenate([part.residuals for files in self.files for part in files.parts])
+
+    def _read(self) -> None:
+        starts = [np.concatenate([[0], np.cumsum(some)]) + first
+                  for some, first in zip(self.lengths, self._first_row, strict=False)]  # fmt: skip
+        documents = self.library.documents()
+        for document in progress("Reading sentences", iterable=documents, total=len(self.library), unit=" documents"):
+            chunks = self.library.chunks_of(document.id)
+            places = [self._place[document.id, chunk.chunk_index] for chunk in chunks]
+            if not chunks or any(shard >= len(self.shards) for shard, _ in places):
+                continue
+            kind = _kind(document)
+            filled = []
+            for chunk, (shard, position) in zip(chunks, places, strict=True):
+                rows = Rows(int(starts[shard][position]), int(self.lengths[shard][position]))
+                filled.append((rows.n, *self._cut(chunk.text, rows, (kind, not chunk.chunk_index))))
+            columns = {name: Template(text) for name, text in _changing_columns(document).items()}
+            self.shapes.append(Shape(document, columns, kind, filled))
+
+    @cached_property
+    def _place(self) -> dict[tuple[str, int], tuple[int, int]]:
+        sizes = [int(shard["chunks"]) for shard in self.library.manifest["shards"]]
+        places = ((shard, position) for shard, size in enumerate(sizes) for position in range(size))
+        return dict(zip(self.library.chunk_ids(), places, strict=True))
+
+    def _cut(self, text: str, rows: Rows, pool: tuple[str, bool]) -> tuple[Rows, Rows]:
+        """Take a chunk's sentences; return its rows before the first and after the last."""
+        offsets = self._encoder.document_offsets(text)
+        own = np.flatnonzero(offsets[:, 0] < offsets[:, 1])
+        spans = split_sentences(text)
+        firsts = np.searchsorted(offsets[own, 0], [start for start, _ in spans])
+        before, after = rows.n - len(offsets) + int(own[0]), len(offsets) - 1 - int(own[-1])
+        bounds = [*(before + firsts), before + len(own)]
+        if rows.n < len(offsets):  # pooled, or without punctuation: shared out in proportion
+            before = after = 0
+            bounds = [round(rows.n * one / len(own)) for one in (*firsts, len(own))]
+        for number, (start, end) in enumerate(spans):
+            first, last = int(bounds[number]), int(bounds[number + 1])
+            if last > first:
+                self.pools.setdefault(pool, []).append(len(self.sentences))
+                is_last = number == len(spans) - 1
+                sentence = Sentence(Template(text[start:end]), Rows(rows.start + first, last - first), is_last)
+                self.sentences.append(sentence)
+        return Rows(rows.start, before), Rows(rows.start + rows.n - after, after)
+
+
+def _kind(document: Document) -> str:
+    return " ".join(document.juridiction.split()[:2]) or "?"
+
+
+def _changing_columns(document: Document) -> dict[str, str]:
+    texts = {name: getattr(document, name) for name in ("title", "decision_date", "summary")}
+    return texts | {
+        name: document.extra[name] for name in ("number", "ecli") if isinstance(document.extra.get(name), str)
+    }
+
+
+class Simulated(NamedTuple):
+    """A simulated document, its chunks, and for each the rows of the source that are its token vectors."""
+
+    document: Document
+    chunks: list[Chunk]
+    rows: list[list[Rows]]
+
+
+def simulate(material: Material, n_documents: int) -> Iterator[Simulated]:
+    """Yield simulated documents."""
+    n_shapes = len(material.shapes)
+    for turn in range(math.ceil(n_documents / n_shapes)):
+        changes = Changes(material.seed, turn, material.names)
+        order = random.Random(f"{material.seed}/{turn}").sample(range(n_shapes), n_shapes)
+        for number in order[: n_documents - turn * n_shapes]:
+            generator = random.Random(f"{material.seed}/{turn}/{number}")
+            yield _simulated(material, material.shapes[number], turn, changes, generator)
+
+
+def _simulated(material: Material, shape: Shape, turn: int, changes: Changes, generator: random.Random) -> Simulated:
+    doc_id = f"{shape.document.id}-{turn}"
+    texts, rows = [], []
+    for index, (n_tokens, before, after) in enumerate(shape.chunks):
+        pool = material.pools.get((shape.kind, not index)) or material.pools[shape.kind, True]
+        chosen = _fill(material, pool, n_tokens - before.n - after.n, generator)
+        texts.append("".join(changes.text(one.template) + "\n" * one.ends_chunk for one in chosen).strip())
+        rows.append([before, *(one.rows for one in chosen), after])
+    ends = list(accumulate(len(text) + 2 for text in texts))
+    chunks = [
+        Chunk(doc_id, index, end - 2 - len(text), end - 2, text)
+        for index, (end, text) in enumerate(zip(ends, texts, strict=True))
+    ]
+    columns = {name: changes.text(template) for name, template in shape.columns.items()}
+    extra = {**shape.document.extra, **{name: columns.pop(name) for name in ("number", "ecli") if name in columns}}
+    document = replace(shape.document, id=doc_id, content="\n\n".join(texts), extra=extra, **columns)
+    return Simulated(document, chunks, rows)
+
+
+def _fill(material: Material, pool: Sequence[int], n_tokens: int, generator: random.Random) -> list[Sentence]:
+    """Choose runs of sentences of nearly `n_tokens` together, never more; at least one sentence."""
+    chosen: list[Sentence] = []
+    missing = n_tokens
+    for _ in range(TRIES * (1 + n_tokens // CLOSE)):
+        at = generator.randrange(len(pool))
+        for number in pool[at : at + generator.randint(1, RUN_SENTENCES)]:
+            sentence = material.sentences[number]
+            if sentence.rows.n > missing:
+                break
+            chosen.append(sentence)
+            missing -= sentence.rows.n
+        if missing < CLOSE:
+            break
+    return chosen or [min((material.sentences[number] for number in pool), key=lambda one: one.rows.n)]
+
+
+def make(source: Library, target: Path, n_documents: int, seed: int, *, words_only: bool) -> None:
+    """Make a simulated Library, or go on with one; print the seconds of each part."""
+    material = Material(source, seed, with_codes=not words_only)
+    share = n_documents / len(material.shapes)
+    n_tokens, n_chunks = (int(share * sum(sizes)) for sizes in zip(*map(_sizes, material.shapes), strict=True))
+    require_space(target, material, n_documents, 0 if words_only else n_tokens)
+    print(f"about {n_documents:,} documents, {n_chunks:,} chunks, {n_tokens:,} tokens of {len(material.shapes):,}"
+          f" documents and {len(material.sentences):,} sentences")  # fmt: skip
+    target.mkdir(parents=True, exist_ok=True)
+    clock = Clock()
+    plaid = source.manifest["plaid"] | ({"n_bits": 0} if words_only else {})
+    writer = StoreWriter(target / STORE, shard_chunks=plaid["shard_chunks"])
+    shard: list[list[Rows]] = []
+    made = simulate(material, n_documents)
+    with progress("Simulating", total=n_documents, unit=" documents") as bar:
+        while (one := clock.time("simulating", next, made, None)) is not None:
+            clock.time("store", _store, writer, one)
+            for rows in one.rows:
+                shard.append(rows)
+                if len(shard) == writer.shard_chunks:
+                    clock.time("shards", _write_shard, material, target, writer.n_shards - 1, shard, plaid)
+                    shard = []
+            bar.update()
+    if shard:
+        clock.time("shards", _write_shard, material, target, writer.n_shards - 1, shard, plaid)
+    writer.finish()
+    counts = {"documents": writer.n_documents, "chunks": writer.n_chunks, "bad_records": 0}
+    fields = {name: source.manifest[name] for name in ("encoder", "chunks", "source")}
+    manifest = {"commit": 1, **fields, "plaid": plaid, "counts": counts, "built": {}}
+    with clock.timing(commit, "write_lexical", "words"):
+        clock.time("words, checksums, commit", commit.finish_library, target, manifest, writer.n_shards)
+    for name, seconds in clock.seconds.items():
+        print(f"{name:30}{seconds:9.1f} s")
+
+
+def _sizes(shape: Shape) -> tuple[int, int]:
+    return sum(n for n, _, _ in shape.chunks), len(shape.chunks)
+
+
+def _store(writer: StoreWriter, simulated: Simulated) -> None:
+    if not writer.holds_next(simulated.document):
+        writer.add(simulated.document, simulated.chunks)
+    if not writer.n_documents % STORED_AT_ONCE:
+        writer.commit()
+
+
+def _write_shard(
+    material: Material, target: Path, number: int, chunks: Sequence[Sequence[Rows]], plaid: Mapping[str, Any]
+) -> None:
+    """Write the PLAID files of a shard of rows of the source, unless they are there."""
+    home = shard_home(target, number)
+    if not plaid["n_bits"] or is_complete(home, len(chunks)):
+        return
+    folder, lengths = home / PLAID_FOLDER, [sum(one.n for one in rows) for rows in chunks]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in CODEC_FILES:
+        link_or_copy(material.shards[0] / f"{name}.npy", folder / f"{name}.npy")
+    starts, counts = np.array([one for rows in chunks for one in rows if one.n]).T
+    index = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    codes, at = [], 0
+    parts = list(_split_into_parts(lengths))
+    for part, own in enumerate(parts):
+        rows = index[at : at + sum(own)]
+        block = material.codes[rows], material.residuals[rows]
+        codes.append(_write_part(folder, part, at, own, block[1].shape[1], [block]))
+        at += sum(own)
+    n_centroids = len(material.files[0].centroids)
+    _write_rest(folder, np.concatenate(codes), lengths, plaid["n_bits"], n_centroids, len(parts))
+
+
+def require_space(target: Path, material: Material, n_documents: int, n_tokens: int) -> None:
+    """Print how many bytes a simulated Library will take; end where the disk has not so many."""
+    text = sum(len(shape.document.content.encode()) for shape in material.shapes) / len(material.shapes)
+    row = material.files[0].parts[0]
+    codes = n_tokens * (row.residuals.shape[1] + row.codes.itemsize + IVF_BYTES)
+    wanted = int(n_documents * text * (1 + TEXT_SHARE) + codes)
+    there = sum(path.stat().st_size for path in target.rglob("*") if path.is_file()) if target.exists() else 0
+    free = shutil.disk_usage(next(one for one in (target, *target.parents) if one.exists())).free
+    print(f"disk: {wanted / 1e9:.1f} GB wanted, {there / 1e9:.1f} GB of it there, {free / 1e9:.1f} GB free")
+    if wanted - there > FREE_SHARE * free:
+        sys.exit(f"no room for {target}: {wanted - there:,} bytes wanted, {free:,} free")
+
+
+class Clock:
+    """Sums the seconds of parts."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def time(self, name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Call a function, and add the seconds that it takes to a part."""
+        started = time.perf_counter()
+        try:
+            return call(*arguments, **options)
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+    @contextmanager
+    def timing(self, module: Any, function: str, name: str) -> Iterator[None]:
+        """Time a module's function by itself, whoever calls it."""
+        called = getattr(module, function)
+        setattr(module, function, partial(self.time, name, called))
+        try:
+            yield
+        finally:
+            setattr(module, function, called)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--index-folder", default=DEFAULT_FOLDER)
+    parser.add_argument("--index-name", default=DEFAULT_NAME)
+    parser.add_argument("--out", type=Path, required=True, help="The simulated Library's folder.")
+    parser.add_argument("--seed", type=int, default=0)
+    steps = parser.add_subparsers(dest="step", required=True)
+    making = steps.add_parser("make")
+    making.add_argument("--documents", type=int, default=150_000)
+    making.add_argument("--words-only", action="store_true", help="No codes: a Library without PLAID files.")
+    arguments = parser.parse_args()
+    source = Library.open(arguments.index_folder, arguments.index_name)
+    if arguments.step == "make":
+        make(source, arguments.out, arguments.documents, arguments.seed, words_only=arguments.words_only)
+
+
+if __name__ == "__main__":
+    main()
