@@ -5,7 +5,7 @@ bits: exactly, whatever the order. The dtype of `Tables.lookup` decides how: uin
 instruction; int8 by 16-bit arithmetic, which every processor has. Scores are the same to the last bit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import intrinsic
 
 FAST = {"reassoc", "contract"}  # sums may be taken in another order; infinities keep their meaning
 LANES = 16  # query tokens in a vector, a block
@@ -23,9 +23,9 @@ WORD = 4  # bytes of a decoded token that are multiplied in one step
 TILE = 8  # tokens multiplied in one go, their sums in registers
 TOKENS = 4 * TILE  # decoded in one go, into the processor's cache
 VECTOR = 64  # bytes
+Multiply = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 I8, I16, I32, I64, F32 = *(ir.IntType(n) for n in (8, 16, 32, 64)), ir.FloatType()
 START = I64(0)
-intrinsic: Any = numba_intrinsic  # its functions take one argument less than they declare
 INTEGERS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
 
 
@@ -61,6 +61,12 @@ def has_vnni() -> bool:
 def _processor_features() -> frozenset[str]:
     _, _, features = cpu_target.target_context.codegen().magic_tuple()
     return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
+
+
+def _emitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a numba intrinsic, which is called without the first argument that `function` declares."""
+    made: Callable[..., Any] = intrinsic(prefer_literal=True)(function)
+    return made
 
 
 @njit(nogil=True, cache=True)
@@ -100,7 +106,7 @@ def max_sim(
             n_tokens = -(-min(TOKENS, end - first) // TILE) * TILE
             for t in range(n_tokens):
                 token = min(first + t, end - 1)  # once more the same token changes no maximum
-                code = np.int64(codes[token])
+                code = int(codes[token])
                 if code < 0 or code >= len(tables.centroids):
                     return False
                 _decode(residuals, token, tables.lookup, tables.n_bits, decoded, t)
@@ -175,11 +181,11 @@ class _Emitter:
         kind = ir.FunctionType(result, [one.type for one in arguments])
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
 
-    def zeros(self, n: int) -> list[ir.Value]:
+    def zeros(self, n: int, kind: ir.Type = INTEGERS) -> list[ir.Value]:
         """Return variables for sums."""
-        sums = [cgutils.alloca_once(self.builder, INTEGERS) for _ in range(n)]
+        sums = [cgutils.alloca_once(self.builder, kind) for _ in range(n)]
         for one in sums:
-            self.builder.store(INTEGERS(None), one)
+            self.builder.store(kind(None), one)
         return sums
 
     @contextmanager
@@ -188,15 +194,16 @@ class _Emitter:
         with cgutils.for_range_slice(self.builder, start, end, step, I64) as position:
             yield position
 
-    def add_products(self, total: ir.Value, decoded: ir.Value, others: ir.Value, *, raised: bool) -> None:
-        """Add to each lane of a variable the products of the 8-bit or 16-bit integers in the lanes of two vectors."""
-        multiply = self._multiply_bytes if raised else self._multiply_shorts
-        self.builder.store(multiply(self.builder.load(total), decoded, others), total)
-
-    def _multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+    def multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+        """Add to each lane of `total` four products of 8-bit integers."""
         return self.call("llvm.x86.avx512.vpdpbusd.512", INTEGERS, total, unsigned, signed)
 
-    def _multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+    def multiply_floats(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+        """Add a product to each lane of `total`, rounded once: on any processor, if slowly where it has no FMA."""
+        return self.call("llvm.fma.v16f32", FLOATS, some, others, total)
+
+    def multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+        """Add to each lane of `total` two products of 16-bit integers."""
         builder, half = self.builder, ir.VectorType(I32, LANES // 2)
         if "avx2" not in _processor_features():
             low, sixteen = [builder.shl(one, INTEGERS([16] * LANES)) for one in (some, others)], INTEGERS([16] * LANES)
@@ -211,7 +218,7 @@ class _Emitter:
         return builder.add(total, both)
 
 
-@intrinsic
+@_emitted
 def _decode(typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> Any:
     """Write the residual of a token into a row of `decoded`: what all bytes' lowest bits encode, then the next bits."""
     signature = types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64)
@@ -258,7 +265,7 @@ def _looked_up(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) ->
     return emit.call(name, places.type, held, places)
 
 
-@intrinsic
+@_emitted
 def _products(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
     """Return the product of a decoded residual and a centroid, and the residual's with itself."""
     pair = types.UniTuple(types.int32, 2)
@@ -269,25 +276,27 @@ def _emit_products(context: Any, builder: ir.IRBuilder, signature: Any, argument
     emit = _Emitter(context, builder, signature, arguments)
     _, row, _, code = arguments
     raised = signature.args[0].dtype == types.uint8
-    some = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
+    multiply = emit.multiply_bytes if raised else emit.multiply_shorts
+    kind = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
     residual, centroid = emit.row(0, row), emit.row(2, code)
     sums = emit.zeros(2)
-    with emit.steps(emit.shape(0, 1), I64(some.count)) as (at, _):
-        value = emit.load(some, residual, builder.mul(at, I64(VECTOR // some.count)))
-        other, size = emit.load(ir.VectorType(I8, some.count), centroid, at), value
+    with emit.steps(emit.shape(0, 1), I64(kind.count)) as (at, _):
+        value = emit.load(kind, residual, builder.mul(at, I64(VECTOR // kind.count)))
+        other, size = emit.load(ir.VectorType(I8, kind.count), centroid, at), value
         if raised:  # one factor of a square may have a sign, not both: take the residual's size
-            signed = builder.xor(value, some([-128] * VECTOR))
-            negative = builder.sub(some(None), signed)
+            signed = builder.xor(value, kind([-128] * VECTOR))
+            negative = builder.sub(kind(None), signed)
             size = builder.select(builder.icmp_signed(">", signed, negative), signed, negative)
         else:
-            other = builder.sext(other, some)
+            other = builder.sext(other, kind)
         for total, pair in zip(sums, ((value, other), (size, size)), strict=True):
-            emit.add_products(total, *(builder.bitcast(one, INTEGERS) for one in pair), raised=raised)
+            some, others = (builder.bitcast(one, INTEGERS) for one in pair)
+            builder.store(multiply(builder.load(total), some, others), total)
     results = [emit.call("llvm.vector.reduce.add.v16i32", I32, builder.load(total)) for total in sums]
     return context.make_tuple(builder, signature.return_type, results)
 
 
-@intrinsic(prefer_literal=True)
+@_emitted
 def _score(
     typing: Any,
     n_blocks: Any,
@@ -324,26 +333,69 @@ def _emit_tile(emit: _Emitter, rows: Sequence[ir.Value], blocks: Sequence[ir.Val
     """Score some tokens by some blocks."""
     builder = emit.builder
     tokens, columns = [emit.row(1, row) for row in rows], [emit.row(3, block) for block in blocks]
-    sums = [emit.zeros(len(blocks)) for _ in rows]
-    with emit.steps(emit.shape(3, 1), I64(1)) as (number, _):
-        query = [emit.load(INTEGERS, words, builder.mul(number, I64(VECTOR))) for words in columns]
-        for token, own in zip(tokens, sums, strict=True):
-            word = emit.splat(emit.load(I32, token, builder.mul(number, I64(WORD))))
-            for total, values in zip(own, query, strict=True):
-                emit.add_products(total, word, values, raised=raised)
+    sums = _emit_sums(emit, tokens, columns, emit.shape(3, 1), emit.multiply_bytes if raised else emit.multiply_shorts)
     places = [emit.row(7, emit.load(I64, emit.row(8, row))) for row in rows]
     scales = [emit.splat(emit.load(F32, emit.row(9, row))) for row in rows]
-    for block, column in zip(blocks, zip(*sums, strict=True), strict=True):
+    for block, totals in zip(blocks, zip(*sums, strict=True), strict=True):
         at = builder.mul(block, I64(VECTOR))
         unit, excess = emit.load(FLOATS, emit.row(5, START), at), emit.load(INTEGERS, emit.row(6, START), at)
         best = emit.row(10, START)
         highest = emit.load(FLOATS, best, at)
-        for total, place, scale in zip(column, places, scales, strict=True):
-            product = builder.sitofp(builder.sub(builder.load(total), excess), FLOATS)
+        for total, place, scale in zip(totals, places, scales, strict=True):
+            product = builder.sitofp(builder.sub(total, excess), FLOATS)
             score = builder.fadd(emit.load(FLOATS, place, at), builder.fmul(unit, product))
             score = builder.fmul(score, scale)
             highest = builder.select(builder.fcmp_ordered(">", score, highest), score, highest)
         emit.store(highest, best, at)
+
+
+def _emit_sums(
+    emit: _Emitter, rows: Sequence[ir.Value], columns: Sequence[ir.Value], n_words: ir.Value, multiply: Multiply
+) -> list[list[ir.Value]]:
+    """Multiply rows of words by columns of vectors; return the sums by row and column."""
+    builder = emit.builder
+    kind = FLOATS if multiply == emit.multiply_floats else INTEGERS
+    sums = [emit.zeros(len(columns), kind) for _ in rows]
+    with emit.steps(n_words, I64(1)) as (number, _):
+        vectors = [emit.load(kind, column, builder.mul(number, I64(VECTOR))) for column in columns]
+        for row, own in zip(rows, sums, strict=True):
+            word = emit.splat(emit.load(kind.element, row, builder.mul(number, I64(WORD))))
+            for total, vector in zip(own, vectors, strict=True):
+                builder.store(multiply(builder.load(total), word, vector), total)
+    return [[builder.load(total) for total in own] for own in sums]
+
+
+@njit(nogil=True, cache=True)
+def score_centroids(centroids: np.ndarray, words: np.ndarray, out: np.ndarray) -> None:
+    """Multiply centroids by query tokens; the products do not depend on the processor, nor on how many there are.
+
+    Args:
+        centroids: Shape (n_centroids, dim), float32.
+        words: Shape (n_padded / LANES, dim, LANES), float32: the query's tokens.
+        out: Shape (n_centroids, n_padded), float32, filled.
+    """
+    for row in range(0, len(centroids), TILE):
+        for block in range(len(words)):
+            _multiply_floats(centroids, row, words, block, out)
+
+
+@_emitted
+def _multiply_floats(typing: Any, centroids: Any, row: Any, words: Any, block: Any, out: Any) -> Any:
+    """Write the products of TILE centroids, or those left, and a block of query tokens."""
+    return types.void(centroids, types.int64, words, types.int64, out), _emit_float_products
+
+
+def _emit_float_products(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    emit = _Emitter(context, builder, signature, arguments)
+    _, row, _, block, _ = arguments
+    last = builder.sub(emit.shape(0, 0), I64(1))
+    rows = [builder.add(row, I64(i)) for i in range(TILE)]
+    rows = [builder.select(builder.icmp_signed("<", one, last), one, last) for one in rows]
+    centroids = [emit.row(0, one) for one in rows]
+    sums = _emit_sums(emit, centroids, [emit.row(2, block)], emit.shape(2, 1), emit.multiply_floats)
+    for one, (total,) in zip(rows, sums, strict=True):
+        emit.store(total, emit.row(4, one), builder.mul(block, I64(VECTOR)))
+    return context.get_dummy_value()
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
