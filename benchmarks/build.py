@@ -20,6 +20,7 @@ import torch
 from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.library.plaid.writer import write_shard
@@ -59,7 +60,8 @@ def _seconds(write: Callable[[Path, TokenVectors, int], None], folder: Path, dat
 
 
 def _write(folder: Path, data: TokenVectors, n_bits: int) -> None:
-    write_shard(folder, data.vectors, data.lengths, n_bits=n_bits, seed=SEED)
+    codec = train_codec(sample_vectors(data.vectors, SAMPLE_TOKENS, SEED), n_bits=n_bits, seed=SEED)
+    write_shard(folder, data.vectors, data.lengths, codec)
 
 
 def _write_with_fast_plaid(folder: Path, data: TokenVectors, n_bits: int) -> None:

@@ -21,6 +21,7 @@ from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
 from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.writer import write_shard
 
@@ -41,7 +42,8 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root) / "index"
-        write_shard(folder, data.vectors, data.lengths, n_bits=arguments.bits, seed=42)
+        codec = train_codec(sample_vectors(data.vectors, SAMPLE_TOKENS, 42), n_bits=arguments.bits, seed=42)
+        write_shard(folder, data.vectors, data.lengths, codec)
         decompressed = MappedShard(folder).token_vectors(np.arange(len(data.lengths)))
         engines = _engines(folder, data)
         if arguments.warp:

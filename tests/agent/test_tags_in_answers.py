@@ -473,7 +473,7 @@ def test_an_index_in_a_folder_that_is_only_read_answers_all_the_same(built, tiny
 def test_an_index_that_is_replaced_in_the_meantime_gets_the_edges_and_is_not_broken(ask, library, tiny_encoder):
     def script(prompt, attempt):
         if not wants_step(prompt):  # all is read by now
-            compact_index(library.path.parent, library.path.name, encoder=tiny_encoder)
+            compact_index(library.path.parent, library.path.name)
         return answering(EVERY)(prompt, attempt)
 
     prediction, _ = ask(script)

@@ -321,7 +321,7 @@ def test_compacting_renews_the_numbers_and_keeps_what_a_model_wrote(library_of, 
     more = [{"id": "d", "content": "Le salarié réclame une prime. L'employeur la doit."}, {**TEXTS[1], "title": "B"}]
     add_documents(IndexConfig(source=more, index_folder=str(tmp_path)), tiny_encoder)
     before = dict(CorpusIndex.open(Library.open(tmp_path)).summaries())
-    compact_index(str(tmp_path), encoder=tiny_encoder)
+    compact_index(str(tmp_path))
     index = CorpusIndex.open(Library.open(tmp_path))
     assert (dict(index.summaries()), index.summary_sources()) == (
         before,

@@ -253,7 +253,7 @@ def test_compacting_renews_frequencies_and_topics(tmp_path, tiny_encoder, add):
     library = add(Library.open(tmp_path / "plaid"), *(row(f"n{n}", "brevet") for n in range(4)))
     library = remove(library, "d0")
     assert statistics_of(library, "brevet").frequencies == {}
-    compact_index(config.index_folder, encoder=tiny_encoder)
+    compact_index(config.index_folder)
     index = CorpusIndex.open(library.reload())
     assert statistics_of(index.library, "brevet") == TermStatistics(9, {"brevet": 4}, {"brevet": "brevet"})
     assert (index.meta["counted"], index.total_docs, index.document_ids()[-1]) == (9, 9, "n3")

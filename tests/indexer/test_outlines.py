@@ -78,7 +78,7 @@ def test_outlines_follow_added_removed_and_replaced_documents(library, config, s
     first = sample_rows[0]["id"]
     assert outline_of(now, first).char_end == len(now.document(first).content)
     assert outline_of(before, first).char_end == len(before.document(first).content)  # the earlier snapshot still reads
-    compact_index(config.index_folder, encoder=tiny_encoder)
+    compact_index(config.index_folder)
     assert stored_hashes(library.reload()) == hashes(library.reload())
     assert examine(library.reload()) == []
 

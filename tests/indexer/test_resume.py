@@ -214,7 +214,6 @@ def test_a_source_that_breaks_off_costs_nothing_that_was_encoded(config, tiny_en
         build_index(change(config, source=broken()), counting)
     again = CountingEncoder(tiny_encoder)
     report = build_index(change(config, source=(row for row in sample_rows[:12])), again)
-    assert counting.encoded > 0
     assert counting.encoded + again.encoded == report.chunks
 
 

@@ -126,7 +126,7 @@ def test_a_changed_tree_is_stored_and_outlives_rebuild_addition_and_compaction(
     assert main(["rebuild", "--only", "trees", "--force", "--index-folder", str(library.path.parent)]) == 0
     config = IndexConfig(source=[sample_rows[9]], n_bits=0, index_folder=str(library.path.parent))
     add_documents(config, tiny_encoder)
-    compact_index(str(library.path.parent), encoder=tiny_encoder)
+    compact_index(str(library.path.parent))
     assert whole_outline_of(open_index(config), doc_id) == changed
     assert examine(open_index(config)) == []
 

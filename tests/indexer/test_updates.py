@@ -15,6 +15,7 @@ import pytest
 
 from legal_rag.cli import main
 from legal_rag.corpus import read_documents
+from legal_rag.extraction import ExtractionSettings
 from legal_rag.files import locked
 from legal_rag.indexer import (
     IndexConfig,
@@ -26,6 +27,7 @@ from legal_rag.indexer import (
     remove_documents,
 )
 from legal_rag.indexer.commit import updating
+from legal_rag.indexer.rebuild import plan_rebuild, rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
 from legal_rag.library.outlines import count_outlines
@@ -166,7 +168,7 @@ def test_counts_are_those_of_the_present_documents(config, library, tiny_encoder
     remove_documents(ids[:3], config.index_folder, config.index_name)
     left = open_index(config)
     counted = left.manifest["counts"], count_outlines(left.path, left.path / STORE)
-    compact_index(config.index_folder, config.index_name, encoder=tiny_encoder)
+    compact_index(config.index_folder, config.index_name)
     whole = open_index(config)
     assert counted == (whole.manifest["counts"], 7)
     remove_documents(ids[3:], config.index_folder, config.index_name)
@@ -332,7 +334,7 @@ def test_a_library_may_lose_all_its_documents(config, library, tiny_encoder):
     opened = open_index(config)
     assert list(opened) == hits(opened, tiny_encoder) == []
     with pytest.raises(ValueError, match="no document is left in"):
-        compact_index(config.index_folder, encoder=tiny_encoder)
+        compact_index(config.index_folder)
 
 
 # --- compacting ----------------------------------------------------------------------------------------------------
@@ -351,7 +353,7 @@ def worn(config, library, tiny_encoder, sample_rows):
 def test_a_compacted_library_answers_as_before(config, worn, tiny_encoder):
     documents, chunks = list(worn.documents()), {one: worn.chunks_of(one) for one in worn}
     before = scores_of(hits(worn, tiny_encoder))
-    report = compact_index(config.index_folder, encoder=tiny_encoder)
+    report = compact_index(config.index_folder)
     opened = open_index(config)
     assert list(opened.documents()) == documents
     assert {one: opened.chunks_of(one) for one in opened} == chunks
@@ -366,63 +368,148 @@ def test_a_compacted_library_answers_as_before(config, worn, tiny_encoder):
     ]
 
 
-def test_a_large_shards_vectors_are_kept_bit_by_bit(config, library, tiny_encoder, sample_rows):
-    before = hits(library, tiny_encoder)
-    remove_documents([sample_rows[0]["id"]], config.index_folder, config.index_name)
-    report = compact_index(config.index_folder, encoder=tiny_encoder)
-    after = hits(open_index(config), tiny_encoder)
-    in_small_shards = report.encoded_chunks
-    assert in_small_shards < SHARD_CHUNKS
-    left = {hit.chunk_id: hit.score for hit in before if hit.doc_id != sample_rows[0]["id"]}
-    assert sum(hit.score != left[hit.chunk_id] for hit in after) <= in_small_shards
+def test_compaction_keeps_every_code(config, worn, tiny_encoder):
+    before = scores_of(hits(worn, tiny_encoder))
+    report = compact_index(config.index_folder)
+    assert report.requantised_chunks == 0
+    assert scores_of(hits(open_index(config), tiny_encoder)) == before
 
 
 def test_a_reader_of_the_library_before_reads_on(config, worn, tiny_encoder):
     reader = Retriever(worn, tiny_encoder)
     before = reader.search(QUERY, 50)
-    compact_index(config.index_folder, encoder=tiny_encoder)
+    compact_index(config.index_folder)
     assert reader.search(QUERY, 50) == before
 
 
 def test_what_else_lies_in_the_folder_comes_along(config, worn, tiny_encoder):
     (worn.path / "instructions.md").write_text("Réponds en français.", encoding="utf-8")
-    compact_index(config.index_folder, encoder=tiny_encoder)
+    compact_index(config.index_folder)
     assert (worn.path / "instructions.md").read_text(encoding="utf-8") == "Réponds en français."
 
 
-def test_a_compaction_cut_off_is_taken_up(config, worn, tiny_encoder):
-    class Failing:
-        identity, count_tokens = tiny_encoder.identity, tiny_encoder.count_tokens
+@pytest.mark.parametrize("retrain", [False, True])
+def test_a_compaction_cut_off_is_taken_up(config, worn, tiny_encoder, monkeypatch, retrain):
+    def full_disk(*_, **__):
+        raise OSError("No space left on device")
 
-        def encode_documents(self, texts):
-            raise OSError("the disk is gone")
-
-    with pytest.raises(OSError, match="the disk is gone"):
-        compact_index(config.index_folder, encoder=Failing())
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.compaction._finish", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            compact_index(config.index_folder, retrain=retrain)
     assert hits(open_index(config), tiny_encoder) == hits(worn, tiny_encoder)
-    compact_index(config.index_folder, encoder=tiny_encoder)
+    compact_index(config.index_folder, retrain=retrain)
     assert list(open_index(config).documents()) == list(worn.documents())
     assert examine(open_index(config)) == []
 
 
-def test_kept_vectors_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows, tmp_path):
-    build_index(change(config, keep_embeddings=True), tiny_encoder)
+@pytest.mark.parametrize("keep_embeddings", [True, False])
+def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows, keep_embeddings):
+    build_index(change(config, n_bits=4, keep_embeddings=keep_embeddings), tiny_encoder)
     add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
     remove_documents([sample_rows[5]["id"]], config.index_folder, config.index_name)
+    before = scores_of(hits(open_index(config), tiny_encoder))
     report = compact_index(config.index_folder, n_bits=2)
     opened = open_index(config)
-    assert report.encoded_chunks == 0
+    assert report.requantised_chunks == opened.manifest["counts"]["chunks"]
     assert opened.manifest["plaid"]["n_bits"] == 2
     metadata = [json.loads((folder / "metadata.json").read_text()) for folder in opened.shard_folders]
     assert {one["nbits"] for one in metadata} == {2}
-    assert found_ids(opened, tiny_encoder) == {row["id"] for row in sample_rows[:12]} - {sample_rows[5]["id"]}
+    assert_alike(scores_of(hits(opened, tiny_encoder)), before)
     compact_index(config.index_folder, n_bits=4)
     assert open_index(config).manifest["plaid"]["n_bits"] == 4
 
 
-def test_without_kept_vectors_nothing_is_quantised_anew(config, library):
-    with pytest.raises(ValueError, match="kept no token vectors to quantise with 2 bits: build it with"):
-        compact_index(config.index_folder, n_bits=2)
+def test_all_shards_share_one_codebook_until_it_is_trained_anew(config, worn):
+    assert len(set(worn.codebooks)) == 1
+    compact_index(config.index_folder)
+    assert set(open_index(config).codebooks) == set(worn.codebooks)
+    compact_index(config.index_folder, retrain=True)
+    retrained = set(open_index(config).codebooks)
+    assert len(retrained) == 1
+    assert retrained != set(worn.codebooks)
+
+
+def test_the_codebook_is_on_the_disk_once(config, worn):
+    files = {(folder / "centroids.npy").stat().st_ino for folder in worn.shard_folders}
+    assert len(worn.shard_folders) > 1
+    assert len(files) == 1
+
+
+@pytest.mark.parametrize(
+    ("harm", "problem"),
+    [
+        (lambda file: file.unlink(), r"incomplete PLAID index: no centroids.npy"),
+        (lambda file: file.write_bytes(file.read_bytes()[:-8]), "damaged PLAID index: .*centroids.npy"),
+    ],
+)
+def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder, sample_rows, harm, problem):
+    before = open_index(config).manifest
+    for folder in library.shard_folders:
+        harm(folder / "centroids.npy")
+    with pytest.raises((OSError, ValueError), match=problem):
+        add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
+    assert open_index(config).manifest == before
+
+
+# --- chunk vectors -------------------------------------------------------------------------------------------------
+
+
+def without_chunk_vectors(library):
+    """Make a Library one of before chunk vectors."""
+    manifest = {name: value for name, value in library.manifest.items() if name != "chunk_vectors"}
+    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    shutil.rmtree(library.path / "chunk_vectors")
+    return library.reload()
+
+
+def test_a_library_without_chunk_vectors_is_searched_exhaustively(config, library, tiny_encoder):
+    before = hits(library, tiny_encoder)
+    older = without_chunk_vectors(library)
+    assert hits(older, tiny_encoder) == before
+    assert examine(older) == []
+
+
+def test_chunk_vectors_are_made_of_the_stored_codes(config, library, tiny_encoder):
+    made = {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()}
+    manifest = library.manifest
+    older = without_chunk_vectors(library)
+    plan = plan_rebuild(older, ["vectors"], ExtractionSettings())
+    assert [one.documents for one in plan] == [10]
+    rebuild(older, plan, ExtractionSettings())
+    assert {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()} == made
+    assert open_index(config).manifest == manifest
+    assert [one.documents for one in plan_rebuild(open_index(config), ["vectors"], ExtractionSettings())] == [0]
+
+
+def test_additions_to_a_library_without_chunk_vectors_leave_it_so(config, library, tiny_encoder, sample_rows):
+    without_chunk_vectors(library)
+    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
+    assert "chunk_vectors" not in open_index(config).manifest
+    assert {row["id"] for row in sample_rows[10:12]} <= found_ids(open_index(config), tiny_encoder)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file.unlink(),
+        lambda file: file.write_bytes(file.read_bytes()[:-1]),
+        lambda file: file.write_bytes(file.read_bytes()[:-1] + b"!"),
+        lambda file: file.write_bytes(b""),
+    ],
+)
+@pytest.mark.parametrize("name", ["frame.npy", "0-*.npy"])
+def test_damaged_chunk_vectors_are_named_and_made_anew(config, library, tiny_encoder, name, harm):
+    before = hits(library, tiny_encoder)
+    (file,) = (library.path / "chunk_vectors").glob(name)
+    harm(file)
+    (problem,) = examine(open_index(config))
+    assert file.name in problem
+    assert "legal-rag rebuild --only vectors" in problem
+    plan = plan_rebuild(library, ["vectors"], ExtractionSettings())
+    rebuild(library, plan, ExtractionSettings())
+    assert examine(open_index(config)) == []
+    assert hits(open_index(config), tiny_encoder) == before
 
 
 # --- the command line, and the doctor ------------------------------------------------------------------------------

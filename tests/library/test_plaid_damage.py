@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from support.plaid_cases import One, random_passages, write
 
-from legal_rag.library import SearchSettings
 from legal_rag.library.plaid.cpu import MappedShard
-from legal_rag.library.plaid.shards import open_shard
+from legal_rag.library.plaid.search import ShardHits
 from legal_rag.library.plaid.writer import copy_shard_without
 
 LENGTHS = [9] * 20
@@ -40,12 +39,12 @@ def copy(whole, tmp_path):
 def test_a_missing_file_is_named(copy, name):
     (copy / name).unlink()
     with pytest.raises(FileNotFoundError, match=f"incomplete PLAID index: no {name}"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no metadata.json in .*nowhere"):
-        open_shard(tmp_path / "nowhere")
+        MappedShard(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["0.codes.npy", "0.residuals.npy", "centroids.npy", "ivf.npy", "bucket_weights.npy"])
@@ -54,7 +53,7 @@ def test_a_file_cut_short_is_refused(copy, name, kept):
     path = copy / name
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(ValueError, match=rf"damaged PLAID index: .*{name}"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_a_pickle_in_place_of_an_array_is_refused_unread(copy, tmp_path):
@@ -64,7 +63,7 @@ def test_a_pickle_in_place_of_an_array_is_refused_unread(copy, tmp_path):
 
     np.save(copy / "0.codes.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
     assert not (tmp_path / "exploded").exists()
 
 
@@ -72,41 +71,47 @@ def test_a_zip_in_place_of_an_array_is_refused(copy):
     with (copy / "0.codes.npy").open("wb") as file:
         np.savez(file, codes=np.arange(3))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"num_chunks": 1}', '{"num_chunks": null, "nbits": 4}', "\x80"])
 def test_a_damaged_metadata_file_is_refused(copy, text):
     (copy / "metadata.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*metadata.json"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_lengths_of_another_index_are_refused(copy):
     lengths = json.loads((copy / "doclens.0.json").read_text())
     (copy / "doclens.0.json").write_text(json.dumps(lengths[:-1]))
     with pytest.raises(ValueError, match=rf"{sum(lengths[:-1])} tokens announced, {sum(lengths)} found"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_a_negative_length_is_refused(copy):
     lengths = json.loads((copy / "doclens.0.json").read_text())
     (copy / "doclens.0.json").write_text(json.dumps([lengths[0] + lengths[1] + 5, -5, *lengths[2:]]))
     with pytest.raises(ValueError, match="damaged PLAID index"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
-@pytest.mark.parametrize("number", [-1, 10**6])
 @pytest.mark.parametrize(
-    ("name", "problem"), [("0.codes.npy", "tokens of unknown centroids"), ("ivf.npy", "lists of unknown passages")]
+    ("number", "dtype"), [(-1, np.int16), (128, np.int16), (-1, np.int32), (10**6, np.int32), (2**63 + 1, np.uint64)]
 )
-def test_numbers_that_point_outside_the_arrays_are_refused_where_a_search_meets_them(copy, name, problem, number):
-    values = np.load(copy / name)
+def test_tokens_of_unknown_centroids_are_refused_where_a_search_meets_them(copy, number, dtype):
+    values = np.load(copy / "0.codes.npy").astype(dtype)
     values[3] = number
-    np.save(copy / name, values)
-    shard = One(copy, SearchSettings(exact_below=0, n_full_scores=19, n_estimates=19, n_probe=1000))
-    with pytest.raises(ValueError, match=rf"^damaged PLAID index: .* \({problem}\)$"):
-        shard.search(QUERY, 1)
+    np.save(copy / "0.codes.npy", values)
+    assert len(np.load(copy / "centroids.npy")) <= 128
+    with pytest.raises(ValueError, match=r"^damaged PLAID index: .* \(tokens of unknown centroids\)$"):
+        One(copy).search(QUERY, 1)
+
+
+@pytest.mark.parametrize("position", [-1, 20])
+def test_a_passage_that_is_not_there_is_not_scored(whole, position):
+    hits = ShardHits(np.array([position]), np.zeros(1, dtype=np.float32))
+    with pytest.raises(ValueError, match=rf"whole has 20 passages, none at {position}"):
+        MappedShard(whole).scores([QUERY], [hits])
 
 
 @pytest.mark.parametrize("n_bits", [0, 2, 3, 8])
@@ -114,13 +119,13 @@ def test_another_number_of_bits_than_the_files_have_is_refused(copy, n_bits):
     metadata = json.loads((copy / "metadata.json").read_text())
     (copy / "metadata.json").write_text(json.dumps({**metadata, "nbits": n_bits}))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*(bits a dimension|bytes wide)"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_residuals_of_another_width_are_refused(copy):
     np.save(copy / "0.residuals.npy", np.zeros((sum(LENGTHS), 8), dtype=np.uint8))
     with pytest.raises(ValueError, match="damaged PLAID index"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 @pytest.mark.parametrize(
@@ -143,20 +148,20 @@ def test_residuals_of_another_width_are_refused(copy):
 def test_lengths_that_are_no_list_of_positive_numbers_are_refused(copy, lengths):
     (copy / "doclens.0.json").write_text(lengths)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*doclens.0.json \(expected a list of positive whole"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_lengths_whose_sum_overflows_are_refused(copy):
     (copy / "doclens.0.json").write_text(json.dumps([2**39] * 20))
     with pytest.raises(ValueError, match="damaged PLAID index"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_an_index_of_no_passage_is_refused(copy):
     metadata = json.loads((copy / "metadata.json").read_text())
     (copy / "metadata.json").write_text(json.dumps({**metadata, "num_chunks": 0}))
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*\(no passage\)"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +186,7 @@ def test_an_index_of_no_passage_is_refused(copy):
 def test_arrays_of_another_shape_or_type_are_refused(copy, name, value):
     np.save(copy / name, value)
     with pytest.raises(ValueError, match="^damaged PLAID index: [^\n]*$"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 def test_negative_list_lengths_are_refused(copy):
@@ -189,7 +194,7 @@ def test_negative_list_lengths_are_refused(copy):
     lengths[:2] = lengths[0] + lengths[1] + 5, -5
     np.save(copy / "ivf_lengths.npy", lengths)
     with pytest.raises(ValueError, match="lists of unknown centroids"):
-        open_shard(copy, device="cpu")
+        MappedShard(copy)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -199,9 +204,8 @@ def test_numbers_that_are_none_give_poor_scores_and_no_crash(copy, name, value):
     values = np.load(copy / name)
     values[...] = value
     np.save(copy / name, values)
-    for settings in (None, SearchSettings(exact_below=0, n_full_scores=5, n_estimates=5, n_probe=3)):
-        hits = One(copy, settings).search(QUERY, 2)
-        assert len(set(hits.positions)) == 2
+    hits = One(copy).search(QUERY, 2)
+    assert len(set(hits.positions)) == 2
 
 
 def test_opening_reads_no_codes(copy):
@@ -213,7 +217,7 @@ def test_opening_reads_no_codes(copy):
 
 
 def test_a_damaged_shard_is_not_copied(copy, tmp_path):
-    values = np.load(copy / "0.codes.npy")
+    values = np.load(copy / "0.codes.npy").astype(np.int32)
     values[170] = 10**6
     np.save(copy / "0.codes.npy", values)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):

@@ -201,7 +201,7 @@ def test_answers_outlive_a_new_build_and_a_compaction(library, tiny_encoder):
     rows = [{"id": "c", "content": "Le délai de pourvoi est de deux mois."}]
     build_index(IndexConfig(source=rows, index_folder=str(library.path.parent)), tiny_encoder)
     store.remove(removed)
-    compact_index(library.path.parent, encoder=tiny_encoder)
+    compact_index(library.path.parent)
     assert [one.answer_id for one in store.list()] == [kept]
     assert store.load(kept) == ANSWER
     assert examine(library.reload()) == []

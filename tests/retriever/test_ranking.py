@@ -8,7 +8,7 @@ import pytest
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.references import own_keys
 from legal_rag.indexer import IndexConfig, build_index, remove_documents
-from legal_rag.library import Filters, Library, SearchSettings
+from legal_rag.library import Filters, Library
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import (
     FUSED_CHUNKS,
@@ -75,11 +75,7 @@ def test_fewer_hits_are_the_first_of_more_in_every_mode(retriever, mode):
     assert retriever.search(QUESTION, 3, mode=mode) == retriever.search(QUESTION, 20, mode=mode)[:3]
 
 
-def test_hybrid_scores_do_not_depend_on_how_many_are_asked_for_where_the_search_is_approximate(
-    tiny_library, tiny_encoder
-):
-    settings = SearchSettings(exact_below=0, n_probe=8, n_estimates=150, n_full_scores=20)
-    retriever = Retriever(tiny_library, tiny_encoder, settings)
+def test_hybrid_scores_do_not_depend_on_how_many_are_asked_for(retriever):
     few, many = (retriever.search(QUESTION, k, mode="hybrid") for k in (5, FUSED_CHUNKS + 20))
     assert few == many[:5]
 

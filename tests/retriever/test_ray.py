@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from legal_rag.indexer import IndexConfig, build_index, open_index, remove_documents
-from legal_rag.library import Filters, Library, SearchSettings
+from legal_rag.library import Filters, Library
 from legal_rag.library.ray_cluster import ray_cluster
 from legal_rag.retriever import RayRetriever, Retriever
 from legal_rag.retriever.ray import spread
@@ -21,7 +21,6 @@ QUESTIONS = [
     "?",
 ]
 REMOVED = ["FICTIF0101", "FICTIF0103"]
-BY_CENTROIDS = SearchSettings(n_probe=4, n_estimates=10, n_full_scores=10, exact_below=0)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,10 +40,10 @@ def library(tiny_encoder, sample_file, tmp_path_factory) -> Library:
     return open_index(config)
 
 
-@pytest.fixture(scope="module", params=[None, BY_CENTROIDS], ids=["exact", "by_centroids"])
-def pair(request, library, tiny_encoder):
-    with RayRetriever(library, tiny_encoder, n_actors=2, settings=request.param) as remote:
-        yield remote, Retriever(library, tiny_encoder, request.param)
+@pytest.fixture(scope="module")
+def pair(library, tiny_encoder):
+    with RayRetriever(library, tiny_encoder, n_actors=2) as remote:
+        yield remote, Retriever(library, tiny_encoder)
 
 
 def processes_of(retriever):

@@ -11,15 +11,15 @@ from legal_rag.cli.options import (
     column_options,
     filter_at_fault,
     filter_options,
-    graph_weight_option,
-    mode_option,
     model_options,
     open_library,
     place_options,
     print_json,
+    ranking_options,
     reading_options,
     refuse_unknown_values,
     sampling_settings,
+    search_settings,
     trust_option,
 )
 from legal_rag.evaluation.questions.checks import STRATEGIES, WORKERS, QuestionSettings
@@ -50,8 +50,7 @@ SHOWN_CHARS = 100  # of a question
 @click.option("--compare", metavar="RUN", help="Test the differences from another run, by randomisation.")
 @click.option("--show", default=0, metavar="N", help="Show N questions drawn at random, found (HIT) or not (MISS).")
 @click.option("--pyserini", is_flag=True, help="Print trec_eval's own figures too, by the environment of 'make trec'.")
-@mode_option
-@graph_weight_option
+@ranking_options
 @filter_options
 @trust_option
 def evaluate_command(
@@ -59,7 +58,6 @@ def evaluate_command(
 ) -> None:
     """Rank documents for many questions and measure the ranking, with 95 % confidence intervals."""
     from legal_rag import evaluation
-    from legal_rag.library.plaid.search import SearchSettings
     from legal_rag.retriever.retriever import build_retriever
 
     queries, qrels = evaluation.read_queries(settings["queries"])
@@ -73,7 +71,7 @@ def evaluate_command(
     other = evaluation.read_run(settings["compare"]) if settings["compare"] is not None else None
     library = open_library(index_folder, index_name)
     refuse_unknown_values(library, filters)
-    how = SearchSettings(graph_weight=settings["graph_weight"])
+    how = search_settings(settings)
     retriever = build_retriever(library, settings=how, trust_remote_code=settings["trust_remote_code"])
     run = evaluation.batch_query(retriever, queries, k, mode=mode, filters=filters)
     for name, path in files.items():

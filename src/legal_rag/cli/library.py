@@ -255,21 +255,19 @@ def remove_command(
 
 @click.command("compact")
 @place_options
-@click.option("--n-bits", type=int, help="Quantise anew with 1, 2 or 4 bits, from the token vectors that were kept.")
-@trust_option
-def compact_command(
-    n_bits: int | None, trust_remote_code: bool, index_folder: str, index_name: str, as_json: bool
-) -> None:
-    """Write a Library anew without removed documents, and its small shards as large ones."""
+@click.option("--n-bits", type=int, help="Quantise anew with 1, 2 or 4 bits a dimension.")
+@click.option("--retrain", is_flag=True, help="Train the codebook anew, on the documents there are now.")
+def compact_command(n_bits: int | None, retrain: bool, index_folder: str, index_name: str, as_json: bool) -> None:
+    """Write a Library anew without removed documents, and its small shards as large ones; nothing is encoded."""
     from legal_rag.indexer.compaction import compact_index
 
-    report = compact_index(index_folder, index_name, n_bits=n_bits, trust_remote_code=trust_remote_code)
+    report = compact_index(index_folder, index_name, n_bits=n_bits, retrain=retrain)
     if as_json:
         print_json(report.to_json())
     else:
         click.echo(
             f"{report.shards_before} shards, {report.bytes_before:,} bytes -> {report.shards} shards, {report.bytes:,}"
-            f" bytes; {report.dropped_chunks} chunks dropped, {report.encoded_chunks} encoded again"
+            f" bytes; {report.dropped_chunks} chunks dropped, {report.requantised_chunks} quantised anew"
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULE
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 from legal_rag.retriever.ranking import MODES
+
+if TYPE_CHECKING:
+    from legal_rag.library.plaid.search import SearchSettings
 
 EXTRACTION = ExtractionSettings()
 VALUES_LISTED = 12  # of a filter
@@ -32,10 +35,22 @@ def options(*several: Any) -> Callable[[Any], Any]:
 
 
 trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Python code that comes with the encoder.")
-mode_option = click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed.")
-graph_weight_option = click.option(
-    "--graph-weight", default=0.0, help="In mode hybrid: weight of connections in the knowledge graph, such as 1."
+# How a search ranks: see `search_settings`.
+ranking_options = options(
+    click.option("--mode", type=click.Choice(MODES), help="Default: hybrid, where words are indexed."),
+    click.option(
+        "--graph-weight", default=0.0, help="In mode hybrid: weight of connections in the knowledge graph, such as 1."
+    ),
+    click.option("--exhaustive", is_flag=True, help="Compare the question with every passage, token by token."),
 )
+
+
+def search_settings(settings: dict[str, Any]) -> "SearchSettings":
+    """Take what `ranking_options` say of thoroughness out of a command's options; the mode stays there."""
+    from legal_rag.library.plaid.search import SearchSettings
+
+    return SearchSettings(graph_weight=settings.pop("graph_weight"), exhaustive=settings.pop("exhaustive"))
+
 
 # Those of every command on a Library.
 place_options = options(

@@ -9,14 +9,14 @@ import click
 from legal_rag.cli.options import (
     filter_at_fault,
     filter_options,
-    graph_weight_option,
-    mode_option,
     model_options,
     open_library,
     place_options,
     print_json,
+    ranking_options,
     refuse_unknown_values,
     sampling_settings,
+    search_settings,
     suggest,
     trust_option,
 )
@@ -46,8 +46,7 @@ MODEL_OPTIONS = ("model", "api_base", "api_key", "temperature", "max_reply_token
 @click.option("--k", default=5, help="How many chunks (or documents).")
 @click.option("--by-document", is_flag=True, help="Count documents, each by its best chunk.")
 @click.option("--diverse", is_flag=True, help="Leave out passages that nearly repeat one above them.")
-@mode_option
-@graph_weight_option
+@ranking_options
 @click.option(
     "--structured",
     is_flag=True,
@@ -67,14 +66,13 @@ def search_command(
     **settings: Any,
 ) -> None:
     """Rank the passages closest to QUERY."""
-    from legal_rag.library.plaid.search import SearchSettings
     from legal_rag.retriever.retriever import Retriever
 
     model = {option: settings.pop(option) for option in MODEL_OPTIONS}
     _check_options(settings, model, structured=structured)
     library = open_library(index_folder, index_name)
     refuse_unknown_values(library, filters)
-    how = SearchSettings(graph_weight=settings.pop("graph_weight"))
+    how = search_settings(settings)
     # Loads what the mode needs.
     retriever = Retriever(library, settings=how, trust_remote_code=settings.pop("trust_remote_code"))
     if structured:

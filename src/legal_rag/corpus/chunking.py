@@ -136,25 +136,24 @@ def chunk_document(
         header = _uncut_header(ChunkConfig(), {"title": title, "decision_date": decision_date})
         return _chunks_of_chonkie(chunker, content, doc_id, header and f"{header}\n")
     header = document_header(chunker, {**(columns or {}), "title": title, "decision_date": decision_date})
-    header_tokens = chunker.count_tokens([header])[0] - chunker.sentences.overhead if header else 0
-    spans = _spans(content, chunker, header_tokens)
+    spans = _spans(content, chunker, header)
     return [
         Chunk(doc_id, index, start, end, content[start:end], header if has_header(chunker.config, index) else "")
         for index, (start, end) in enumerate(spans)
     ]
 
 
-def _spans(content: str, chunker: Chunker, header_tokens: int) -> list[Span]:
+def _spans(content: str, chunker: Chunker, header: str) -> list[Span]:
     on_every_chunk = chunker.config.header_on == "every"
     if chunker.config.split_at == "sentences":
-        return chunker.sentences.spans(content, header_tokens, on_every_chunk=on_every_chunk)
+        return chunker.sentences.spans(content, header, on_every_chunk=on_every_chunk)
     from legal_rag.corpus.structure.outline import build_tree
 
     sections = (one.char_start for one in build_tree(content).children if one.kind not in ("number", "part"))
     spans: list[Span] = []
     for start, end in pairwise(dict.fromkeys([0, *sections, len(content)])):
-        reserved = header_tokens if on_every_chunk or not spans else 0
-        inside = chunker.sentences.spans(content[start:end], reserved, on_every_chunk=on_every_chunk)
+        own_header = header if on_every_chunk or not spans else ""
+        inside = chunker.sentences.spans(content[start:end], own_header, on_every_chunk=on_every_chunk)
         spans += [(start + first, start + last) for first, last in inside]
     return spans
 

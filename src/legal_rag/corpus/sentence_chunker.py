@@ -1,6 +1,9 @@
 """Chunk spans that end at sentence ends, by chonkie's `SentenceChunker`."""
 
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain
 
 from chonkie import SentenceChunker
 from chonkie.types import Chunk as ChonkieChunk
@@ -9,66 +12,152 @@ from chonkie.types import Sentence
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 
+TokenCounter = Callable[[Sequence[str]], list[int]]
+
+PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; longer ones are several
+KNOWN_PIECES = 100_000  # whose counts are kept: about 15 MB
+SENTENCES_AT_ONCE = 1_000  # chonkie's time grows with the square of their number
+CHUNKS_AT_ONCE = 64  # tokenized together
+
+
+class PieceCounter:
+    """Token counts of texts as sums over their words, of which each is tokenized once.
+
+    Exact where the encoder's tokenizer cuts at blanks first, as those of BERT and of XLM-RoBERTa do; else an estimate.
+    """
+
+    def __init__(self, count_tokens: TokenCounter, overhead: int) -> None:
+        self._count_tokens, self._overhead = count_tokens, overhead
+        self._known: dict[str, int] = {}
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Count each text's tokens, without the encoder's prefix and special tokens."""
+        pieces = [PIECE.findall(text) for text in texts]
+        self._learn(set(chain.from_iterable(pieces)))
+        return [sum(map(self._known.__getitem__, own)) for own in pieces]
+
+    def borders(self, text: str) -> tuple[list[int], list[int]]:
+        """Return the offsets at which pieces end, 0 first, and the number of tokens up to each."""
+        pieces = PIECE.findall(text)
+        self._learn(set(pieces))
+        ends = accumulate(map(len, pieces), initial=0)
+        return list(ends), list(accumulate(map(self._known.__getitem__, pieces), initial=0))
+
+    def _learn(self, pieces: set[str]) -> None:
+        if len(self._known) > KNOWN_PIECES:
+            self._known.clear()
+        if new := sorted(pieces.difference(self._known)):
+            self._known |= zip(new, (max(0, count - self._overhead) for count in self._count_tokens(new)), strict=True)
+
 
 class LegalSentenceChunker(SentenceChunker):
-    """chonkie's `SentenceChunker` over French legal sentences, none longer than the room a chunk has."""
+    """chonkie's `SentenceChunker` over French legal sentences, none longer than the room a chunk has.
 
-    def __init__(
-        self, *, count_tokens: Callable[[Sequence[str]], list[int]], limit: int, overhead: int, overlap_tokens: int
-    ) -> None:
+    Sentences are counted word by word, and then every chunk as the encoder does. For one thread at a time.
+    """
+
+    def __init__(self, *, count_tokens: TokenCounter, limit: int, overhead: int, overlap_tokens: int) -> None:
         super().__init__(chunk_size=limit - overhead, chunk_overlap=overlap_tokens)
         self._count_tokens, self.limit, self.overhead = count_tokens, limit, overhead
-        self._header_tokens, self._header_on_every_chunk = 0, False
+        self._pieces = PieceCounter(count_tokens, overhead)
+        self._upcoming: list[Sentence] = []
 
-    def spans(self, text: str, header_tokens: int = 0, *, on_every_chunk: bool = False) -> list[Span]:
+    def spans(self, text: str, header: str = "", *, on_every_chunk: bool = False) -> list[Span]:
         """Return the chunks' offsets, without surrounding blanks.
 
         Args:
             text: The document.
-            header_tokens: Tokens to reserve for the header.
-            on_every_chunk: Reserve them in every chunk, not only in the first.
+            header: What the first chunk is encoded with.
+            on_every_chunk: Every chunk is encoded with it.
         """
-        self._header_tokens, self._header_on_every_chunk = header_tokens, on_every_chunk
-        self.chunk_size = self.limit - self.overhead - (header_tokens if on_every_chunk else 0)
-        merged = without_blanks(text, [(chunk.start_index, chunk.end_index) for chunk in self.chunk(text)])
-        spans: list[Span] = []
-        for span, count in zip(merged, self._counts(text, merged), strict=True):
-            room = self.chunk_size - (header_tokens if not spans and not on_every_chunk else 0)
-            spans += [part for part, _ in self._fitted(text, span, count, room)]
-        return _without_repeats(without_blanks(text, spans))
+        if not text.strip():
+            return []
+        reserved = self._pieces.counts([header])[0]
+        self.chunk_size = self.limit - self.overhead - (reserved if on_every_chunk else 0)
+        sentences = list(self._sentences(text, self.limit - self.overhead - reserved))
+        if not on_every_chunk:
+            sentences[0].token_count += reserved
+        merged = _without_repeats(without_blanks(text, self._merged(text, sentences)))
+        return _without_repeats(list(self._verified(text, merged, header, on_every_chunk=on_every_chunk)))
 
-    def _counts(self, text: str, spans: Sequence[Span]) -> list[int]:
-        """Count the tokens of spans, without the encoder's prefix and special tokens."""
-        return [count - self.overhead for count in self._count_tokens([text[start:end] for start, end in spans])]
+    def _sentences(self, text: str, room: int) -> Iterator[Sentence]:
+        """Yield the sentences, those of more than `room` tokens in parts."""
+        spans = split_sentences(text)
+        for first in range(0, len(spans), SENTENCES_AT_ONCE):
+            some = spans[first : first + SENTENCES_AT_ONCE]
+            for (start, end), count in zip(some, self._pieces.counts([text[a:b] for a, b in some]), strict=True):
+                parts = [((start, end), count)] if count <= room else self._parts(text, start, end, room)
+                for (part_start, part_end), tokens in parts:
+                    yield Sentence(text="", start_index=part_start, end_index=part_end, token_count=tokens)
+
+    def _parts(self, text: str, start: int, end: int, room: int) -> Iterator[tuple[Span, int]]:
+        """Halve a sentence, at the end of a word if it has several, until each part has at most `room` tokens."""
+        ends, totals = self._pieces.borders(text[start:end])
+        words = [number for number, place in enumerate(ends) if text[start + place - 1].isspace()]
+        todo = [(0, len(ends) - 1)]
+        while todo:
+            first, last = todo.pop()
+            tokens = totals[last] - totals[first]
+            if tokens <= room or last - first < 2:
+                yield (start + ends[first], start + ends[last]), tokens
+                continue
+            inner = words[bisect_left(words, first + 1) : bisect_left(words, last)]
+            cut = _nearest(ends, inner or range(first + 1, last), (ends[first] + ends[last]) // 2)
+            todo += [(cut, last), (first, cut)]
+
+    def _merged(self, text: str, sentences: list[Sentence]) -> Iterator[Span]:
+        """Yield the spans of chonkie's chunks, some sentences at a time; the last chunk of these is cut anew."""
+        first, n_read = 0, SENTENCES_AT_ONCE
+        while True:
+            self._upcoming = sentences[first : first + n_read]
+            *whole, last = [(one.start_index, one.end_index) for one in self.chunk(text)]
+            yield from whole
+            if first + n_read >= len(sentences):
+                yield last
+                return
+            n_read = SENTENCES_AT_ONCE if whole else n_read * 2
+            first = bisect_left(sentences, last[0], first, key=lambda one: one.start_index)
 
     def _prepare_sentences(self, text: str) -> list[Sentence]:
-        room = self.limit - self.overhead - self._header_tokens
-        spans = split_sentences(text)
-        sentences = [
-            Sentence(text=text[start:end], start_index=start, end_index=end, token_count=count)
-            for span, whole in zip(spans, self._counts(text, spans), strict=True)
-            for (start, end), count in self._fitted(text, span, whole, room)
-        ]
-        if sentences and not self._header_on_every_chunk:
-            sentences[0].token_count += self._header_tokens
-        return sentences
+        return self._upcoming
 
     def _create_chunk(self, sentences: list[Sentence]) -> ChonkieChunk:
-        # `spans` counts all chunks at once.
         return ChonkieChunk(
             text="", start_index=sentences[0].start_index, end_index=sentences[-1].end_index, token_count=0
         )
 
-    def _fitted(self, text: str, span: Span, count: int, room: int) -> Iterator[tuple[Span, int]]:
-        """Halve a span of `count` tokens, at a blank if it has one, until each part has at most `room`."""
+    def _verified(self, text: str, spans: list[Span], header: str, *, on_every_chunk: bool) -> Iterator[Span]:
+        """Yield spans within the limit as the encoder counts them, with their header."""
+        for first in range(0, len(spans), CHUNKS_AT_ONCE):
+            some = spans[first : first + CHUNKS_AT_ONCE]
+            headers = [header if on_every_chunk or first + number == 0 else "" for number in range(len(some))]
+            counts = self._counts(text, some, headers)
+            for span, own_header, count in zip(some, headers, counts, strict=True):
+                yield from self._halved(text, span, own_header, count)
+
+    def _halved(self, text: str, span: Span, header: str, count: int) -> Iterator[Span]:
+        """Halve a span of `count` tokens, at a blank if it has one, until each part is within the limit."""
         start, end = span
-        if count <= room or end - start < 2:
-            yield span, count
+        if count <= self.limit or end - start < 2:
+            yield span
             return
         middle = _blank_near_middle(text, start, end)
-        halves = [(start, middle), (middle, end)]
-        for half, half_count in zip(halves, self._counts(text, halves), strict=True):
-            yield from self._fitted(text, half, half_count, room)
+        halves = without_blanks(text, [(start, middle), (middle, end)])
+        for half, half_count in zip(halves, self._counts(text, halves, [header] * len(halves)), strict=True):
+            yield from self._halved(text, half, header, half_count)
+
+    def _counts(self, text: str, spans: Sequence[Span], headers: Sequence[str]) -> list[int]:
+        """Count the tokens of spans as chunks, each with its header."""
+        return self._count_tokens(
+            [header + text[start:end] for header, (start, end) in zip(headers, spans, strict=True)]
+        )
+
+
+def _nearest(ends: Sequence[int], numbers: Sequence[int], place: int) -> int:
+    """Return which of some rising numbers of `ends` is nearest to a place; of two the later."""
+    after = bisect_left(numbers, place, key=ends.__getitem__)
+    near = numbers[max(0, after - 1) : after + 1]
+    return min(near, key=lambda number: (abs(ends[number] - place), -number))
 
 
 def _without_repeats(spans: list[Span]) -> list[Span]:

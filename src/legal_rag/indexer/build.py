@@ -1,8 +1,9 @@
 """Build an index; add and remove documents."""
 
 import dataclasses
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,12 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import Stopwatch, fill_shards
+from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
 from legal_rag.indexer.shards import discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.outlines import OUTLINES, fill_outlines
+from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.store import StoreWriter
 
 NO_TEXT = "-"  # in place of a row's text: no document is without one
@@ -174,20 +176,15 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
         "encoder": dataclasses.asdict(encoder.identity),
         "backend": getattr(encoder, "backend", ""),  # whose precision differs
     }
-    with (
-        building(cfg.index_folder, cfg.index_name, key) as scratch,
-        _resumed_store(scratch, cfg, shards_in=scratch) as store,
-    ):
-        yield scratch, store
+    with building(cfg.index_folder, cfg.index_name, key) as scratch:
 
+        def forget(_: int) -> None:
+            """Delete all shards: the codebook was trained for the documents that the source had."""
+            shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
+            discard_shards(scratch, 0)
 
-def _resumed_store(
-    scratch: Path, cfg: IndexConfig, *, shards_in: Path, first_shard: int = 0
-) -> AbstractContextManager[StoreWriter]:
-    """Open the store in `scratch`; shards of an earlier attempt that no longer fit are deleted."""
-    forget = partial(discard_shards, shards_in)
-    path, size = scratch / STORE, cfg.shard_chunks
-    return closing(StoreWriter(path, shard_chunks=size, first_shard=first_shard, on_forget=forget))
+        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
+            yield scratch, store
 
 
 def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: IndexConfig, report: IndexReport) -> None:
@@ -199,6 +196,7 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
     if not store.n_chunks:
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
+    shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
     append_bad_records(scratch, report.bad, 0)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
@@ -235,13 +233,17 @@ def _add(
     with watch.timed("open"):
         encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
+    first, forget = len(manifest["shards"]), partial(discard_shards, path)
     with (
         staging(path, "adding", key) as scratch,
         # The shards go to the Library's folder at once: readers ignore them until the manifest names them.
-        _resumed_store(scratch, cfg, shards_in=path, first_shard=len(manifest["shards"])) as store,
+        closing(
+            StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, first_shard=first, on_forget=forget)
+        ) as store,
     ):
         with watch.timed("shards"):
-            fill_shards(path, _changed(documents, update, report), store, encoder, cfg, watch)
+            changed = _changed(documents, update, report)
+            fill_shards(path, changed, store, encoder, cfg, watch, codec_folder=path / PLAID_FOLDER)
         store.finish()
         if store.n_documents or report.bad:
             _commit_added(update, store, cfg, report)

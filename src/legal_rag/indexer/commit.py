@@ -8,25 +8,42 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
-from legal_rag.files import beside, link_or_copy, locked, put_in_place, restore, sync, write_whole
+from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore, sha256_of, sync, write_whole
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
 from legal_rag.library.foreign import write_mapping
-from legal_rag.library.library import BAD_RECORDS, FORMAT_VERSION, INSTRUCTIONS, MANIFEST, MAPPING, STORE, Library
+from legal_rag.library.library import (
+    BAD_RECORDS,
+    CHUNK_VECTORS,
+    FORMAT_VERSION,
+    INSTRUCTIONS,
+    MANIFEST,
+    MAPPING,
+    STORE,
+    Library,
+)
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
 
+if TYPE_CHECKING:
+    from legal_rag.library.plaid.cpu import MappedShard
+
 logger = logging.getLogger(__name__)
 
+BLOCK_CHUNKS = 256  # whose vectors are held at once
+FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
 
@@ -114,6 +131,8 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
     source, plaid = manifest["source"], manifest["plaid"]
     shards = [_finish_shard(folder, number, folder / STORE, source, plaid) for number in range(n_shards)]
     write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
+    shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
+    vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
     for path in folder.rglob("*"):
         if path.is_file():
             sync(path)
@@ -125,6 +144,7 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
         **manifest,
         "counts": counts,
         "shards": shards,
+        **vectors,
     }
     write_manifest(folder, whole)
     return whole
@@ -142,6 +162,51 @@ def _finish_shard(
     if plaid["n_bits"]:
         return describe_shard(folder, shard)
     return {"path": home.relative_to(folder).as_posix(), "chunks": n_chunks, "tokens": 0, "checksums": {}}
+
+
+def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first: int = 0) -> dict[str, Any]:
+    """Write a segment of chunk vectors from the stored codes of shards, numbered from `first`; return its description.
+
+    The frame of earlier segments is kept; without one, it is fitted to these shards.
+
+    Args:
+        folder: The Library's folder.
+        shards: The shards' manifest entries.
+        first: Number of the first.
+
+    Returns:
+        What the manifest says of the segment and its frame.
+
+    Raises:
+        FileNotFoundError: If `first` is not 0 and the frame is missing.
+        ValueError: If the frame or a shard is damaged.
+    """
+    from legal_rag.library.chunk_vectors import FRAME, fit_frame, read_frame, write_frame, write_segment
+    from legal_rag.library.plaid.cpu import MappedShard
+
+    target, opened = folder / CHUNK_VECTORS, [MappedShard(folder / one["path"]) for one in shards]
+    try:
+        frame = read_frame(target)
+    except (FileNotFoundError, ValueError):
+        if first:
+            raise
+        frame = fit_frame(_sampled_means(opened))
+        target.mkdir(exist_ok=True)
+        write_frame(target, frame)
+    blocks = (
+        shard.passage_means(start, min(start + BLOCK_CHUNKS, shard.size.n_passages))
+        for shard in progress("Chunk vectors", iterable=opened, unit=" shards")
+        for start in range(0, shard.size.n_passages, BLOCK_CHUNKS)
+    )
+    # Named by its shards, so that another description of the Library never finds other rows under its name.
+    segment = write_segment(target, f"{first}-{first + len(shards)}.npy", blocks, frame)
+    return {CHUNK_VECTORS: {"frame": sha256_of(target / FRAME), "segments": [segment]}}
+
+
+def _sampled_means(shards: Sequence["MappedShard"]) -> np.ndarray:
+    """Return the means of up to `FRAME_CHUNKS` chunks spread over all shards, shape (n, dim)."""
+    share = max(FRAME_CHUNKS // len(shards), 1)
+    return np.concatenate([shard.passage_means(0, min(share, shard.size.n_passages)) for shard in shards])
 
 
 def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, Any]) -> int:
@@ -191,7 +256,7 @@ class LibraryUpdate:
         with leaving_bad_graph(self.path):
             add_to_graph(self.path, store)
         update_corpus_index(self.path, self.manifest["lineage"], self.commit)
-        self._write_manifest(described, added, removed, entry)
+        self._write_manifest(described, added, removed, entry, self._vectors_with(described))
         with leaving_bad_graph(self.path), closing(connect_to_read(store)) as other:
             forget_in_graph(self.path, self.path / STORE, [key for (key,) in other.execute("SELECT id FROM documents")])
         return added, removed, sum(shard["tokens"] for shard in described)
@@ -280,8 +345,21 @@ class LibraryUpdate:
             return 0
         return sum(count_tokens(shards[number], json.loads(positions)) for number, positions in removed)
 
+    def _vectors_with(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Write the chunk vectors of new shards, where the others have theirs; return what the manifest says of all."""
+        if not described or CHUNK_VECTORS not in self.manifest:
+            return {}
+        before = self.manifest[CHUNK_VECTORS]
+        added = write_chunk_vectors(self.path, described, len(self.manifest["shards"]))[CHUNK_VECTORS]
+        return {CHUNK_VECTORS: added | {"segments": [*before["segments"], *added["segments"]]}}
+
     def _write_manifest(
-        self, shards: Sequence[dict[str, Any]], added: "Rows", removed: "Rows", entry: Mapping[str, Any]
+        self,
+        shards: Sequence[dict[str, Any]],
+        added: "Rows",
+        removed: "Rows",
+        entry: Mapping[str, Any],
+        parts: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         counts = self.manifest["counts"]
         counts = counts | {
@@ -297,7 +375,7 @@ class LibraryUpdate:
             "updates": [*self.manifest["updates"], done],
             "shards": [*self.manifest["shards"], *shards],
         }
-        write_manifest(self.path, self.manifest | changes)
+        write_manifest(self.path, {**self.manifest, **changes, **parts})
 
 
 class Rows(NamedTuple):

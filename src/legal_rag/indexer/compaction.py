@@ -1,9 +1,8 @@
-"""Compact an index: drop removed chunks, merge small shards, requantise."""
+"""Compact an index: drop removed chunks, merge small shards, train the codebook anew."""
 
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,18 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.corpus_index.building import fill_index
-from legal_rag.encoder.encoder import Encoder, load_encoder
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.files import beside, link_or_copy, progress
+from legal_rag.files import beside, link_or_copy, made_once, progress
 from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
-from legal_rag.indexer.config import IndexConfig, as_recorded, chunker_of
+from legal_rag.indexer.config import IndexConfig, as_recorded
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
+    CODEBOOK,
+    CODEC,
+    SAMPLE_BATCHES,
     EncodedBatch,
     FullShard,
     Stopwatch,
-    encode_shards,
     prefetched,
     shard_writer,
     write_shards,
@@ -32,11 +32,14 @@ from legal_rag.indexer.shards import (
     PASSAGE_TOKENS,
     SHARDS,
     TOKEN_VECTORS,
+    ShardWriter,
+    discard_plaid,
     discard_vectors,
     is_complete,
     shard_home,
 )
 from legal_rag.library.library import (
+    CHUNK_VECTORS,
     CORPUS_INDEX,
     DEFAULT_FOLDER,
     DEFAULT_NAME,
@@ -47,11 +50,13 @@ from legal_rag.library.library import (
     Library,
 )
 from legal_rag.library.outlines import OUTLINES, fill_outlines
+from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
+from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER
-from legal_rag.library.plaid.writer import copy_shard_without
+from legal_rag.library.plaid.writer import copy_passages
 from legal_rag.library.store import copy_store
-from legal_rag.sqlite import connect_to_read
 
+REPLACED = ("format_version", "lineage", "shards", CHUNK_VECTORS)  # in the manifest
 LARGE = 0.5  # of a full shard's chunks: a shard that still has them keeps its files
 
 
@@ -62,7 +67,7 @@ class CompactionReport:
     shards_before: int = 0
     shards: int = 0
     dropped_chunks: int = 0  # of removed documents
-    encoded_chunks: int = 0  # of small shards, re-encoded
+    requantised_chunks: int = 0  # whose codes were made anew, for another codebook
     bytes_before: int = 0
     bytes: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
@@ -77,21 +82,22 @@ def compact_index(
     index_name: str = DEFAULT_NAME,
     *,
     n_bits: int | None = None,
-    encoder: Encoder | None = None,
-    trust_remote_code: bool = False,
+    retrain: bool = False,
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
+
+    Nothing is encoded. Codes are copied; where the codebook changes, they are made from the token vectors that were
+    kept, or else from those that the old codes stand for.
 
     Args:
         index_folder: The folder Libraries lie in.
         index_name: The Library's own folder name.
-        n_bits: Requantise all shards with so many bits per dimension, from the token vectors that were kept.
-        encoder: The Library's encoder, if it is loaded already.
-        trust_remote_code: Run code that comes with the encoder.
+        n_bits: Quantise all shards anew with so many bits per dimension.
+        retrain: Quantise all shards anew with a codebook trained on the documents there are now.
 
     Raises:
-        FileNotFoundError: If there is no Library, or its encoder is needed and cannot be found.
-        ValueError: If `n_bits` is to change and no token vectors were kept, or nothing would be left.
+        FileNotFoundError: If there is no Library.
+        ValueError: If a shard is damaged, or nothing would be left.
         OSError: If the disk is full; the Library stays as it was.
     """
     report = CompactionReport()
@@ -100,19 +106,20 @@ def compact_index(
     with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
         cfg = _settings(library, n_bits)
-        plan = _plan_shards(library, requantise=cfg.n_bits != library.manifest["plaid"]["n_bits"])
+        requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
+        plan = _plan_shards(library)
         report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
         report.bytes_before = _size(target)
         report.dropped_chunks = sum(len(positions) for positions in library.removed_positions())
+        report.requantised_chunks = sum(len(shard.places) for shard in plan) if requantised else 0
         key = {"lineage": library.manifest["lineage"], "commit": library.commit, "n_bits": cfg.n_bits}
-
-        def load() -> Encoder:
-            return load_encoder(library.manifest, target, encoder, trust_remote_code=trust_remote_code, documents=True)
-
-        with replacing(target, "compacting", key) as scratch:
+        with replacing(target, "compacting", key | {"retrain": retrain}) as scratch:
             _move_rows(library, scratch / STORE, plan)
-            if cfg.n_bits:  # else a shard has no files
-                _write_new_shards(library, scratch, plan, cfg, load, report)
+            if requantised:
+                _requantise(library, scratch, plan, cfg, Stopwatch(report.seconds))
+            elif cfg.n_bits:  # else a shard has no files
+                _copy_shards(library, scratch, plan, cfg, Stopwatch(report.seconds))
+            shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
             _carry_over(target, scratch)
             manifest = _finish(library, scratch, cfg, plan)
             if (target / OUTLINES).is_file():
@@ -131,11 +138,10 @@ class NewShard(NamedTuple):
 
     number: int
     places: np.ndarray  # shape (n_chunks, 2): old shard and position, in the order of the new positions
-    is_copy: bool  # of one shard, without requantising
 
 
-def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard]:
-    """Decide which shards are copied, and which chunks are merged into new ones.
+def _plan_shards(library: Library) -> list[NewShard]:
+    """Decide which shards stay, and which chunks are merged into new ones.
 
     Raises:
         ValueError: If all documents were removed.
@@ -146,19 +152,16 @@ def _plan_shards(library: Library, *, requantise: bool = False) -> list[NewShard
         for shard, removed in zip(library.manifest["shards"], library.removed_positions(), strict=True)
     ]
     small = [number for number, positions in enumerate(live) if len(positions) < LARGE * full]
-    if len([number for number in small if len(live[number])]) == 1:  # alone it would only be encoded again
-        small = [number for number in small if not len(live[number])]
-    copied = [
+    staying = [
         np.column_stack([np.full(len(positions), number), positions])
         for number, positions in enumerate(live)
         if number not in small
     ]
     waiting = np.array(library.places_in(small), dtype=np.int64).reshape(-1, 2)  # in document order
-    merged = [waiting[start : start + full] for start in range(0, len(waiting), full)]
-    groups = [(places, not requantise) for places in copied] + [(places, False) for places in merged]
+    groups = [*staying, *(waiting[start : start + full] for start in range(0, len(waiting), full))]
     if not groups:
         raise ValueError(f"no document is left in {library.path}: there is nothing to compact")
-    return [NewShard(number, places, is_copy) for number, (places, is_copy) in enumerate(groups)]
+    return [NewShard(number, places) for number, places in enumerate(groups)]
 
 
 def _settings(library: Library, n_bits: int | None) -> IndexConfig:
@@ -168,10 +171,6 @@ def _settings(library: Library, n_bits: int | None) -> IndexConfig:
         raise ValueError(f"{library.path} was built without a PLAID index (n_bits 0): build it anew with {wanted} bits")
     if cfg.n_bits and wanted not in (1, 2, 4):
         raise ValueError(f"n_bits must be 1, 2 or 4, got {wanted}")
-    if wanted != cfg.n_bits and not cfg.keep_embeddings:
-        raise ValueError(
-            f"{library.path} kept no token vectors to quantise with {wanted} bits: build it with --keep-embeddings"
-        )
     return replace(cfg, n_bits=wanted)
 
 
@@ -190,87 +189,99 @@ def _move_rows(library: Library, store: Path, plan: Sequence[NewShard]) -> None:
     os.replace(unfinished, store)
 
 
-def _write_new_shards(
+def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
+    """Copy the codes of the chunks of each new shard; of shards with codebooks of their own, make them anew."""
+    folders, codebooks = library.shard_folders, library.codebooks
+    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
+    for shard in progress("Copying", iterable=missing, unit=" shards"):
+        sources = np.unique(shard.places[:, 0]).tolist()
+        if len({codebooks[number] for number in sources}) > 1:
+            _write_anew(library, scratch, [shard], folders[sources[0]], cfg, watch)
+            continue
+        home = shard_home(scratch, shard.number)
+        home.mkdir(parents=True, exist_ok=True)
+        unfinished = home / f".{PLAID_FOLDER}.building"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        with watch.timed("copy"):
+            if cfg.keep_embeddings:
+                for batch in _vector_batches(library, scratch, [shard], keep=True):
+                    shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
+            n_chunks = library.manifest["shards"][sources[0]]["chunks"]
+            if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(n_chunks)):
+                unfinished.mkdir()
+                for name in library.manifest["shards"][sources[0]]["checksums"]:
+                    link_or_copy(folders[sources[0]] / name, unfinished / name)
+            else:
+                copy_passages(folders, shard.places, unfinished)
+        os.replace(unfinished, home / PLAID_FOLDER)
+
+
+def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: IndexConfig, watch: Stopwatch) -> None:
+    """Make the codes of all shards anew, with a codec trained on token vectors of chunks from all over them."""
+    codec_folder = scratch / CODEBOOK / CODEC
+    if not codec_folder.is_dir():
+        with watch.timed("train"), made_once(codec_folder) as unfinished:
+            places = np.concatenate([shard.places for shard in plan])
+            chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
+            vectors = _vectors_at(library, keep=cfg.keep_embeddings)
+            sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
+            sample = sample_vectors(sample, SAMPLE_TOKENS, cfg.seed)
+            write_codec(unfinished, train_codec(sample, n_bits=cfg.n_bits, seed=cfg.seed))
+    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
+    _write_anew(library, scratch, missing, codec_folder, cfg, watch)
+
+
+def _write_anew(
     library: Library,
     scratch: Path,
-    plan: Sequence[NewShard],
+    shards: Sequence[NewShard],
+    codec_folder: Path,
     cfg: IndexConfig,
-    load: Callable[[], Encoder],
-    report: CompactionReport,
+    watch: Stopwatch,
 ) -> None:
-    missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
-    made = [one for one in missing if not one.is_copy]
-    watch = Stopwatch(report.seconds)
-    for shard in progress("Copying", iterable=[one for one in missing if one.is_copy], unit=" shards"):
-        with watch.timed("copy"):
-            _copy_shard(library, scratch, shard, keep_vectors=cfg.keep_embeddings)
-    if not made:
-        return
-    n_chunks = sum(len(shard.places) for shard in made)
-    if cfg.keep_embeddings:
-        batches = _kept_batches(library, scratch, made)
-    else:
-        batches = _encoded_batches(scratch, made, load(), cfg, watch)
-        report.encoded_chunks = n_chunks
-    dim = library.manifest["encoder"]["dim"]
-    with progress("Merging", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
-        for batch in write_shards(scratch, ahead, dim, cfg, watch):
+    batches = _vector_batches(library, scratch, shards, keep=cfg.keep_embeddings)
+    n_chunks, dim = sum(len(shard.places) for shard in shards), library.manifest["encoder"]["dim"]
+    with progress("Quantising", unit=" chunks", total=n_chunks) as bar, prefetched(batches) as ahead:
+        for batch in write_shards(scratch, ahead, dim, codec_folder, cfg, watch):
             bar.update(len(batch.matrices))
 
 
-def _copy_shard(library: Library, scratch: Path, shard: NewShard, *, keep_vectors: bool) -> None:
-    """Copy a shard without its removed chunks; unchanged files become hard links."""
-    number, positions = int(shard.places[0, 0]), shard.places[:, 1]
-    described = library.manifest["shards"][number]
-    old, new = shard_home(library.path, number), shard_home(scratch, shard.number)
-    dropped = np.setdiff1d(np.arange(described["chunks"]), positions)
-    new.mkdir(parents=True, exist_ok=True)
-    unfinished = new / f".{PLAID_FOLDER}.building"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    if keep_vectors:
-        for batch in _kept_batches(library, scratch, [shard]):
-            shard_writer(scratch, batch.shard, library.manifest["encoder"]["dim"]).append(batch.matrices)
-    if len(dropped):
-        copy_shard_without(old / PLAID_FOLDER, unfinished, dropped)
-    else:
-        unfinished.mkdir()
-        for name in described["checksums"]:
-            link_or_copy(old / PLAID_FOLDER / name, unfinished / name)
-    os.replace(unfinished, new / PLAID_FOLDER)
-
-
-def _kept_batches(library: Library, scratch: Path, shards: Sequence[NewShard]) -> Iterator[EncodedBatch]:
-    """Yield the kept token vectors of new shards' chunks, each shard from its beginning."""
-
-    @lru_cache(8)
-    def kept(number: int) -> list[np.ndarray]:
-        """Map the token vectors of an old shard: for each chunk, shape (n_tokens, dim)."""
-        home, dim = shard_home(library.path, number), library.manifest["encoder"]["dim"]
-        ends = np.cumsum(np.fromfile(home / PASSAGE_TOKENS, dtype="<i4"), dtype=np.int64)
-        rows = np.memmap(home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=(int(ends[-1]), dim))
-        return np.split(rows, ends[:-1])
-
+def _vector_batches(
+    library: Library, scratch: Path, shards: Sequence[NewShard], *, keep: bool
+) -> Iterator[EncodedBatch]:
+    """Yield the token vectors of new shards' chunks, each shard from its beginning; `keep`: those that were kept."""
+    vectors = _vectors_at(library, keep=keep)
     for shard in shards:
         n_chunks = len(shard.places)
-        full = FullShard(shard.number, n_chunks)
-        discard_vectors(shard_home(scratch, full.number))
+        full, home = FullShard(shard.number, n_chunks), shard_home(scratch, shard.number)
+        discard_vectors(home)
+        discard_plaid(home)
         for start in range(0, n_chunks, BATCH_CHUNKS):
             end = min(start + BATCH_CHUNKS, n_chunks)
-            matrices = [np.asarray(kept(old)[position]) for old, position in shard.places[start:end].tolist()]
+            matrices = [vectors(*place) for place in shard.places[start:end].tolist()]
             yield EncodedBatch(full, matrices, end == n_chunks)
 
 
-def _encoded_batches(
-    scratch: Path, shards: Sequence[NewShard], encoder: Encoder, cfg: IndexConfig, watch: Stopwatch
-) -> Iterator[EncodedBatch]:
-    full = [FullShard(shard.number, len(shard.places)) for shard in shards]
-    with closing(connect_to_read(scratch / STORE)) as connection:
-        yield from encode_shards(scratch, connection, full, chunker_of(cfg, encoder), encoder, watch)
+def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndarray]:
+    """Return what reads the token vectors at a shard and position, (n_tokens, dim): kept ones, or decompressed."""
+    dim, folders = library.manifest["encoder"]["dim"], library.shard_folders
+
+    @lru_cache(8)
+    def kept(number: int) -> list[np.ndarray]:
+        return ShardWriter(shard_home(library.path, number), dim, BATCH_CHUNKS).matrices()
+
+    @lru_cache(8)
+    def stored(number: int) -> MappedShard:
+        return MappedShard(folders[number])
+
+    if keep:
+        return lambda shard, position: np.asarray(kept(shard)[position])
+    return lambda shard, position: stored(shard).token_vectors(np.array([position]))
 
 
 def _carry_over(target: Path, scratch: Path) -> None:
     """Link the other files of the Library's folder: bad records, entity pages, instructions."""
-    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
+    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, CHUNK_VECTORS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
     for path in target.iterdir():
         if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES, GRAPH)):
             continue
@@ -282,7 +293,7 @@ def _carry_over(target: Path, scratch: Path) -> None:
 
 def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[NewShard]) -> dict[str, Any]:
     old = library.manifest
-    manifest = {name: value for name, value in old.items() if name not in ("format_version", "lineage", "shards")}
+    manifest = {name: value for name, value in old.items() if name not in REPLACED}
     manifest |= {
         "commit": library.commit + 1,
         "plaid": old["plaid"] | {"n_bits": cfg.n_bits},
@@ -293,4 +304,5 @@ def _finish(library: Library, scratch: Path, cfg: IndexConfig, plan: Sequence[Ne
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    files = (path.stat() for path in folder.rglob("*") if path.is_file())
+    return sum({(one.st_dev, one.st_ino): one.st_size for one in files}.values())  # a codebook has many names

@@ -17,7 +17,9 @@ from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
 PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
 STAGES = ("open", "shards", "outlines", "graph", "corpus_index")
-RebuiltPart = Literal["words", "entities", "corpus-index", "trees", "graph"]  # of a Library: made of its texts alone
+RebuiltPart = Literal[
+    "words", "vectors", "entities", "corpus-index", "trees", "graph"
+]  # of a Library: made without encoding
 REBUILT_PARTS: tuple[RebuiltPart, ...] = get_args(RebuiltPart)
 BAD_RECORDS_LISTED = 20  # while building; the Library lists all
 

@@ -10,11 +10,13 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.library import STORE, Library
+from legal_rag.library.chunk_vectors import FRAME
+from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
 from legal_rag.library.outlines import outline_problems
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
 from legal_rag.sqlite import connect_as_allowed, connect_to_read
 
+REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
 SHOWN_CHARS = 60  # of a passage in a message
 
 
@@ -23,6 +25,7 @@ def examine(library: Library) -> list[str]:
     checks = (
         _store_problems,
         _shard_problems,
+        chunk_vector_problems,
         _lexical_problems,
         _entity_problems,
         _outline_problems,
@@ -89,6 +92,25 @@ def _shard_problems(library: Library) -> Iterator[str]:
                 yield f"{shard['path']}/{name}: missing"
             elif sha256_of(file) != checksum:
                 yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's)"
+
+
+def chunk_vector_problems(library: Library) -> Iterator[str]:
+    """Verify the vectors by which a search finds its candidates; a Library of before may have none."""
+    try:
+        if library.chunk_vectors() is None:
+            return
+        found = library.manifest[CHUNK_VECTORS]
+        written = {FRAME: found["frame"], **{one["file"]: one["sha256"] for one in found["segments"]}}
+        damaged = [name for name, sha256 in written.items() if sha256_of(library.path / CHUNK_VECTORS / name) != sha256]
+    except (OSError, ValueError, KeyError, TypeError) as error:  # a manifest may come from anyone
+        yield f"{CHUNK_VECTORS}: {_reason(error)} ({REBUILD_VECTORS} makes them anew)"
+        return
+    for name in damaged:
+        yield f"{CHUNK_VECTORS}/{name}: not what was written ({REBUILD_VECTORS} makes it anew)"
+
+
+def _reason(error: Exception) -> str:
+    return f"the manifest lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _lexical_problems(library: Library) -> Iterator[str]:

@@ -1,8 +1,10 @@
-"""The stages of a build: chunk, encode, write shards; each resumes where an earlier attempt stopped."""
+"""The stages of a build: chunk, train a codebook, encode, write shards; each resumes where an attempt stopped."""
 
+import json
+import shutil
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -15,13 +17,23 @@ import numpy as np
 from legal_rag.corpus.chunking import Chunk, Chunker, chunk_document, document_header, has_header
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.files import progress
+from legal_rag.files import made_once, progress, write_whole
 from legal_rag.indexer.config import IndexConfig, chunker_of
-from legal_rag.indexer.shards import ShardWriter, discard_attempts, discard_plaid, is_complete, shard_home
+from legal_rag.indexer.shards import (
+    ShardWriter,
+    discard_attempts,
+    discard_plaid,
+    discard_shards,
+    is_complete,
+    shard_home,
+)
 from legal_rag.library.store import SELECT_DOCUMENTS, StoreWriter, document_of_stored
 from legal_rag.sqlite import connect_to_read
 
-BATCH_CHUNKS = 256  # encoded at a time, and lost by a kill: enough to sort them into batches of similar length
+BATCH_CHUNKS = 128  # encoded at a time, and lost by a kill: enough to sort them into batches of similar length
+CODEBOOK = "codebook"  # in a build's folder until it is finished: the codec, and the batches it was trained on
+CODEC = "codec"
+SAMPLE_BATCHES = 8  # spread over the corpus, of which the codebook is trained
 COMMIT_DOCUMENTS = 200  # stored in one transaction, and lost by a kill
 
 T = TypeVar("T")
@@ -81,28 +93,31 @@ def fill_shards(
     encoder: Encoder,
     cfg: IndexConfig,
     watch: Stopwatch,
+    codec_folder: Path | None = None,
 ) -> None:
     """Store documents and write their shards into `folder`, resuming what is there.
 
+    `codec_folder` holds the codec of the shards; without it, one is trained.
+
     Raises:
+        FileNotFoundError: If there is no codec in `codec_folder`.
         OSError: If the disk is full; what was done so far stays for the next attempt.
     """
     discard_attempts(folder)
     chunker = chunker_of(cfg, encoder)
-    stored = store_documents(documents, store, chunker, watch)
-    if not cfg.n_bits:
-        for _ in stored:
-            pass
+    stored = list(store_documents(documents, store, chunker, watch))
+    if not cfg.n_bits or not stored:
         return
-    with (
-        closing(connect_to_read(store.path)) as connection,
-        progress("Indexing", unit=" chunks") as bar,
-        prefetched(stored) as full,
-        prefetched(encode_shards(folder, connection, full, chunker, encoder, watch)) as batches,
-    ):
-        for batch in write_shards(folder, batches, encoder.identity.dim, cfg, watch):
-            bar.total = store.n_chunks
-            bar.update(len(batch.matrices))
+    with closing(connect_to_read(store.path)) as connection:
+        codec_folder = codec_folder or prepare_codebook(folder, connection, stored, chunker, encoder, cfg, watch)
+        with (
+            progress("Indexing", unit=" chunks", total=store.n_chunks) as bar,
+            prefetched(
+                encode_shards(folder, connection, stored, chunker, encoder, watch, folder / CODEBOOK)
+            ) as batches,
+        ):
+            for batch in write_shards(folder, batches, encoder.identity.dim, codec_folder, cfg, watch):
+                bar.update(len(batch.matrices))
 
 
 def store_documents(
@@ -110,7 +125,8 @@ def store_documents(
 ) -> Iterator[FullShard]:
     """Cut documents into chunks and store both; yield each shard as soon as all its chunks are stored."""
     n_full = 0
-    for number, document in enumerate(watch.timing("read", documents), start=1):
+    read = progress("Storing", iterable=watch.timing("read", documents), unit=" documents")
+    for number, document in enumerate(read, start=1):
         if not store.holds_next(document):
             with watch.timed("chunk"):
                 store.add(document, chunks_of(document, chunker))
@@ -126,6 +142,42 @@ def store_documents(
         yield FullShard(store.first_shard + n_full, rest)
 
 
+def prepare_codebook(
+    folder: Path,
+    connection: sqlite3.Connection,
+    shards: Sequence[FullShard],
+    chunker: Chunker,
+    encoder: Encoder,
+    cfg: IndexConfig,
+    watch: Stopwatch,
+) -> Path:
+    """Train the codec of all `shards` of a build in its `folder`, unless an attempt did; return the codec's folder.
+
+    The sample is some whole batches, which `encode_shards` takes over: nothing is encoded twice.
+    """
+    from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
+
+    target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
+    if target.is_dir() and note.read_text(encoding="utf-8") != json.dumps(shards):  # the source has grown since
+        shutil.rmtree(folder / CODEBOOK)
+        discard_shards(folder, 0)
+    if not target.is_dir():
+        batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
+        chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
+        sample: list[np.ndarray] = []
+        for shard, start in progress("Sampling", iterable=[batches[i] for i in chosen], unit=" batches"):
+            ahead = _ahead(folder / CODEBOOK, shard, start, encoder)
+            end = min(start + BATCH_CHUNKS, shard.n_chunks)
+            if ahead.resume(end - start) < end - start:
+                ahead.append(_encode_batch(connection, shard, start, end, chunker, encoder, watch))
+            sample += ahead.matrices()
+        write_whole(note, json.dumps(shards))
+        with watch.timed("train"), made_once(target) as scratch:
+            vectors = sample_vectors(np.concatenate(sample), SAMPLE_TOKENS, cfg.seed)
+            write_codec(scratch, train_codec(vectors, n_bits=cfg.n_bits, seed=cfg.seed))
+    return target
+
+
 def encode_shards(
     folder: Path,
     connection: sqlite3.Connection,
@@ -133,8 +185,9 @@ def encode_shards(
     chunker: Chunker,
     encoder: Encoder,
     watch: Stopwatch,
+    sampled: Path,
 ) -> Iterator[EncodedBatch]:
-    """Encode, batch by batch, what is not encoded yet of each incomplete shard."""
+    """Encode, batch by batch, what is not encoded yet of each incomplete shard; batches in `sampled` are taken over."""
     for shard in shards:
         home = shard_home(folder, shard.number)
         if is_complete(home, shard.n_chunks):
@@ -145,14 +198,19 @@ def encode_shards(
             yield EncodedBatch(shard, [], ends_shard=True)
         for start in range(done, shard.n_chunks, BATCH_CHUNKS):
             end = min(start + BATCH_CHUNKS, shard.n_chunks)
-            texts = list(_encoder_inputs(connection, shard.number, start, end, chunker))
-            with watch.timed("encode"):
-                matrices = encoder.encode_documents(texts)
+            matrices = _ahead(sampled, shard, start, encoder).matrices()
+            if len(matrices) != end - start:
+                matrices = _encode_batch(connection, shard, start, end, chunker, encoder, watch)
             yield EncodedBatch(shard, matrices, ends_shard=end == shard.n_chunks)
 
 
 def write_shards(
-    folder: Path, batches: Iterable[EncodedBatch], dim: int, cfg: IndexConfig, watch: Stopwatch
+    folder: Path,
+    batches: Iterable[EncodedBatch],
+    dim: int,
+    codec_folder: Path,
+    cfg: IndexConfig,
+    watch: Stopwatch,
 ) -> Iterator[EncodedBatch]:
     """Write encoded batches into their shards, and PLAID files after a shard's last batch; yield each batch."""
     for batch in batches:
@@ -161,7 +219,7 @@ def write_shards(
             writer.append(batch.matrices)
         if batch.ends_shard:
             with watch.timed("write_plaid"):
-                writer.write_plaid(n_bits=cfg.n_bits, seed=cfg.seed, keep_vectors=cfg.keep_embeddings)
+                writer.write_plaid(codec_folder, keep_vectors=cfg.keep_embeddings)
         yield batch
 
 
@@ -175,6 +233,25 @@ def chunks_of(document: Document, chunker: Chunker) -> list[Chunk]:
     return chunk_document(
         document.content, document.id, document.title, document.decision_date, chunker, columns=document.row()
     )
+
+
+def _ahead(sampled: Path, shard: FullShard, start: int, encoder: Encoder) -> ShardWriter:
+    """Open the files of a batch that was encoded before its shard."""
+    return ShardWriter(sampled / f"{shard.number}-{start}", encoder.identity.dim, BATCH_CHUNKS)
+
+
+def _encode_batch(
+    connection: sqlite3.Connection,
+    shard: FullShard,
+    start: int,
+    end: int,
+    chunker: Chunker,
+    encoder: Encoder,
+    watch: Stopwatch,
+) -> list[np.ndarray]:
+    texts = list(_encoder_inputs(connection, shard.number, start, end, chunker))
+    with watch.timed("encode"):
+        return encoder.encode_documents(texts)
 
 
 def _encoder_inputs(

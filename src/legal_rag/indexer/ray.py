@@ -21,7 +21,17 @@ from legal_rag.encoder.encoder import Encoder, EncoderIdentity, build_encoder, c
 from legal_rag.files import progress
 from legal_rag.indexer.build import finish_build, resumed_build
 from legal_rag.indexer.config import IndexConfig, IndexReport, chunker_of, open_documents
-from legal_rag.indexer.pipeline import FullShard, Stopwatch, chunks_of, encode_shards, prefetched, write_shards
+from legal_rag.indexer.pipeline import (
+    CODEBOOK,
+    CODEC,
+    FullShard,
+    Stopwatch,
+    chunks_of,
+    encode_shards,
+    prefetched,
+    prepare_codebook,
+    write_shards,
+)
 from legal_rag.indexer.shards import (
     ATTEMPTS,
     discard_attempts,
@@ -33,7 +43,7 @@ from legal_rag.indexer.shards import (
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import LASTING, WorkerShare, ray_cluster, ray_errors, share_out
 from legal_rag.library.store import StoreWriter
-from legal_rag.sqlite import connect_snapshot, connect_to_write
+from legal_rag.sqlite import connect_snapshot, connect_to_read, connect_to_write
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -51,6 +61,11 @@ class BuildPlan:
     cfg: IndexConfig  # without its source, which may not be picklable
     identity: EncoderIdentity  # of the encoder that the build began with
     folder: Path  # of the build, on storage that all machines share
+
+    @property
+    def sampled(self) -> Path:
+        """The folder of the codebook, and of the batches it was trained on."""
+        return self.folder / CODEBOOK
 
 
 class DocumentCutter:
@@ -105,9 +120,9 @@ def make_shard(plan: BuildPlan, shard: FullShard, watch: Stopwatch) -> None:
     try:
         with (
             closing(connect_snapshot(plan.folder / STORE)) as connection,
-            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch)) as batches,
+            prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch, plan.sampled)) as batches,
         ):
-            deque(write_shards(attempt, batches, plan.identity.dim, plan.cfg, watch), maxlen=0)
+            deque(write_shards(attempt, batches, plan.identity.dim, plan.sampled / CODEC, plan.cfg, watch), maxlen=0)
         install_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
     finally:
         shutil.rmtree(attempt, ignore_errors=True)
@@ -169,13 +184,18 @@ def build_index_on_ray(
                 cfg_of_workers = replace(cfg, source="", options=SourceOptions(), encoder=replace(config, name=name))
                 plan = BuildPlan(cfg=cfg_of_workers, identity=encoder.identity, folder=scratch.absolute())
                 with watch.timed("shards"):
-                    fill_on_ray(documents, store, plan, share, watch)
+                    fill_on_ray(documents, store, plan, share, encoder, watch)
                 finish_build(scratch, store, encoder, cfg, report)
     return report
 
 
 def fill_on_ray(
-    documents: Iterable[Document], store: StoreWriter, plan: BuildPlan, share: WorkerShare, watch: Stopwatch
+    documents: Iterable[Document],
+    store: StoreWriter,
+    plan: BuildPlan,
+    share: WorkerShare,
+    encoder: Encoder,
+    watch: Stopwatch,
 ) -> None:
     """Store documents and write their shards into `plan.folder`, resuming what is there; see `fill_shards`.
 
@@ -186,7 +206,11 @@ def fill_on_ray(
     with ray_errors():
         store_documents_on_ray(documents, store, plan, share, watch)
         (plan.folder / ATTEMPTS).mkdir()
-        _make_shards(list(_missing_shards(store, plan)), plan, share, watch)
+        if store.n_chunks:
+            chunker, shards = chunker_of(plan.cfg, encoder), list(_all_shards(store))
+            with closing(connect_to_read(store.path)) as connection:
+                prepare_codebook(plan.folder, connection, shards, chunker, encoder, plan.cfg, watch)
+            _make_shards(list(_missing(shards, plan)), plan, share, watch)
     discard_attempts(plan.folder)
 
 
@@ -212,15 +236,19 @@ def store_documents_on_ray(
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _missing_shards(store: StoreWriter, plan: BuildPlan) -> Iterator[FullShard]:
-    """Yield the incomplete shards, each with an emptied folder."""
+def _all_shards(store: StoreWriter) -> Iterator[FullShard]:
     for number in range(store.n_shards):
-        home = shard_home(plan.folder, number)
-        n_chunks = min(store.shard_chunks, store.n_chunks - number * store.shard_chunks)
-        if not is_complete(home, n_chunks):
+        yield FullShard(number, min(store.shard_chunks, store.n_chunks - number * store.shard_chunks))
+
+
+def _missing(shards: Iterable[FullShard], plan: BuildPlan) -> Iterator[FullShard]:
+    """Yield the incomplete shards, each with an emptied folder."""
+    for shard in shards:
+        home = shard_home(plan.folder, shard.number)
+        if not is_complete(home, shard.n_chunks):
             discard_plaid(home)
             home.mkdir(parents=True, exist_ok=True)
-            yield FullShard(number, n_chunks)
+            yield shard
 
 
 def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:

@@ -1,4 +1,4 @@
-"""Add or renew the parts of a Library that are made of its texts alone, without encoding again."""
+"""Add or renew the parts of a Library that are made of its texts and token codes, without encoding again."""
 
 import shutil
 from collections.abc import Collection
@@ -10,11 +10,12 @@ from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.files import beside, put_in_place
 from legal_rag.graph.store import count_unlinked, fill_graph
-from legal_rag.indexer.commit import library_locked
+from legal_rag.indexer.commit import library_locked, write_chunk_vectors, write_manifest
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
+from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
-from legal_rag.library.library import STORE, Library
+from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
 from legal_rag.library.outlines import count_lacking, fill_outlines
 
 
@@ -58,6 +59,8 @@ def rebuild(
             continue
         if part == "words":
             _write_words(library.path)
+        elif part == "vectors":
+            _write_vectors(library.path)
         elif part == "trees":
             with library_locked(library.path):
                 fill_outlines(library.path, library.path / STORE, anew=documents == library.n_documents)
@@ -82,7 +85,8 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)
-    is_whole = has_corpus_index(library) if part == "corpus-index" else _has_words(library)
+    whole = {"corpus-index": has_corpus_index, "words": _has_words, "vectors": _has_vectors}
+    is_whole = whole[part](library)
     return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
 
 
@@ -91,6 +95,21 @@ def _has_words(library: Library) -> bool:
         return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
     except (OSError, ValueError):
         return False
+
+
+def _has_vectors(library: Library) -> bool:
+    """Tell whether the Library's chunk vectors are whole, or it can have none."""
+    if not library.manifest["plaid"]["n_bits"]:
+        return True
+    return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
+
+
+def _write_vectors(path: Path) -> None:
+    with library_locked(path):
+        library = Library(path)
+        if any(chunk_vector_problems(library)):  # what is damaged is not built upon
+            shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
+        write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))
 
 
 def _write_words(path: Path) -> None:

@@ -31,7 +31,6 @@ class ShardWriter:
     """
 
     def __init__(self, home: Path, dim: int, batch_chunks: int) -> None:
-        home.mkdir(parents=True, exist_ok=True)
         self.home, self._dim, self._batch_chunks = home, dim, batch_chunks
 
     @property
@@ -57,25 +56,43 @@ class ShardWriter:
 
     def append(self, matrices: Sequence[np.ndarray]) -> None:
         """Write the token vectors of the next chunks, each of shape (n_tokens, dim)."""
+        self.home.mkdir(parents=True, exist_ok=True)
         _append(self.home / TOKEN_VECTORS, np.concatenate([matrix.astype("<f2") for matrix in matrices]))
         _append(self.home / PASSAGE_TOKENS, np.array([len(matrix) for matrix in matrices], dtype="<i4"))
 
-    def write_plaid(self, *, n_bits: int, seed: int, keep_vectors: bool) -> None:
-        """Write the PLAID files; then delete the vectors, unless they are to be kept."""
+    def matrices(self) -> list[np.ndarray]:
+        """Map the token vectors written so far: for each chunk, shape (n_tokens, dim), float16."""
+        lengths = self.passage_tokens
+        if not len(lengths):
+            return []
+        return np.split(self._vectors(lengths), np.cumsum(lengths, dtype=np.int64)[:-1])
+
+    def write_plaid(self, codec_folder: Path, *, keep_vectors: bool) -> None:
+        """Write the PLAID files with the codec in a folder; then delete the vectors, unless they are to be kept.
+
+        Raises:
+            FileNotFoundError: If there is no codec in the folder.
+            ValueError: If it is damaged, or of another dim.
+        """
+        from legal_rag.library.plaid.codec import read_codec
         from legal_rag.library.plaid.writer import write_shard
 
         scratch = self.home / f".{PLAID_FOLDER}.building"
         shutil.rmtree(scratch, ignore_errors=True)
         lengths = self.passage_tokens
-        shape = (int(lengths.sum()), self._dim)
-        vectors = np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
-        write_shard(scratch, vectors, lengths.tolist(), n_bits=n_bits, seed=seed)
+        write_shard(
+            scratch, self._vectors(lengths), lengths.tolist(), read_codec(codec_folder), codec_from=codec_folder
+        )
         give_back_memory()
         for file in scratch.iterdir():
             sync(file)
         _put_plaid(scratch, self.home, len(lengths))
         if not keep_vectors:
             discard_vectors(self.home)
+
+    def _vectors(self, lengths: np.ndarray) -> np.ndarray:
+        shape = (int(lengths.sum(dtype=np.int64)), self._dim)
+        return np.memmap(self.home / TOKEN_VECTORS, dtype="<f2", mode="r", shape=shape)
 
 
 def is_complete(home: Path, n_chunks: int) -> bool:

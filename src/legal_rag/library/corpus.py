@@ -1,7 +1,7 @@
 """What retrieval needs of an index: the base of `Library` and `ForeignIndex`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -17,7 +17,9 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.store import Place
 
 if TYPE_CHECKING:
+    from legal_rag.library.chunk_vectors import ChunkVectors
     from legal_rag.library.outlines import Outline
+    from legal_rag.library.plaid.search import ShardSize
 
 
 class StoredChunk(NamedTuple):
@@ -104,6 +106,20 @@ class Corpus(ABC):
 
     def lexical_index(self) -> LexicalIndex | None:
         """Open the BM25 index, if there is one."""
+        return None
+
+    def chunk_vectors(self) -> "ChunkVectors | None":
+        """Open the vectors by which a search finds its candidates, if there are any."""
+        return None
+
+    @property
+    def codebooks(self) -> Sequence[Hashable] | None:
+        """Return an id of each shard's codebook, the same for equal ones; None if that is not known."""
+        return None
+
+    @property
+    def shard_sizes(self) -> "Sequence[ShardSize] | None":
+        """Return the counts of each shard; None if only its files tell them."""
         return None
 
     def citation_links(self) -> CitationLinks | None:

@@ -31,17 +31,20 @@ from legal_rag.library.filters import (
 )
 from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
 from legal_rag.library.plaid.files import PLAID_FOLDER
+from legal_rag.library.plaid.search import ShardSize
 from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
+    from legal_rag.library.chunk_vectors import ChunkVectors
 
 FORMAT_VERSION = 3
 REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
 MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
+CHUNK_VECTORS = "chunk_vectors"  # see `legal_rag.library.chunk_vectors`
 CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
 NAMES_LISTED = 20  # of other indexes, in a message
@@ -258,6 +261,34 @@ class Library(Corpus):
             FileNotFoundError: If it is missing.
         """
         return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+
+    def chunk_vectors(self) -> "ChunkVectors | None":
+        """Open the vectors by which a search finds its candidates; None where the Library has none, as of before.
+
+        Raises:
+            FileNotFoundError: If one of their files is missing.
+            ValueError: If one is damaged.
+        """
+        found = self.manifest.get(CHUNK_VECTORS)
+        if found is None:
+            return None
+        if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
+            raise ValueError(f"damaged manifest: {self.path} ({CHUNK_VECTORS}: expected segments, found {found!r:.60})")
+        from legal_rag.library.chunk_vectors import ChunkVectors  # loads numba, which BM25 need not wait for
+
+        sizes = [shard["chunks"] for shard in self.manifest["shards"]]
+        return ChunkVectors(self.path / CHUNK_VECTORS, found["segments"], sizes, self.removed_positions())
+
+    @property
+    def codebooks(self) -> list[str]:
+        """Return an id of each shard's codebook: shards with equal ones can share what is computed of it."""
+        files = ("centroids.npy", "bucket_weights.npy")  # all that a token vector is made of beside its code
+        return [json.dumps([one["checksums"].get(name) for name in files]) for one in self.manifest["shards"]]
+
+    @property
+    def shard_sizes(self) -> list[ShardSize]:
+        """Return the counts of each shard."""
+        return [ShardSize(int(one["chunks"]), int(one["tokens"])) for one in self.manifest["shards"]]
 
     def contents(self) -> Contents:
         """Return the documents' texts, to be streamed."""

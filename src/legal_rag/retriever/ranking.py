@@ -4,9 +4,8 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, NamedTuple, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
@@ -16,13 +15,17 @@ from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks, Link
 from legal_rag.library.library import Library
-from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, search_shards
+from legal_rag.library.plaid.search import SearchSettings, ShardHits, Shards, ShardSize, rescore, search_shards
 from legal_rag.library.store import Place
+
+if TYPE_CHECKING:
+    from legal_rag.library.chunk_vectors import ChunkVectors
 
 Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.1, 0.4
 FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
+CANDIDATES_PER_HIT = 2  # chunks scored exactly for each of many hits asked for
 RERANKED_CHUNKS = 100  # candidates of BM25 that are re-ranked by MaxSim
 BOOSTED_CHUNKS = 2  # of each document that shares rare entities with the query
 LENGTH_PRIOR_WEIGHT = 1.25  # of the logarithm of a document's chances
@@ -58,8 +61,9 @@ class PartialScores(NamedTuple):
 class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
-    `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. With
-    `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
+    `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. MaxSim
+    ranks the chunks that `open_vectors` find nearest; all of them where there are no chunk vectors, or the settings are
+    exhaustive. With `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
     """
 
     def __init__(
@@ -69,11 +73,12 @@ class Ranker:
         lexical: LexicalIndex | None,
         links: CitationLinks | None = None,
         *,
+        open_vectors: "Callable[[], ChunkVectors | None]" = lambda: None,
         shared_names: SharedNames | None = None,
         searchable: bool = True,
     ) -> None:
         self._open_shards, self._settings, self._lexical, self._links = open_shards, settings, lexical, links
-        self._shared_names, self._searchable = shared_names, searchable
+        self._open_vectors, self._shared_names, self._searchable = open_vectors, shared_names, searchable
 
     def checked(self, mode: str | None) -> Mode:
         """Return a mode that the corpus is indexed for; None takes the best available.
@@ -141,24 +146,21 @@ class Ranker:
         if mode == "bm25+rerank":
             found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        maxsim = self._maxsim_of_hybrid(questions, k, subsets)
+        maxsim = self._by_maxsim(questions, max(k, FUSED_CHUNKS), subsets)
         bm25 = self._by_bm25(questions, max(k, FUSED_CHUNKS), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
-    def _by_maxsim(
-        self,
-        questions: Sequence[QueryFeatures],
-        k: int,
-        subsets: Subsets | None,
-        settings: SearchSettings | None = None,
-    ) -> list[Ranked]:
-        vectors = [_vectors(one) for one in questions]
-        return search_shards(self._open_shards(), vectors, k, settings or self._settings, subsets)
+    def _by_maxsim(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+        queries, shards = [_vectors(one) for one in questions], self._open_shards()
+        vectors = None if self._settings.exhaustive else self._open_vectors()
+        if vectors is None:
+            return search_shards(shards, queries, k, subsets)
+        n = max(self._settings.n_candidates, CANDIDATES_PER_HIT * k)
+        return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
 
     def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
-        fewer = replace(self._settings, n_full_scores=self._settings.n_full_scores // 2)  # BM25 brings candidates too
-        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets, fewer)
+        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets)
         if k <= FUSED_CHUNKS:
             return first
         more = self._by_maxsim(questions, k, subsets)
@@ -245,15 +247,8 @@ class Ranker:
         positions: list[list[int]] = [[] for _ in shards.sizes]
         for shard, position in sorted(places):
             positions[shard].append(position)
-        candidates = [
-            [ShardHits(np.array(some, dtype=np.int64), np.zeros(len(some), np.float32))] for some in positions
-        ]
-        answers = shards.scores([_vectors(question)], candidates)
-        scores = {
-            (shard, int(position)): float(score)
-            for shard, (hits,) in enumerate(answers)
-            for position, score in zip(hits.positions, hits.scores, strict=True)
-        }
+        ranked = rescore(shards, _vectors(question), [np.array(some, dtype=np.int64) for some in positions])
+        scores = {one[:2]: one[2] for one in ranked}
         return np.array([scores[place] for place in places], dtype=np.float32)
 
 
@@ -416,7 +411,7 @@ class OnTheFlyReranker:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise ValueError(NOT_SEARCHABLE)
 
-    candidates = best = _refuse
+    best = _refuse
 
     def _texts(self, places: Sequence[Place]) -> list[str]:
         """Return the texts to encode of chunks, with the document's header where the index has it."""

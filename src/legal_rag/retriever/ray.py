@@ -45,7 +45,7 @@ class RayRetriever(Retriever):
         """
         opened, encoder = open_with_encoder(corpus, encoder, trust_remote_code=trust_remote_code)
         self._n_actors, self._address = n_actors, address
-        self._remote = RayShards(opened, n_actors, address=address, settings=settings)
+        self._remote = RayShards(opened, n_actors, address=address)
         super().__init__(opened, encoder, settings, shards=self._remote)
 
     def __enter__(self) -> "RayRetriever":
@@ -68,9 +68,7 @@ class RayRetriever(Retriever):
 class RayShards:
     """Shards held by actors; see `legal_rag.library.plaid.search.Shards`."""
 
-    def __init__(
-        self, corpus: Corpus, n_actors: int, *, address: str | None = None, settings: SearchSettings | None = None
-    ) -> None:
+    def __init__(self, corpus: Corpus, n_actors: int, *, address: str | None = None) -> None:
         """Start actors, and let each open its shards; see `RayRetriever`.
 
         Raises:
@@ -84,7 +82,7 @@ class RayShards:
         self._stack = ExitStack()
         try:
             self._stack.enter_context(ray_cluster(address))
-            self._actors = [self._start_actor(corpus, settings, group) for group in self._groups]
+            self._actors = [self._start_actor(corpus, group) for group in self._groups]
             dims = self._ask("dim", [() for _ in self._groups])
             if len(set(dims)) > 1:
                 raise ValueError(f"shards of different dims: {sorted(set(dims))} (expected one)")
@@ -98,12 +96,6 @@ class RayShards:
         """End the actors, and the cluster if it was started for them."""
         self._stack.close()
 
-    def candidates(
-        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
-    ) -> list[list[ShardHits]]:
-        """Return each shard's candidates; see `Shards`."""
-        return self._by_shard("candidates", list(queries), n, own=subsets)
-
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
         return self._by_shard("scores", list(queries), own=candidates)
@@ -114,7 +106,7 @@ class RayShards:
         """Return each shard's best passages; see `Shards`."""
         return self._by_shard("best", list(queries), k, own=subsets)
 
-    def _start_actor(self, corpus: Corpus, settings: SearchSettings | None, group: Sequence[int]) -> Any:
+    def _start_actor(self, corpus: Corpus, group: Sequence[int]) -> Any:
         import ray
 
         folders, excluded = corpus.shard_folders, corpus.removed_positions()
@@ -125,7 +117,6 @@ class RayShards:
             corpus.manifest.get("lineage"),
             [folders[shard].absolute() for shard in group],
             [excluded[shard] for shard in group],
-            settings,
         )
         self._stack.callback(ray.kill, actor)
         return actor
@@ -155,10 +146,9 @@ class ShardActor:
         build_id: str | None,  # None for a bare index
         folders: Sequence[Path],
         excluded: Sequence[np.ndarray],
-        settings: SearchSettings | None,
     ) -> None:
         self._library, self._build_id = library, build_id
-        self._folders, self._excluded, self._settings = folders, excluded, settings
+        self._folders, self._excluded = folders, excluded
 
     def ask(self, question: str, *values: Any) -> Any:
         """Return an attribute of the shards, or call a method with `values`."""
@@ -172,7 +162,7 @@ class ShardActor:
     @cached_property
     def _shards(self) -> PlaidShards:
         self._check()  # a restarted actor may find another build; or it comes while the shards are opened
-        shards = PlaidShards(self._folders, self._settings, "cpu", self._excluded)
+        shards = PlaidShards(self._folders, "cpu", self._excluded)
         self._check()
         return shards
 

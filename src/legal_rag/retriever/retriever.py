@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from legal_rag.retriever.ranking import (
     SharedNames,
     idf_weighted_query,
 )
+
+if TYPE_CHECKING:
+    from legal_rag.library.chunk_vectors import ChunkVectors
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +126,21 @@ class Retriever:
         lexical, links, shared = self._lexical, self.corpus.citation_links(), self._shared_names
         self.corpus.check_unchanged()  # once all is open, so that all is of one build
         searchable = self._library_without_plaid is None
-        return Ranker(self._open_shards, self._settings, lexical, links, shared_names=shared, searchable=searchable)
+        return Ranker(
+            self._open_shards,
+            self._settings,
+            lexical,
+            links,
+            open_vectors=lambda: self._chunk_vectors,
+            shared_names=shared,
+            searchable=searchable,
+        )
+
+    @cached_property
+    def _chunk_vectors(self) -> "ChunkVectors | None":
+        vectors = self.corpus.chunk_vectors()
+        self.corpus.check_unchanged()
+        return vectors
 
     @property
     def _shared_names(self) -> SharedNames | None:
@@ -173,10 +190,13 @@ class Retriever:
             _ = self.encoder
 
     def _load_shards(self) -> None:
+        """Open what MaxSim needs, and let it rank one passage, so that numba's code is there."""
         shards = self._open_shards()
-        # One passage is scored, so that numba's code is there.
         first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
-        shards.best([np.zeros((1, shards.dim), dtype=np.float32)], 1, first)
+        query = np.zeros((1, shards.dim), dtype=np.float32)
+        shards.best([query], 1, first)
+        if not self._settings.exhaustive and self._chunk_vectors is not None:
+            self._chunk_vectors.nearest(query, 1, first)
 
     def _open_shards(self) -> Shards:
         with self._shards_lock:
@@ -188,8 +208,11 @@ class Retriever:
 
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
-        device = "cpu" if corpus.read_only else self._device  # fast-plaid on a GPU writes into the folder
-        return PlaidShards(corpus.shard_folders, self._settings, device, corpus.removed_positions())
+        # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
+        by_vectors = not self._settings.exhaustive and self._chunk_vectors is not None
+        device = "cpu" if corpus.read_only or by_vectors else self._device
+        removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
+        return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""

@@ -1,78 +1,164 @@
-"""One PLAID shard, memory-mapped and searched on the CPU."""
+"""PLAID shards, memory-mapped and scored on the CPU."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar
-from weakref import WeakKeyDictionary
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from legal_rag.encoder.runtime import n_cores
-from legal_rag.library.plaid import kernels as plaid_kernels
 from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
-from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize, in_scope, live_positions, top
+from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, top
 
-PROBE_TOKENS = 16  # query tokens probed in one go; fixed, so that sums do not depend on the number of cores
-JOB_PASSAGES = 16  # passages scored by one thread in one go, one decompressed at a time
-WIDE_SHARDS = 16  # shards whose centroids are kept in single precision, 4 * dim bytes each
-_wide: "WeakKeyDictionary[MappedShard, np.ndarray]" = WeakKeyDictionary()
+if TYPE_CHECKING:  # loads numba, 0.2 s that BM25 need not wait
+    from legal_rag.library.plaid.kernels import Query
 
+JOBS_PER_CORE = 8
+JOB_TOKENS = 4096, 65_536  # scored by one thread in one go, about; a passage is not divided
+WIDE_CODEBOOKS = 16  # kept in single precision and as integers, 5 * dim bytes a centroid
+KEPT_QUERIES = 4  # whose products with a codebook's centroids are kept, for the next shard
+LEVELS = 127  # the largest 8-bit integer on either side of 0
+
+Job = tuple[int, int, int]  # part, and the first and last + 1 of the positions
 T = TypeVar("T")
 U = TypeVar("U")
+
+
+class Codebook:
+    """What scoring needs of a codec; shared by all shards that have the same one."""
+
+    def __init__(self, files: PlaidFiles, *, vectorized: bool | None = None) -> None:
+        """Round the centroids and residuals of a shard's codec to integers.
+
+        Args:
+            files: The shard's.
+            vectorized: Whether AVX-512 VNNI does the sums; None where the processor has it. Scores are the same.
+        """
+        from legal_rag.library.plaid.kernels import VECTOR, Tables, has_vnni
+
+        self._bytes = has_vnni() if vectorized is None else vectorized
+        self.centroids: np.ndarray = files.centroids.astype(np.float32)
+        residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
+        self.residuals: np.ndarray = residuals.view(np.float64)  # two in each number
+        dim, per_byte = self.centroids.shape[1], residuals.shape[1]
+        # The lowest bits of all bytes, which encode a byte's last dimension, are decoded in one go; then the next bits.
+        self._order = np.arange(dim).reshape(-1, per_byte).T[::-1].ravel()
+        unit, levels = _rounded(residuals.reshape(1, -1))
+        levels = levels.reshape(residuals.shape).astype(np.int16)
+        units, rows = _rounded(np.take(self.centroids, self._order, axis=1))
+        lookup = np.resize(levels[: 2**files.n_bits, -1], 16) + self._zero  # of a byte's lowest bits
+        self.tables = Tables(
+            lookup=lookup.astype(np.uint8 if self._bytes else np.int8),
+            n_bits=files.n_bits,
+            zero=np.array([self._zero], dtype=np.uint8 if self._bytes else np.int16),
+            unit=unit[0],
+            centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
+            units=units,
+            squares=np.einsum("ij,ij->i", self.centroids, self.centroids),
+            excess=self._excess(rows),
+        )
+        self._prepared = lru_cache(KEPT_QUERIES)(self._prepare)
+
+    def prepare(self, query: np.ndarray) -> "Query":
+        """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
+        return self._prepared(query.tobytes())
+
+    def _prepare(self, query_bytes: bytes) -> "Query":
+        from legal_rag.library.plaid.kernels import LANES, WORD, Query
+
+        dim = self.centroids.shape[1]
+        query = np.frombuffer(query_bytes, dtype=np.float32).reshape(-1, dim)
+        padded = np.pad(query, ((0, -len(query) % LANES), (0, 0)))
+        units, rows = _rounded(np.take(padded, self._order, axis=1))
+        number = np.dtype(np.int8 if self._bytes else np.int16)
+        per_word = WORD // number.itemsize
+        words = np.pad(rows, ((0, 0), (0, -dim % per_word))).reshape(len(rows) // LANES, LANES, -1, per_word)
+        words = np.ascontiguousarray(words.transpose(0, 2, 1, 3), dtype=number)
+        return Query(
+            n_tokens=len(query),
+            words=words.reshape(*words.shape[:2], -1),
+            units=units * self.tables.unit,
+            excess=self._excess(rows),
+            centroid_scores=self.centroids @ padded.T,
+        )
+
+    @property
+    def _zero(self) -> int:
+        """The integer that stands for a residual of 0."""
+        return 128 if self._bytes else 0
+
+    def _excess(self, rows: np.ndarray) -> np.ndarray:
+        return self._zero * rows.sum(axis=1, dtype=np.int32)
+
+
+class Codebooks:
+    """The codebooks last used, shared by shards; from any number of threads."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Hashable, Codebook] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable, files: PlaidFiles) -> Codebook:
+        """Return the codebook with that key, which `files` have."""
+        with self._lock:
+            codebook = self._held.get(key) or Codebook(files)
+            self._held[key] = codebook
+            self._held.move_to_end(key)
+            if len(self._held) > WIDE_CODEBOOKS:
+                self._held.popitem(last=False)
+            return codebook
 
 
 class MappedShard:
     """A memory-mapped shard; see `legal_rag.library.plaid.search.Shard`."""
 
     def __init__(
-        self, folder: Path, settings: SearchSettings | None = None, excluded: np.ndarray | None = None
+        self,
+        folder: Path,
+        excluded: np.ndarray | None = None,
+        codebooks: Codebooks | None = None,
+        codebook: Hashable | None = None,
     ) -> None:
-        self._folder, self._settings = folder, settings or SearchSettings()
+        """Map a shard's files.
+
+        Args:
+            folder: Where they are.
+            excluded: Positions never to be returned, in rising order.
+            codebooks: Shared with other shards.
+            codebook: A key, equal for shards with the same codec; None for a codec of its own.
+
+        Raises:
+            FileNotFoundError: If the folder holds no complete index.
+            ValueError: If its files contradict one another, or an excluded position is not in it.
+        """
+        self.folder = folder
         self._files: PlaidFiles = open_files(folder)
         lengths = self._files.passage_tokens
         self.size = ShardSize(len(lengths), int(lengths.sum()))
         self.dim = int(self._files.centroids.shape[1])
         self._live = live_positions(len(lengths), excluded)
         self._starts = np.concatenate([[0], np.cumsum(lengths)])
-        self._table = unpacking_table(self._files.bucket_weights, self._files.n_bits).view(np.float64)
-
-    def candidates(self, queries: Sequence[np.ndarray], n: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return for each query the best `n` passages, in rising order, by an estimate of their scores.
-
-        Those worth an estimate are found by the centroids nearest to the query's tokens.
-
-        Raises:
-            ValueError: If the shard's lists name passages that it does not have.
-        """
-        scope = in_scope(self._live, subset)
-        if scope is None:
-            scope = np.arange(self.size.n_passages)
-        products = np.concatenate(queries) @ _wide_centroids(self).T  # (all queries' tokens, n_centroids)
-        bounds = np.cumsum([0] + [len(query) for query in queries])
-        n_estimates = max(n, self._settings.n_estimates)
-        hits = []
-        for query, (start, end) in zip(queries, pairwise(bounds), strict=True):
-            probed = scope
-            if len(scope) > n_estimates:
-                blocks = [products[at : min(at + PROBE_TOKENS, end)] for at in range(start, end, PROBE_TOKENS)]
-                approximate = np.stack(list(_map(self._probe, blocks))).sum(axis=0)
-                probed = top(scope, approximate[scope], n_estimates).positions
-            hits.append(top(probed, self._estimate(query, products[start:end], probed), n))
-        return hits
+        self._codebooks = Codebooks() if codebooks is None else codebooks
+        self.codebook: Hashable = self if codebook is None else codebook
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
         """Return each query's candidates with their MaxSim scores.
 
         Raises:
-            ValueError: If a token's centroid is not one of the shard's.
+            ValueError: If a token's centroid is not one of the shard's, or it has no such passage.
         """
-        return self._score_exactly(queries, [hits.positions for hits in candidates])
+        return [
+            ShardHits(hits.positions, max_sim(query, [self], [hits.positions])[0])
+            for query, hits in zip(queries, candidates, strict=True)
+        ]
 
     def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return for each query the best `k` passages by MaxSim, in rising order of position.
+        """Return for each query the `k` best passages by MaxSim, in rising order of position.
 
         Raises:
             ValueError: If a token's centroid is not one of the shard's.
@@ -80,113 +166,114 @@ class MappedShard:
         scope = in_scope(self._live, subset)
         if scope is None:
             scope = np.arange(self.size.n_passages)
-        return [top(*hits, k) for hits in self._score_exactly(queries, [scope] * len(queries))]
+        return [top(scope, max_sim(query, [self], [scope])[0], k) for query in queries]
 
     def token_vectors(self, positions: np.ndarray) -> np.ndarray:
         """Decompress passages, in rising order: shape (their tokens one after the other, dim), float32, unit rows."""
-        bounds = np.concatenate([[0], np.cumsum(self._files.passage_tokens[positions])])
-        vectors = np.empty((bounds[-1], self.dim), dtype=np.float32)
-        jobs = [(part, positions[i:j], vectors[bounds[i] : bounds[j]]) for part, i, j in self._runs(positions)]
-        list(_map(self._decompress, jobs))
-        return vectors
+        bounds = np.concatenate([[0], np.cumsum(self.lengths(positions))])
+        return self._decompressed("decompress", positions, bounds)
 
-    def _probe(self, centroid_scores: np.ndarray) -> np.ndarray:
-        approximate = np.empty(self.size.n_passages, dtype=np.float32)
-        files, seen = self._files, np.empty(self.size.n_passages, dtype=np.int32)
-        n_probe = self._settings.n_probe
-        if not plaid_kernels.probe(centroid_scores, n_probe, files.ivf, files.ivf_starts, seen, approximate):
-            raise ValueError(f"damaged PLAID index: {self._folder} (lists of unknown passages)")
-        return approximate
+    def passage_means(self, start: int, end: int) -> np.ndarray:
+        """Return the mean token vectors of the passages from `start` to before `end`: (end - start, dim), float32."""
+        return self._decompressed("decompress_means", np.arange(start, end), np.arange(end - start + 1))
 
-    def _estimate(self, query: np.ndarray, centroid_scores: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Estimate the MaxSim scores of some passages, given in rising order."""
-        estimates = np.empty(len(positions), dtype=np.float32)
-        # From 0 to 2^30: the rest of an int32 is for the token's number.
-        levels = np.clip(np.nan_to_num(centroid_scores.T) + 1, 0, 2) * (2 ** (30 - plaid_kernels.KEY_BITS) - 1)
-        keys = np.ascontiguousarray(levels.astype(np.int32) << plaid_kernels.KEY_BITS)
-
-        def work(run: tuple[int, int, int]) -> bool:
-            number, first, end = run
-            part, offset = self._files.parts[number], self._files.part_starts[number]
-            starts, ends = (self._starts[positions[first:end] + one] - offset for one in (0, 1))
-            centroids, out = _wide_centroids(self), estimates[first:end]
-            return plaid_kernels.estimate_scores(
-                part.codes, part.residuals, starts, ends, centroids, self._table, query, keys, out
-            )
-
-        if not all(_map(work, self._runs(positions))):
-            raise ValueError(f"damaged PLAID index: {self._folder} (tokens of unknown centroids)")
-        return estimates
-
-    def _runs(self, positions: np.ndarray) -> Iterator[tuple[int, int, int]]:
-        """Yield (part, start, end): rising positions cut where another part begins, into jobs for all cores."""
+    def jobs(self, positions: np.ndarray, n_tokens: int) -> Iterator[Job]:
+        """Yield jobs of about `n_tokens`: rising positions, cut also where another part begins."""
         bounds = np.searchsorted(positions, self._files.part_passages)
         for part, (low, high) in enumerate(pairwise(bounds)):
-            for start in range(low, high, JOB_PASSAGES):
-                yield part, start, min(start + JOB_PASSAGES, high)
+            ends = np.cumsum(self.lengths(positions[low:high]))
+            cuts = np.searchsorted(ends, np.arange(n_tokens, ends[-1] if high > low else 0, n_tokens)) + low
+            for start, end in pairwise(np.unique([low, *cuts, high]).tolist()):
+                yield part, start, end
 
-    def _decompress(self, job: tuple[int, np.ndarray, np.ndarray]) -> None:
-        number, positions, out = job
-        part, offset = self._files.parts[number], self._files.part_starts[number]
-        starts, ends = self._starts[positions] - offset, self._starts[positions + 1] - offset
-        centroids = _wide_centroids(self)
-        if not plaid_kernels.decompress(part.codes, part.residuals, starts, ends, centroids, self._table, out):
-            raise ValueError(f"damaged PLAID index: {self._folder} (tokens of unknown centroids)")
+    def lengths(self, positions: np.ndarray) -> np.ndarray:
+        """Return how many tokens passages have.
 
-    def _score_exactly(self, queries: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> list[ShardHits]:
-        """Score for each query the passages it wants, given in rising order; a passage is decompressed once."""
-        union = wanted[0] if len(wanted) == 1 else np.unique(np.concatenate(wanted))
-        asked = np.stack([np.isin(union, positions, assume_unique=True) for positions in wanted])
-        scores = np.empty(asked.shape, dtype=np.float32)
-        lengths = [-(-len(query) // plaid_kernels.TILE) * plaid_kernels.TILE for query in queries]
-        starts = np.cumsum([0, *lengths])
-        padded = np.zeros((starts[-1], self.dim), dtype=np.float32)
-        for query, start in zip(queries, starts[:-1], strict=True):
-            padded[start : start + len(query)] = query
-        list(_map(lambda run: self._max_sim(run, union, padded, starts, asked, scores), self._runs(union)))
-        return [ShardHits(mine, row[own]) for mine, row, own in zip(wanted, scores, asked, strict=True)]
+        Raises:
+            ValueError: If the shard has no such passage.
+        """
+        if len(positions) and not 0 <= positions.min() <= positions.max() < self.size.n_passages:
+            wrong = positions.min() if positions.min() < 0 else positions.max()
+            raise ValueError(f"{self.folder} has {self.size.n_passages} passages, none at {wrong}")
+        return self._files.passage_tokens[positions]
 
-    def _max_sim(
-        self,
-        run: tuple[int, int, int],
-        union: np.ndarray,
-        queries: np.ndarray,
-        query_starts: np.ndarray,
-        asked: np.ndarray,
-        scores: np.ndarray,
-    ) -> None:
-        number, first, end = run
-        part, offset = self._files.parts[number], self._files.part_starts[number]
-        positions = union[first:end]
-        if not plaid_kernels.max_sim(
-            part.codes,
-            part.residuals,
-            self._starts[positions] - offset,
-            self._starts[positions + 1] - offset,
-            _wide_centroids(self),
-            self._table,
-            queries,
-            query_starts,
-            np.ascontiguousarray(asked[:, first:end]),
-            scores[:, first:end],
-        ):
-            raise ValueError(f"damaged PLAID index: {self._folder} (tokens of unknown centroids)")
+    def get_codebook(self) -> Codebook:
+        """Return the shard's codebook, from those last used."""
+        return self._codebooks.get(self.codebook, self._files)
+
+    def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
+        """Call a kernel with what is packed of some passages, and `arguments`.
+
+        Raises:
+            ValueError: If it says that a centroid does not exist.
+        """
+        number, start, end = job
+        part, some = self._files.parts[number], positions[start:end]
+        starts, ends = (self._starts[some + one] - self._files.part_starts[number] for one in (0, 1))
+        if not kernel(part.codes, part.residuals, starts, ends, *arguments):
+            raise ValueError(f"damaged PLAID index: {self.folder} (tokens of unknown centroids)")
+
+    def _decompressed(self, kernel: str, positions: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Call a kernel that writes the rows from one bound to the next for each passage."""
+        from legal_rag.library.plaid import kernels
+
+        codebook, function = self.get_codebook(), getattr(kernels, kernel)
+        out = np.empty((bounds[-1], self.dim), dtype=np.float32)
+
+        def work(job: Job) -> None:
+            _, start, end = job
+            rows = out[bounds[start] : bounds[end]]
+            self.run(function, positions, job, codebook.centroids, codebook.residuals, rows)
+
+        _run(work, list(self.jobs(positions, JOB_TOKENS[0])))
+        return out
 
 
-def _wide_centroids(shard: MappedShard) -> np.ndarray:
-    """Return a shard's centroids in single precision, cached for up to `WIDE_SHARDS` open shards."""
-    wide = _wide.get(shard)
-    if wide is None:
-        wide = shard._files.centroids.astype(np.float32)
-        if len(_wide) >= WIDE_SHARDS:
-            _wide.popitem()  # the last one: searches go through all shards in order, so the first is needed soonest
-        _wide[shard] = wide
-    return wide
+def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Score passages of several shards, on all cores; a score depends on the passage and the query alone.
+
+    Args:
+        query: Shape (n_query_tokens, dim), float32.
+        shards: Of equal codebooks.
+        wanted: For each shard the rising positions of the passages.
+
+    Returns:
+        For each shard the scores, float32.
+
+    Raises:
+        ValueError: If a token's centroid does not exist, or a passage.
+    """
+    from legal_rag.library.plaid import kernels
+
+    scores = [np.empty(len(positions), dtype=np.float32) for positions in wanted]
+    n_tokens = sum(int(shard.lengths(positions).sum()) for shard, positions in zip(shards, wanted, strict=True))
+    size = int(np.clip(n_tokens // (n_cores() * JOBS_PER_CORE), *JOB_TOKENS))
+    jobs = [(i, job) for i, shard in enumerate(shards) for job in shard.jobs(wanted[i], size)]
+    if not jobs:
+        return scores
+    codebook = shards[0].get_codebook()
+    prepared = codebook.prepare(query)
+
+    def work(one: tuple[int, Job]) -> None:
+        i, job = one
+        shards[i].run(kernels.max_sim, wanted[i], job, codebook.tables, prepared, scores[i][job[1] : job[2]])
+
+    _run(work, jobs)
+    return scores
 
 
-def _map(function: Callable[[T], U], jobs: Iterable[T]) -> Iterable[U]:
+def _rounded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Round rows to 8-bit integers: units, (n,), float32, and how many of them, (n, dim), int8."""
+    units = (np.abs(rows).max(axis=1) / np.float32(LEVELS)).astype(np.float32)
+    # A damaged file may hold numbers that are none; its units then make all scores none.
+    with np.errstate(all="ignore"):
+        levels = np.rint(rows / np.where(units > 0, units, 1)[:, None])
+    return units, np.clip(np.nan_to_num(levels), -LEVELS, LEVELS).astype(np.int8)
+
+
+def _run(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
     """Run jobs on all cores; the kernels release the GIL."""
-    return _workers().map(function, jobs)
+    return list(_workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs))
 
 
 @cache

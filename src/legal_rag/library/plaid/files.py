@@ -61,17 +61,17 @@ def open_files(folder: Path) -> PlaidFiles:
     """
     n_parts, n_bits = _read_counts(folder / METADATA)
     parts = tuple(
-        PlaidPart(_map(folder / f"{part}.codes.npy", "iu", 1), _map(folder / f"{part}.residuals.npy", "u", 2))
+        PlaidPart(map_array(folder / f"{part}.codes.npy", "iu", 1), map_array(folder / f"{part}.residuals.npy", "u", 2))
         for part in range(n_parts)
     )
     lengths = [_read_lengths(folder / f"doclens.{part}.json") for part in range(n_parts)]
-    ivf_lengths = _map(folder / "ivf_lengths.npy", "iu", 1)
+    ivf_lengths = map_array(folder / "ivf_lengths.npy", "iu", 1)
     files = PlaidFiles(
-        centroids=_map(folder / "centroids.npy", "f", 2),
-        bucket_weights=_map(folder / "bucket_weights.npy", "f", 1),
+        centroids=map_array(folder / "centroids.npy", "f", 2),
+        bucket_weights=map_array(folder / "bucket_weights.npy", "f", 1),
         n_bits=n_bits,
         passage_tokens=np.concatenate([np.empty(0, dtype=np.int64), *lengths]),
-        ivf=_map(folder / "ivf.npy", "iu", 1),
+        ivf=map_array(folder / "ivf.npy", "iu", 1),
         ivf_starts=_offsets(ivf_lengths),
         parts=parts,
         part_starts=_offsets([len(part.codes) for part in parts]),
@@ -147,7 +147,7 @@ def _read_counts(path: Path) -> tuple[int, int]:
         raise ValueError(f"damaged PLAID index: {path} ({type(error).__name__}: {error})") from error
 
 
-def _map(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
+def map_array(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
     """Map an array whose dtype is of one of numpy's `kinds`, in this processor's byte order."""
     if not path.is_file():
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")

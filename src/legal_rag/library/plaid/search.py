@@ -1,10 +1,9 @@
-"""Late-interaction search over shards: candidates, then exact MaxSim of the best."""
+"""Late-interaction search over shards by exact MaxSim."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,13 +15,13 @@ from legal_rag.encoder.runtime import best_device
 class SearchSettings:
     """How thorough a search is, and what else its ranking weighs."""
 
-    n_probe: int = 32  # centroids visited for each query token
-    n_estimates: int = 1024  # passages of a shard, found by these, scored by their nearest tokens; at least the next
-    n_full_scores: int = 256  # passages of all shards decompressed and scored exactly; more if k is close to it
-    exact_below: int = 250_000  # tokens to search among, in all shards: fewer are all scored exactly
+    n_candidates: int = 256  # passages nearest by their chunk vectors, scored exactly
+    exhaustive: bool = False  # whether all passages are scored exactly
     graph_weight: float = 0.0  # of connections in the knowledge graph, in mode hybrid: docs/graph.md; 0 reads no graph
 
     def __post_init__(self) -> None:
+        if self.n_candidates < 1:
+            raise ValueError(f"n_candidates must be at least 1, got {self.n_candidates}")
         if not 0 <= self.graph_weight < math.inf:
             raise ValueError(f"graph_weight must be a number of at least 0, got {self.graph_weight}")
 
@@ -47,9 +46,6 @@ class Shard(Protocol):
     size: ShardSize
     dim: int
 
-    def candidates(self, queries: Sequence[np.ndarray], n: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return for each query the `n` best passages of `subset` (None: of all) by an approximate score."""
-
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
         """Return each query's candidates with their MaxSim scores."""
 
@@ -69,11 +65,6 @@ class Shards(Protocol):
     def sizes(self) -> Sequence[ShardSize]:
         """Return the counts of each shard."""
 
-    def candidates(
-        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
-    ) -> list[list[ShardHits]]:
-        """Return each shard's candidates, by shard, then by query."""
-
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's own candidates with MaxSim scores; both by shard, then by query."""
 
@@ -92,7 +83,6 @@ def search_shards(
     shards: Shards,
     queries: Sequence[np.ndarray],
     k: int,
-    settings: SearchSettings,
     subsets: Sequence[np.ndarray | None] | None = None,
 ) -> list[list[tuple[int, int, float]]]:
     """Rank the passages of all shards for each query, independently of how shards are spread over processes.
@@ -101,7 +91,6 @@ def search_shards(
         shards: What is searched.
         queries: Each of shape (n_query_tokens, dim); a row's length is the token's weight.
         k: How many passages at most.
-        settings: How thorough the search is.
         subsets: For each shard the positions to search among, each once, in rising order, or None for all.
 
     Returns:
@@ -117,13 +106,29 @@ def search_shards(
         raise ValueError(f"{len(subsets)} subsets do not fit {len(shards.sizes)} shards")
     if not queries or not shards.sizes or k < 1:
         return [[] for _ in queries]
-    n_full = max(settings.n_full_scores, k + k // 4)
-    n_passages, n_tokens = _extent(shards.sizes, subsets)
-    if n_passages <= n_full or n_tokens < settings.exact_below:
-        answers = shards.best(queries, k, subsets)
-    else:
-        answers = shards.scores(queries, _best_overall(shards.candidates(queries, n_full, subsets), n_full))
+    answers = shards.best(queries, k, subsets)
     return [_merge([answer[query] for answer in answers], k) for query in range(len(queries))]
+
+
+def rescore(shards: Shards, query: np.ndarray, candidates: Sequence[np.ndarray]) -> list[tuple[int, int, float]]:
+    """Rank some passages by MaxSim for one query.
+
+    Args:
+        shards: That hold them.
+        query: Shape (n_query_tokens, dim); a row's length is the token's weight.
+        candidates: For each shard the rising positions of the passages.
+
+    Returns:
+        All of them as (shard, position, score), in the order of `search_shards`.
+
+    Raises:
+        ValueError: If the query's dim is not the shards'.
+    """
+    hits = [[ShardHits(np.asarray(own, np.int64), np.zeros(len(own), np.float32))] for own in candidates]
+    if not any(len(own) for own in candidates):
+        return []  # shards may be on other machines: no empty calls
+    answers = shards.scores([_checked(query, shards.dim)], hits)
+    return _merge([answer[0] for answer in answers], sum(map(len, candidates)))
 
 
 def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
@@ -171,27 +176,6 @@ def _checked(query: np.ndarray, dim: int) -> np.ndarray:
     if query.ndim != 2 or query.shape[1] != dim:
         raise ValueError(f"query vectors of shape {query.shape} do not fit an index of dim {dim}")
     return np.ascontiguousarray(query, dtype=np.float32)
-
-
-def _extent(sizes: Sequence[ShardSize], subsets: Sequence[np.ndarray | None]) -> tuple[int, float]:
-    """Count passages and tokens to search among, the passages of subsets taken to be of average length."""
-    passages = [size.n_passages if one is None else len(one) for size, one in zip(sizes, subsets, strict=True)]
-    tokens = [n * size.n_tokens / max(size.n_passages, 1) for n, size in zip(passages, sizes, strict=True)]
-    return sum(passages), sum(tokens)
-
-
-def _best_overall(candidates: Sequence[Sequence[ShardHits]], n: int) -> list[list[ShardHits]]:
-    """Keep for each query the `n` best candidates of all shards, given and returned by shard, then by query."""
-    by_query = [_keep_best(one_query, n) for one_query in zip(*candidates, strict=True)]
-    return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
-
-
-def _keep_best(candidates: Sequence[ShardHits], n: int) -> list[ShardHits]:
-    scores = np.concatenate([hits.scores for hits in candidates])
-    kept = top(np.arange(len(scores)), scores, n).positions
-    bounds = np.cumsum([0] + [len(hits.scores) for hits in candidates])
-    local = [kept[(kept >= low) & (kept < high)] - low for low, high in pairwise(bounds)]
-    return [ShardHits(hits.positions[i], hits.scores[i]) for hits, i in zip(candidates, local, strict=True)]
 
 
 def _merge(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, float]]:

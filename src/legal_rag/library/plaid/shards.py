@@ -1,53 +1,30 @@
 """PLAID shards opened for search, on CPU or GPU."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from itertools import groupby
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from legal_rag.library.plaid.files import open_files
-from legal_rag.library.plaid.search import (
-    SearchSettings,
-    Shard,
-    ShardHits,
-    ShardSize,
-    default_device,
-    in_scope,
-    live_positions,
-    search_shards,
-)
+from legal_rag.library.plaid.cpu import Codebooks, MappedShard, max_sim
+from legal_rag.library.plaid.search import ShardHits, ShardSize, default_device, in_scope, search_shards
+
+GPU_PROBES = 32  # centroids that fast-plaid visits for each query token
+NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
 
-class FastPlaidShard:
-    """A shard searched by fast-plaid; see `legal_rag.library.plaid.search.Shard`.
+class FastPlaidShard(MappedShard):
+    """A shard searched by fast-plaid on a GPU, which finds most of the best passages; given ones are scored exactly."""
 
-    Its candidates come with final scores, so `scores` returns them unchanged.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        settings: SearchSettings | None = None,
-        device: str = "cuda",
-        excluded: np.ndarray | None = None,
-    ) -> None:
+    def __init__(self, *arguments: Any, device: str = "cuda", n_probe: int = GPU_PROBES) -> None:
+        """Open a shard; see `MappedShard` for the other arguments."""
         from fast_plaid.search import FastPlaid
 
-        files = open_files(folder)
-        self.size = ShardSize(len(files.passage_tokens), int(files.passage_tokens.sum()))
-        self.dim = int(files.centroids.shape[1])
-        self._live = live_positions(self.size.n_passages, excluded)
-        settings = settings or SearchSettings()
-        self._n_probe = min(settings.n_probe, len(files.centroids))  # fast-plaid panics if asked for more
-        self._index = FastPlaid(str(folder), device=device)
-
-    def candidates(self, queries: Sequence[np.ndarray], n: int, subset: np.ndarray | None = None) -> list[ShardHits]:
-        """Return the best `n` passages for each query."""
-        return self.best(queries, n, subset)
-
-    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[ShardHits]) -> list[ShardHits]:
-        """Return the candidates as they are."""
-        return list(candidates)
+        super().__init__(*arguments)
+        self._n_probe = min(n_probe, len(self._files.centroids))  # fast-plaid panics if asked for more
+        self._index = FastPlaid(str(self.folder), device=device)
 
     def best(self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None) -> list[ShardHits]:
         """Return the best `k` passages for each query, in rising order of position."""
@@ -60,7 +37,7 @@ class FastPlaidShard:
         import torch
 
         if allowed is not None and not allowed:
-            return ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
+            return NO_HITS
         (hits,) = self._index.search(
             torch.from_numpy(query)[None],
             top_k=min(k, self.size.n_passages),
@@ -74,62 +51,44 @@ class FastPlaidShard:
         return ShardHits(positions[order], np.array([score for _, score in hits], dtype=np.float32)[order])
 
 
-def open_shard(
-    folder: Path,
-    settings: SearchSettings | None = None,
-    device: str | None = None,
-    excluded: np.ndarray | None = None,
-) -> Shard:
-    """Open a shard with the engine for `device`.
-
-    Args:
-        folder: Where its files are.
-        settings: How thorough searches are.
-        device: 'cuda' or 'cpu'; None takes the GPU where there is one.
-        excluded: Positions never to be returned, in rising order.
-
-    Raises:
-        FileNotFoundError: If the folder holds no complete index.
-        ValueError: If its files contradict one another, or an excluded position is not in it.
-    """
-    device = device or default_device()
-    if device == "cpu":
-        from legal_rag.library.plaid.cpu import MappedShard  # loads numba, 0.2 s that BM25 need not wait
-
-        return MappedShard(folder, settings, excluded)
-    return FastPlaidShard(folder, settings, device, excluded)
-
-
 class PlaidShards:
-    """The `Shards` of this process; a Ray actor holds its own."""
+    """The `Shards` of this process, each opened when it is first searched; a Ray actor holds its own."""
 
     def __init__(
         self,
         folders: Sequence[Path],
-        settings: SearchSettings | None = None,
         device: str | None = None,
         excluded: Sequence[np.ndarray] | None = None,
+        *,
+        sizes: Sequence[ShardSize] | None = None,
+        codebooks: Sequence[Hashable] | None = None,
     ) -> None:
-        """Open the shards in `folders`, in that order; see `open_shard`.
+        """Hold the shards in `folders`, in that order.
 
         Args:
             folders: One per shard.
-            settings: How thorough searches are.
             device: 'cuda' or 'cpu'; None takes the GPU where there is one.
             excluded: For each shard the positions never to be returned, in rising order; None excludes none.
+            sizes: The shards', where they are known: then only the first is opened before it is searched.
+            codebooks: For each shard a key, equal for shards with the same codec, which memory then holds once; None
+                takes each to have its own.
+
+        Raises:
+            FileNotFoundError: If a folder holds no complete index. This and what follows may be raised later, when a
+                shard is opened.
+            ValueError: If a shard's files contradict one another, its size or the other shards' dim, or an excluded
+                position is not in it.
         """
-        if excluded is not None and len(excluded) != len(folders):
-            raise ValueError(f"{len(excluded)} lists of excluded passages do not fit {len(folders)} shards")
-        self._settings = settings or SearchSettings()
-        self._shards = [
-            open_shard(folder, self._settings, device, excluded[number] if excluded is not None else None)
-            for number, folder in enumerate(folders)
-        ]
-        dims = {shard.dim for shard in self._shards}
-        if len(dims) > 1:
-            raise ValueError(f"shards of different dims: {sorted(dims)} (expected one)")
-        self.dim = dims.pop() if dims else 0
-        self.sizes = [shard.size for shard in self._shards]
+        for some, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
+            if some is not None and len(some) != len(folders):
+                raise ValueError(f"{len(some)} {name} do not fit {len(folders)} shards")
+        self._folders, self._device, self._excluded = folders, device or default_device(), excluded
+        self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
+        self._opened: dict[int, MappedShard] = {}
+        self._lock = Lock()
+        self.dim = 0
+        opened = [self._shard(number) for number in range(len(folders))[: None if sizes is None else 1]]
+        self.sizes = [shard.size for shard in opened] if sizes is None else list(sizes)
 
     def search(
         self, query: np.ndarray, k: int, subsets: Sequence[np.ndarray | None] | None = None
@@ -140,29 +99,55 @@ class PlaidShards:
     def search_batch(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None] | None = None
     ) -> list[list[tuple[int, int, float]]]:
-        """Rank the passages of all shards for several queries, which share the work; see `search_shards`."""
-        return search_shards(self, queries, k, self._settings, subsets)
-
-    def candidates(
-        self, queries: Sequence[np.ndarray], n: int, subsets: Sequence[np.ndarray | None]
-    ) -> list[list[ShardHits]]:
-        """Return each shard's candidates; see `Shards`."""
-        return [shard.candidates(queries, n, one) for shard, one in zip(self._shards, subsets, strict=True)]
+        """Rank the passages of all shards for several queries; see `search_shards`."""
+        return search_shards(self, queries, k, subsets)
 
     def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
         """Return each shard's candidates with their scores; see `Shards`."""
-        return [shard.scores(queries, own) for shard, own in zip(self._shards, candidates, strict=True)]
+        by_query = [self._scores(query, own) for query, own in zip(queries, zip(*candidates, strict=True), strict=True)]
+        return [list(one_shard) for one_shard in zip(*by_query, strict=True)]
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subsets: Sequence[np.ndarray | None]
     ) -> list[list[ShardHits]]:
         """Return each shard's best passages; see `Shards`."""
-        return [shard.best(queries, k, one) for shard, one in zip(self._shards, subsets, strict=True)]
+        return [self._best(number, queries, k, subset) for number, subset in enumerate(subsets)]
 
-    def token_vectors(self, place: tuple[int, int]) -> np.ndarray | None:
-        """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows.
+    def token_vectors(self, place: tuple[int, int]) -> np.ndarray:
+        """Return the stored token vectors of the passage at (shard, position): (n_tokens, dim), float32, unit rows."""
+        return self._shard(place[0]).token_vectors(np.array([place[1]]))
 
-        None where the engine does not give them out, on a GPU.
-        """
-        read = getattr(self._shards[place[0]], "token_vectors", None)
-        return read(np.array([place[1]])) if read else None
+    def _best(self, number: int, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None) -> list[ShardHits]:
+        if subset is not None and not len(subset):
+            return [NO_HITS for _ in queries]
+        return self._shard(number).best(queries, k, subset)
+
+    def _scores(self, query: np.ndarray, candidates: Sequence[ShardHits]) -> list[ShardHits]:
+        """Score candidates by shard, all shards with the same codebook in one go."""
+        hits = list(candidates)
+        wanted = [(number, self._shard(number)) for number, own in enumerate(hits) if len(own.positions)]
+        for _, group in groupby(wanted, lambda one: one[1].codebook):
+            numbers, shards = zip(*group, strict=True)
+            positions = [hits[number].positions for number in numbers]
+            for number, scores in zip(numbers, max_sim(query, shards, positions), strict=True):
+                hits[number] = hits[number]._replace(scores=scores)
+        return hits
+
+    def _shard(self, number: int) -> MappedShard:
+        """Return a shard, opened."""
+        with self._lock:
+            if number not in self._opened:
+                self._opened[number] = self._open(number)
+            return self._opened[number]
+
+    def _open(self, number: int) -> MappedShard:
+        folder = self._folders[number]
+        excluded = None if self._excluded is None else self._excluded[number]
+        own = (folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
+        shard = MappedShard(*own) if self._device == "cpu" else FastPlaidShard(*own, device=self._device)
+        if self._sizes is not None and shard.size != self._sizes[number]:
+            raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
+        if self.dim not in (0, shard.dim):
+            raise ValueError(f"shards of different dims: {sorted({self.dim, shard.dim})} (expected one)")
+        self.dim = shard.dim
+        return shard

@@ -1,68 +1,136 @@
 """Write a shard in fast-plaid's format."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from legal_rag.library.plaid.codec import BLOCK_TOKENS, Buckets, compress, count_centroids, fit_buckets, train_centroids
+from legal_rag.files import sha256_of
+from legal_rag.library.plaid.codec import (
+    BLOCK_TOKENS,
+    CENTROIDS,
+    CODEC_FILES,
+    Codec,
+    Packer,
+    code_type,
+    map_blocks,
+    read_blocks,
+    write_codec,
+)
 from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
-from legal_rag.library.plaid.search import default_device
 
-__all__ = ["copy_shard_without", "count_centroids", "merge_shards", "write_shard"]
+__all__ = ["copy_passages", "merge_shards", "write_shard"]
 
 PART_TOKENS = 2**20  # tokens in a part of the shard
-CODEC_FILES = ("centroids", "bucket_cutoffs", "bucket_weights", "avg_residual", "cluster_threshold")
 
 
-def write_shard(folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int], *, n_bits: int, seed: int) -> None:
+def write_shard(
+    folder: Path,
+    vectors: np.ndarray,
+    passage_tokens: Sequence[int],
+    codec: Codec,
+    *,
+    codec_from: Path | None = None,
+) -> None:
     """Write a shard's files into `folder`, which is created.
 
     Args:
         folder: A new folder.
         vectors: Shape (n_tokens, dim), unit rows, float16 or float32. If mapped from a file (mode 'r'), memory holds
-            only blocks of it, a sample, and 12 bytes per token.
+            only blocks of it and 24 bytes per token.
         passage_tokens: Tokens of each passage, in order; their sum is n_tokens.
-        n_bits: Bits a dimension: 1, 2 or 4.
-        seed: Of the samples and of k-means.
+        codec: The codebook.
+        codec_from: A shard's folder that holds the files of this same codebook, to be linked instead of written.
 
     Raises:
-        ValueError: If there is no token, a passage has none, or the lengths do not add up.
+        ValueError: If there is no token, a passage has none, the lengths do not add up, the codebook is of another
+            dim, or a vector is not finite.
     """
     if not len(vectors) or sum(passage_tokens) != len(vectors):
         raise ValueError(f"passages of {sum(passage_tokens)} tokens do not fit {len(vectors)} token vectors")
     if min(passage_tokens) < 1:
         raise ValueError(f"passage {list(passage_tokens).index(min(passage_tokens))} has no token")
+    n_centroids, dim = codec.centroids.shape
+    if vectors.shape[1] != dim:
+        raise ValueError(f"token vectors of shape {vectors.shape} do not fit a codebook of dim {dim}")
     folder.mkdir(parents=True)
-    if default_device() == "cuda":
-        _write_with_fast_plaid(folder, vectors, passage_tokens, n_bits, seed)
-        return
-    generator = np.random.default_rng(seed)
-    centroids = train_centroids(vectors, generator)
-    buckets = fit_buckets(vectors, centroids, n_bits, generator)
-    _write_codec(folder, centroids, buckets)
-    parts = list(_split_into_parts(passage_tokens))
-    width = vectors.shape[1] * n_bits // 8
+    if codec_from is None:
+        write_codec(folder, codec)
+    else:
+        _link_codec(codec_from, folder)
+    parts, packer = list(_split_into_parts(passage_tokens)), Packer(codec)
     codes, at = [], 0
     for part, lengths in enumerate(parts):
-        rows = vectors[at : at + sum(lengths)]
-        codes.append(_write_part(folder, part, at, lengths, width, compress(rows, centroids, buckets, n_bits)))
+        blocks = map_blocks(packer, read_blocks(vectors[at : at + sum(lengths)]))
+        codes.append(_write_part(folder, part, at, lengths, dim * codec.n_bits // 8, blocks))
         at += sum(lengths)
-    _write_rest(folder, np.concatenate(codes), passage_tokens, n_bits, len(centroids), len(parts))
+    _write_rest(folder, np.concatenate(codes), passage_tokens, codec.n_bits, n_centroids, len(parts))
 
 
-def copy_shard_without(source: Path, target: Path, dropped: np.ndarray) -> None:
-    """Copy a shard without some of its passages; see `merge_shards`."""
-    merge_shards([(source, dropped)], target)
+def _link_codec(source: Path, folder: Path) -> None:
+    for name in CODEC_FILES:
+        try:
+            os.link(source / name, folder / name)
+        except OSError:  # another disk, or one without hard links
+            shutil.copyfile(source / name, folder / name)
+
+
+def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
+    """Write a shard of passages of others, whose codebook is one and the same; codes and residuals stay as they are.
+
+    Args:
+        folders: Of the shards.
+        places: Shape (n_passages, 2): the number in `folders` and the position of each passage, in the new order.
+        target: A new folder.
+
+    Raises:
+        FileNotFoundError: If a shard is not complete.
+        ValueError: If one is damaged, or has no such passage.
+    """
+    sources = {number: open_files(folders[number]) for number in np.unique(places[:, 0]).tolist()}
+    for number, files in sources.items():
+        own = places[places[:, 0] == number, 1]
+        if own.min() < 0 or own.max() >= len(files.passage_tokens):
+            raise ValueError(f"damaged PLAID index: {folders[number]} has {len(files.passage_tokens)} passages only")
+    first = next(iter(sources))
+    target.mkdir(parents=True)
+    _link_codec(folders[first], target)
+    starts = {number: np.cumsum([0, *files.passage_tokens]) for number, files in sources.items()}
+    lengths = [int(sources[number].passage_tokens[position]) for number, position in places.tolist()]
+    width, n_centroids = sources[first].parts[0].residuals.shape[1], len(sources[first].centroids)
+    codes, at, row = [], 0, 0
+    for part, own_lengths in enumerate(_split_into_parts(lengths)):
+        own = places[row : row + len(own_lengths)].tolist()
+        blocks = (_passage(sources[number], starts[number], position, folders[number]) for number, position in own)
+        codes.append(_write_part(target, part, at, own_lengths, width, blocks))
+        at, row = at + sum(own_lengths), row + len(own_lengths)
+    _write_rest(target, np.concatenate(codes), lengths, sources[first].n_bits, n_centroids, len(codes))
+
+
+def _passage(files: PlaidFiles, starts: np.ndarray, position: int, source: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return a passage's codes and residuals."""
+    part = int(np.searchsorted(files.part_passages, position, side="right")) - 1
+    rows = slice(starts[position] - files.part_starts[part], starts[position + 1] - files.part_starts[part])
+    codes = _checked_codes(files.parts[part].codes[rows], files, source)
+    return codes.astype(code_type(len(files.centroids))), files.parts[part].residuals[rows]
+
+
+def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: Path) -> np.ndarray:
+    """Return codes that name the centroids there are, int64."""
+    codes = codes.astype(np.int64)
+    if len(codes) and (codes.min() < 0 or codes.max() >= len(files.centroids)):
+        raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
+    return codes
 
 
 def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> None:
     """Copy shards into one, without some of their passages; the others' codes and residuals stay as they are.
 
-    Each passage keeps the centroids of its shard, so that the codebooks add up. The bucket weights, of which there is
-    one set, become the mean: scores change by what the shards' weights differ, which is little in one corpus.
+    Each passage keeps the centroids of its shard: one codebook is copied, different ones add up. The bucket weights, of
+    which there is one set, then become the mean: scores change by what they differ, which is little in one corpus.
 
     Args:
         sources: Each shard's folder, and the rising positions of the passages left out; later ones move up.
@@ -75,26 +143,32 @@ def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> No
     shards = [(source, open_files(source)) for source, _ in sources]
     kept = [_kept(files, dropped, source) for (source, files), (_, dropped) in zip(shards, sources, strict=True)]
     target.mkdir(parents=True)
-    _copy_codecs([source for source, _ in shards], target)
+    firsts, n_centroids = _merge_codecs([source for source, _ in shards], target)
     codes: list[np.ndarray] = []
-    n_tokens = n_centroids = 0
-    for (source, files), positions in zip(shards, kept, strict=True):
-        codes += _copy_parts(files, target, positions, source, len(codes), n_tokens, n_centroids)
+    n_tokens = 0
+    for (source, files), positions, first in zip(shards, kept, firsts, strict=True):
+        codes += _copy_parts(files, target, positions, source, len(codes), n_tokens, first, code_type(n_centroids))
         n_tokens += int(files.passage_tokens[positions].sum())
-        n_centroids += len(files.centroids)
     lengths = np.concatenate([files.passage_tokens[some] for (_, files), some in zip(shards, kept, strict=True)])
     _write_rest(target, np.concatenate(codes), lengths.tolist(), shards[0][1].n_bits, n_centroids, len(codes))
 
 
-def _copy_codecs(sources: Sequence[Path], target: Path) -> None:
-    """Copy a shard's codebook and bucket weights, or write those of several as one."""
-    for name in (f"{name}.npy" for name in CODEC_FILES if (sources[0] / f"{name}.npy").is_file()):
-        if len(sources) == 1:
+def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int]:
+    """Write the codebooks of shards as one; return where in it each shard's centroids begin, and how many there are."""
+    firsts, n_centroids = [0] * len(sources), 0
+    for name in (name for name in CODEC_FILES if (sources[0] / name).is_file()):
+        checksums = [sha256_of(source / name) for source in sources]
+        arrays = [np.asarray(np.lib.format.open_memmap(source / name, mode="r")) for source in sources]
+        different = dict(zip(checksums, arrays, strict=True))
+        if name == CENTROIDS:
+            starts = np.cumsum([0] + [len(one) for one in different.values()]).tolist()
+            firsts, n_centroids = [starts[list(different).index(one)] for one in checksums], starts[-1]
+        if len(different) == 1:
             shutil.copyfile(sources[0] / name, target / name)
             continue
-        arrays = [np.asarray(np.lib.format.open_memmap(source / name, mode="r")) for source in sources]
-        mean = np.mean(arrays, axis=0, dtype=np.float32) if name != "centroids.npy" else np.concatenate(arrays)
-        np.save(target / name, mean.astype(arrays[0].dtype))
+        one = np.concatenate(list(different.values())) if name == CENTROIDS else np.mean(arrays, 0, np.float32)
+        np.save(target / name, one.astype(arrays[0].dtype))
+    return firsts, n_centroids
 
 
 def _kept(files: PlaidFiles, dropped: np.ndarray, source: Path) -> np.ndarray:
@@ -117,6 +191,7 @@ def _copy_parts(
     first_part: int,
     first_token: int,
     first_centroid: int,
+    kind: type[np.signedinteger],
 ) -> list[np.ndarray]:
     """Copy the kept passages of each part that has any; return the codes of each, numbered from `first_centroid`."""
     codes: list[np.ndarray] = []
@@ -126,16 +201,17 @@ def _copy_parts(
         if not len(of_part):
             continue
         lengths = files.passage_tokens[of_part].tolist()
-        blocks = ((found + first_centroid, packed) for found, packed in _read_passages(files, part, of_part))
+        read = _read_passages(files, part, of_part, source)
+        blocks = (((found + first_centroid).astype(kind), packed) for found, packed in read)
         number, width = first_part + len(codes), files.parts[part].residuals.shape[1]
         codes.append(_write_part(target, number, at, lengths, width, blocks))
-        if codes[-1].min() < first_centroid or codes[-1].max() >= first_centroid + len(files.centroids):
-            raise ValueError(f"damaged PLAID index: {source} (tokens of unknown centroids)")
         at += sum(lengths)
     return codes
 
 
-def _read_passages(files: PlaidFiles, part: int, kept: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _read_passages(
+    files: PlaidFiles, part: int, kept: np.ndarray, source: Path
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield codes and residuals of some passages of a part, by runs of BLOCK_TOKENS at most."""
     lengths = files.passage_tokens[files.part_passages[part] : files.part_passages[part + 1]]
     wanted = np.zeros(len(lengths), dtype=bool)
@@ -143,29 +219,8 @@ def _read_passages(files: PlaidFiles, part: int, kept: np.ndarray) -> Iterator[t
     tokens = np.repeat(wanted, lengths)
     for start in range(0, len(tokens), BLOCK_TOKENS):
         chosen = tokens[start : start + BLOCK_TOKENS]
-        codes = files.parts[part].codes[start : start + BLOCK_TOKENS][chosen]
-        yield codes.astype(np.int32), files.parts[part].residuals[start : start + BLOCK_TOKENS][chosen]
-
-
-def _write_with_fast_plaid(
-    folder: Path, vectors: np.ndarray, passage_tokens: Sequence[int], n_bits: int, seed: int
-) -> None:
-    import torch
-    from fast_plaid.search import FastPlaid
-
-    passages = torch.split(torch.from_numpy(np.asarray(vectors)), list(passage_tokens))
-    with FastPlaid(str(folder)) as index:
-        # start_from_scratch=0: otherwise a small index also gets `embeddings.npy`, which is a pickle.
-        index.create(list(passages), nbits=n_bits, seed=seed, start_from_scratch=0)
-
-
-def _write_codec(folder: Path, centroids: np.ndarray, buckets: Buckets) -> None:
-    np.save(folder / "centroids.npy", centroids)
-    np.save(folder / "bucket_cutoffs.npy", buckets.cutoffs)
-    np.save(folder / "bucket_weights.npy", buckets.weights)
-    np.save(folder / "avg_residual.npy", buckets.mean_residual)
-    # Read by fast-plaid's `update` alone; a copy of the index may meet it.
-    np.save(folder / "cluster_threshold.npy", buckets.threshold)
+        codes = _checked_codes(files.parts[part].codes[start : start + BLOCK_TOKENS][chosen], files, source)
+        yield codes, files.parts[part].residuals[start : start + BLOCK_TOKENS][chosen]
 
 
 def _write_part(
@@ -179,13 +234,13 @@ def _write_part(
     """Write one part from blocks of codes and residuals, `width` bytes a token; return its codes."""
     n_tokens = sum(lengths)
     header = {"descr": "|u1", "fortran_order": False, "shape": (n_tokens, width)}
-    codes = [np.empty(0, dtype=np.int32)]
+    codes = []
     # Not a mapped file: on a full disk, writing to a mapping kills the process (SIGBUS).
     with (folder / f"{part}.residuals.npy").open("wb") as residuals:
         np.lib.format.write_array_header_1_0(residuals, header)
         for nearest, packed in blocks:
             codes.append(nearest)
-            residuals.write(packed.tobytes())
+            residuals.write(packed.data)
     all_codes = np.concatenate(codes)
     np.save(folder / f"{part}.codes.npy", all_codes)
     _write_json(folder / f"doclens.{part}.json", list(lengths))
@@ -230,10 +285,12 @@ def _write_rest(
 
 def _write_ivf(folder: Path, codes: np.ndarray, passage_tokens: Sequence[int], n_centroids: int) -> None:
     """Write the inverted lists: for each centroid, the passages that have a token there, once each."""
-    passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int64), np.asarray(passage_tokens))
-    pairs = np.unique(codes.astype(np.int64) * len(passage_tokens) + passages)
-    np.save(folder / "ivf.npy", (pairs % len(passage_tokens)).astype(np.int32))
-    lengths = np.bincount(pairs // len(passage_tokens), minlength=n_centroids)
+    order = np.argsort(codes, kind="stable")
+    passages = np.repeat(np.arange(len(passage_tokens), dtype=np.int32), np.asarray(passage_tokens))[order]
+    codes = codes[order]
+    first = np.concatenate([[True], (codes[1:] != codes[:-1]) | (passages[1:] != passages[:-1])])
+    np.save(folder / "ivf.npy", passages[first])
+    lengths = np.bincount(codes[first], minlength=n_centroids)
     np.save(folder / "ivf_lengths.npy", lengths.astype(np.int32))
 
 

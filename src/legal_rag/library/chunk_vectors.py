@@ -1,0 +1,285 @@
+"""One int8 vector a chunk: which chunks are worth scoring by MaxSim, found by an exact scan of all.
+
+A row is the unit-length mean of a chunk's token vectors, less the corpus's mean row, in int8. Its product with the sum
+of a query's token vectors ranks chunks much as MaxSim does, at a thousandth of the cost. Products are integers: the
+same on every machine, whatever the number of threads.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from pathlib import Path, PureWindowsPath
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from legal_rag.encoder.runtime import n_cores
+from legal_rag.files import sha256_of, written_whole
+from legal_rag.library.plaid.search import top
+
+FRAME = "frame.npy"
+MAKE_COMMAND = "'legal-rag rebuild --only vectors' makes them"
+LARGEST = 127  # of a row's numbers, either sign
+CLIPPED_DEVIATIONS = 4.0  # a row's numbers further out are clipped: one in ten thousand
+JOB_ROWS = 16_384  # rows scanned by one thread in one go
+BLOCK_ROWS = 64  # scores of which only the best is looked at first
+
+
+class Frame(NamedTuple):
+    """What turns rows into int8, one for the life of a Library: a row is `scale` times its numbers, plus `mean`."""
+
+    mean: np.ndarray  # (dim,), float32
+    scale: float  # above 0
+
+
+def fit_frame(means: np.ndarray) -> Frame:
+    """Fit a frame to a sample of chunks.
+
+    Args:
+        means: Shape (n, dim), float32: means of the chunks' token vectors.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if not len(means):
+        raise ValueError("no chunk to fit a frame to (expected at least one)")
+    rows = _unit(means)
+    mean = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
+    deviation = float(np.std(rows - mean, dtype=np.float64))
+    return Frame(mean, float(np.float32(CLIPPED_DEVIATIONS * max(deviation, 1e-6) / LARGEST)))
+
+
+def write_frame(folder: Path, frame: Frame) -> None:
+    """Write a frame into the folder of chunk vectors."""
+    with written_whole(folder / FRAME) as file:
+        np.lib.format.write_array(file, np.append(frame.mean, frame.scale).astype(np.float32), allow_pickle=False)
+
+
+def read_frame(folder: Path) -> Frame:
+    """Read a frame.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is damaged.
+    """
+    stored = _map(folder / FRAME, np.dtype(np.float32), 1)
+    if len(stored) < 2 or not np.isfinite(stored).all() or stored[-1] <= 0:
+        raise ValueError(f"damaged chunk vectors: {folder / FRAME} (no mean and scale); {MAKE_COMMAND}")
+    return Frame(stored[:-1].copy(), float(stored[-1]))
+
+
+def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: Frame) -> dict[str, Any]:
+    """Write chunks as a new segment; memory holds one block. After an error no such file is there.
+
+    Args:
+        folder: Of the chunk vectors.
+        name: Of the file.
+        blocks: Each of shape (n, dim), float32: means of the chunks' token vectors, in order of (shard, position).
+        frame: The Library's.
+
+    Returns:
+        What a manifest says of it: `file`, `chunks`, `sha256`.
+
+    Raises:
+        OSError: If it cannot be written.
+        ValueError: If a block has another dim than the frame.
+    """
+    n_rows = 0
+    with written_whole(folder / name) as file:
+        _write_header(file, 0, len(frame.mean))
+        start = file.tell()
+        for block in blocks:
+            file.write(_quantised(block, frame).tobytes())
+            n_rows += len(block)
+        file.seek(0)
+        _write_header(file, n_rows, len(frame.mean))  # as long as the first: numpy leaves room for a larger number
+        if file.tell() != start:
+            raise ValueError(f"a header of {file.tell()} bytes for {n_rows} rows (expected {start})")
+    return {"file": name, "chunks": n_rows, "sha256": sha256_of(folder / name)}
+
+
+class ChunkVectors:
+    """All chunks' vectors at one commit, memory-mapped; searched from any number of threads."""
+
+    def __init__(
+        self,
+        folder: Path,
+        segments: Sequence[Mapping[str, Any]],
+        sizes: Sequence[int],
+        removed: Sequence[np.ndarray] | None = None,
+    ) -> None:
+        """Open segments, whose rows one after the other are the chunks of all shards.
+
+        Args:
+            folder: Of the chunk vectors.
+            segments: What `write_segment` returned for each, in order.
+            sizes: Chunks of each shard.
+            removed: For each shard the positions of chunks that are not to be found.
+
+        Raises:
+            FileNotFoundError: If a file is missing.
+            ValueError: If files, segments and sizes contradict one another.
+        """
+        dim = len(read_frame(folder).mean)
+        self._segments = [_open_segment(folder, segment, dim) for segment in segments]
+        self._segment_starts = np.cumsum([0, *map(len, self._segments)])
+        self._shard_starts = np.cumsum([0, *sizes], dtype=np.int64)
+        found, expected = self._segment_starts[-1], self._shard_starts[-1]
+        if found != expected:
+            raise ValueError(f"damaged chunk vectors: {folder} has {found} of {expected} chunks; {MAKE_COMMAND}")
+        self._present = np.ones(expected, dtype=bool)
+        if removed is not None:
+            self._present[self._rows(removed)] = False
+        self._all = np.flatnonzero(self._present)
+        self.dim = dim
+
+    def nearest(
+        self, query: np.ndarray, n: int, subsets: Sequence[np.ndarray | None] | None = None
+    ) -> list[np.ndarray]:
+        """Find the `n` chunks nearest to a query; of equally near ones the first by shard and position.
+
+        Args:
+            query: Shape (n_query_tokens, dim); a row's length is the token's weight.
+            n: How many; all where there are fewer.
+            subsets: For each shard the positions to search among, each once, in rising order, or None for all.
+
+        Returns:
+            For each shard, rising positions, int64.
+
+        Raises:
+            ValueError: If n is below 1, the query's dim is another, or a subset names a chunk that is not there.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        if query.ndim != 2 or query.shape[1] != self.dim:
+            raise ValueError(f"query vectors of shape {query.shape} do not fit chunk vectors of dim {self.dim}")
+        rows = self._all
+        if subsets is not None:
+            rows = self._rows(subsets)
+            rows = rows[self._present[rows]]
+        if len(rows) > n:
+            rows = rows[_best(self._scores(_summed(query), rows), n)]
+        bounds = np.searchsorted(rows, self._shard_starts)
+        return [rows[i:j] - start for (i, j), start in zip(pairwise(bounds), self._shard_starts[:-1], strict=True)]
+
+    def _rows(self, positions: Sequence[np.ndarray | None]) -> np.ndarray:
+        """Return the rows of some positions of each shard, rising as these do."""
+        sizes = np.diff(self._shard_starts)
+        if len(positions) != len(sizes):
+            raise ValueError(f"positions in {len(positions)} shards do not fit {len(sizes)} shards")
+        rows = [np.empty(0, dtype=np.int64)]
+        for some, start, size in zip(positions, self._shard_starts[:-1], sizes, strict=True):
+            own = np.arange(size) if some is None else np.asarray(some, dtype=np.int64)
+            if len(own) and (own.min() < 0 or own.max() >= size):
+                raise ValueError(f"no chunk at {own.min()} or {own.max()} (expected positions from 0 to {size - 1})")
+            rows.append(own + start)
+        return np.concatenate(rows)
+
+    def _scores(self, query: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Score some rows, given in rising order, on all cores: the kernel releases the GIL."""
+        scores = np.empty(len(rows), dtype=np.int32)
+
+        def work(job: tuple[int, int, int]) -> None:
+            segment, i, j = job
+            _products(self._segments[segment], rows[i:j] - self._segment_starts[segment], query, scores[i:j])
+
+        bounds = np.searchsorted(rows, self._segment_starts)
+        jobs = [
+            (segment, start, min(start + JOB_ROWS, high))
+            for segment, (low, high) in enumerate(pairwise(bounds))
+            for start in range(low, high, JOB_ROWS)
+        ]
+        list(_workers().map(work, jobs))
+        return scores
+
+
+@njit(nogil=True, cache=True)
+def _products(vectors: np.ndarray, rows: np.ndarray, query: np.ndarray, out: np.ndarray) -> None:
+    """Multiply rows by a query.
+
+    Args:
+        vectors: Shape (n_rows, dim), int8.
+        rows: Shape (n,): which of them.
+        query: Shape (dim,), int16, such that no sum leaves int32.
+        out: Shape (n,), int32, filled.
+    """
+    for i in range(len(rows)):
+        row = vectors[rows[i]]
+        total = np.int32(0)
+        for d in range(len(query)):
+            total = np.int32(total + np.int32(row[d]) * np.int32(query[d]))  # not int64, numba's default: half as fast
+        out[i] = total
+
+
+def _best(scores: np.ndarray, n: int) -> np.ndarray:
+    """Return the rising places of the `n` best scores, the first among equals; `n` is below their number.
+
+    The n-th best of the maxima of blocks bounds the n-th best score from below: few blocks have anything above it.
+    """
+    maxima = np.maximum.reduceat(scores, np.arange(0, len(scores), BLOCK_ROWS))
+    kept = max(len(maxima) - n, 0)
+    bound = np.partition(maxima, kept)[kept]
+    blocks = np.flatnonzero(maxima >= bound)
+    places = (blocks[:, None] * BLOCK_ROWS + np.arange(BLOCK_ROWS)).ravel()
+    places = places[places < len(scores)]
+    return top(places, scores[places], n).positions
+
+
+def _summed(query: np.ndarray) -> np.ndarray:
+    """Return the sum of a query's vectors in int16, as finely as no product with a row of int8 leaves int32."""
+    total = np.nan_to_num(query.sum(axis=0, dtype=np.float64))
+    largest, absolute = np.abs(total).max(), np.abs(total).sum()
+    if not absolute:
+        return np.zeros(len(total), dtype=np.int16)
+    room = np.iinfo(np.int32).max / (LARGEST + 1) - len(total)  # each rounding adds at most one half
+    return np.rint(total * min(np.iinfo(np.int16).max / largest, room / absolute)).astype(np.int16)
+
+
+def _quantised(means: np.ndarray, frame: Frame) -> np.ndarray:
+    if means.ndim != 2 or means.shape[1] != len(frame.mean):
+        raise ValueError(f"chunk vectors of shape {means.shape} do not fit a frame of dim {len(frame.mean)}")
+    numbers = np.rint((_unit(means) - frame.mean) / np.float32(frame.scale))
+    return np.clip(numbers, -LARGEST, LARGEST).astype(np.int8)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    vectors = np.nan_to_num(vectors)  # damaged residuals may decode to anything
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, np.float32(1e-12)), dtype=np.float32)
+
+
+def _write_header(file: Any, n_rows: int, dim: int) -> None:
+    header = {"descr": "|i1", "fortran_order": False, "shape": (n_rows, dim)}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
+def _open_segment(folder: Path, segment: Mapping[str, Any], dim: int) -> np.ndarray:
+    name, n_chunks = segment.get("file"), segment.get("chunks")
+    if not isinstance(name, str) or not name or name == ".." or PureWindowsPath(name).name != name:
+        raise ValueError(f"damaged manifest: {folder} with chunk vectors in {name!r} (expected a plain file name)")
+    rows = _map(folder / name, np.dtype(np.int8), 2)
+    if rows.shape != (n_chunks, dim):
+        problem = f"shape {rows.shape}, expected {(n_chunks, dim)}"
+        raise ValueError(f"damaged chunk vectors: {folder / name} ({problem}); {MAKE_COMMAND}")
+    return rows
+
+
+def _map(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
+    if not path.is_file():
+        raise FileNotFoundError(f"no chunk vectors: {path} is missing; {MAKE_COMMAND}")
+    try:
+        # Not `np.load`, which would also take a zip, and with it whatever is in it.
+        array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except (ValueError, OSError) as error:
+        raise ValueError(f"damaged chunk vectors: {path} ({error}); {MAKE_COMMAND}") from error
+    if array.dtype != dtype or array.ndim != n_dimensions or not array.flags.c_contiguous:
+        problem = f"{array.dtype}, shape {array.shape}"
+        raise ValueError(f"damaged chunk vectors: {path} (an array of {problem}); {MAKE_COMMAND}")
+    return array
+
+
+@cache
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_cores(), thread_name_prefix="chunk-vectors")
