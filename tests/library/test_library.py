@@ -50,14 +50,10 @@ def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifes
 
 
 def finish(path, store, **manifest):
-    """Write shards of nothing but their counts, and the manifest."""
+    """Write the manifest of a Library without PLAID files."""
     store.finish()
-    for number in range(store.n_shards):
-        folder = (path / "shards" / str(number) if number else path) / "fast_plaid_index"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
-    plaid = {"keep_embeddings": False, "n_bits": 4}
+    plaid = {"keep_embeddings": False, "n_bits": 0}
     whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **manifest}
     finish_library(path, whole, store.n_shards)
 
