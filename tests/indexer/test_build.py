@@ -57,7 +57,7 @@ def test_a_build_holds_the_documents_of_its_source(config, tiny_encoder, sample_
     assert (report.documents, report.bad, report.missing_ids) == (3, [], [])
     assert Path(report.path) == opened.path
     assert report.encoder == tiny_encoder.identity.name
-    assert set(report.overlapping()) == {"read", "chunk", "encode", "write_plaid"}
+    assert set(report.overlapping()) == {"read", "chunk", "encode", "train", "write_plaid"}
     assert list(report.stages()) == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
 
@@ -96,6 +96,8 @@ def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     shard.pop("checksums")
     assert shard == {"path": "fast_plaid_index", "chunks": report.chunks, "tokens": report.tokens}
     assert len(manifest.pop("lineage")) == 64
+    vectors = manifest.pop("chunk_vectors")
+    assert [(one["file"], one["chunks"]) for one in vectors["segments"]] == [("0-1.npy", report.chunks)]
     fingerprint = json.loads(manifest["source"].pop("fingerprint"))
     assert fingerprint == {"bytes": status.st_size, "changed_ns": status.st_mtime_ns}
     assert manifest == {
@@ -136,6 +138,7 @@ def test_the_checksums_are_those_of_the_shards_files(tiny_library):
 
 def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
     assert names_in(tiny_library.path) == [
+        "chunk_vectors",
         "corpus.sqlite",
         "corpus_index.sqlite",
         "doc_mapping.json",

@@ -297,7 +297,7 @@ def shard_of(folder, codec, seed):
 
 def test_shards_of_one_codebook_are_merged_with_it_and_their_own_codes(tmp_path, codec):
     shards = [shard_of(tmp_path / str(seed), codec, seed) for seed in range(3)]
-    merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged")
+    assert merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged") == 1
     merged = open_files(tmp_path / "merged")
     for name in CODEC_FILES:
         assert (tmp_path / "merged" / name).read_bytes() == (shards[0] / name).read_bytes()
@@ -311,7 +311,7 @@ def test_shards_of_one_codebook_are_merged_with_it_and_their_own_codes(tmp_path,
 def test_codebooks_that_some_shards_share_add_up_once(tmp_path, codec):
     other = random_codec(seed=8)
     shards = [shard_of(tmp_path / str(seed), one, seed) for seed, one in enumerate((codec, other, codec))]
-    merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged")
+    assert merge_shards([(one, NOTHING) for one in shards], tmp_path / "merged") == 2
     merged, n = open_files(tmp_path / "merged"), len(codec.centroids)
     np.testing.assert_array_equal(merged.centroids, np.concatenate([codec.centroids, other.centroids]))
     expected = [np.load(one / "0.codes.npy") + shift for one, shift in zip(shards, (0, n, 0), strict=True)]

@@ -176,8 +176,10 @@ def test_shards_of_different_dims_are_refused(folder, tmp_path):
 
 
 def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries):
-    same = random_passages([6])
-    shard = write(tmp_path / "same", same * 4)
+    shard = write(tmp_path / "same", random_passages([6, 6, 6, 6]))
+    for name in ("0.codes.npy", "0.residuals.npy"):
+        values = np.load(shard / name)
+        np.save(shard / name, np.concatenate([values[:6]] * 4))
     hits = PlaidShards([shard, shard], "cpu").search(queries[0], 3)
     assert [hit[:2] for hit in hits] == [(0, 0), (0, 1), (0, 2)]
 

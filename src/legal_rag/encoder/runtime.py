@@ -55,12 +55,11 @@ def give_back_memory() -> None:
         return
 
 
-def compile_model(model: Any, *, n_streams: int | None = None, kept_in: Path | None = None) -> Any:
+def compile_model(model: Any, *, kept_in: Path | None = None) -> Any:
     """Compile a model for this processor.
 
     Args:
         model: The path of a converted model, or an `openvino.Model`.
-        n_streams: Calls answered at once, which share the cores; None answers `n_lanes`, one core each.
         kept_in: A folder for the compiled graph, without the weights, from which the next process loads the model at
             `model` in a third of the time; unused where it cannot be made.
 
@@ -74,7 +73,7 @@ def compile_model(model: Any, *, n_streams: int | None = None, kept_in: Path | N
         # What is not int8 is computed in the processor's fastest precision.
         rest = "bf16" if PRECISION == "int8" and multiplies_bfloat16() else "f32"
         settings = {
-            "NUM_STREAMS": n_streams or n_lanes(),
+            "NUM_STREAMS": n_lanes(),
             "INFERENCE_NUM_THREADS": n_lanes(),
             "INFERENCE_PRECISION_HINT": rest,
         }

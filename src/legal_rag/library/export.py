@@ -26,7 +26,7 @@ class PylateIndex(NamedTuple):
 def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
     """Write a Library as one PLAID index of PyLate's form, ids those of chunks, with a `doc_mapping.json` at its root.
 
-    A Library of one shard gives the same scores there; of several, whose codebooks are put together, nearly the same.
+    A Library of one codebook gives the same scores there; of several, which are put together, nearly the same.
 
     Args:
         library: An open Library; what was removed from it is left out.
@@ -47,9 +47,9 @@ def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
     shards = [shard for shard, n_chunks in zip(shards, counts, strict=True) if len(shard[1]) < n_chunks]
     ids = list(library.chunk_ids())
     with made_once(target) as scratch:
-        merge_shards(shards, scratch / name / PLAID_FOLDER)
+        n_codebooks = merge_shards(shards, scratch / name / PLAID_FOLDER)
         names = dict(enumerate(chunk_id(*one) for one in ids))
         for file, value in ((PYLATE_IDS, names), (PYLATE_POSITIONS, {one: at for at, one in names.items()})):
             (scratch / name / f"{file}.pkl").write_bytes(pickle.dumps(value))
         write_mapping(scratch / MAPPING, library.manifest["source"], (doc_id for doc_id, _ in ids))
-    return PylateIndex(str(target), name, PROBES * len(shards), len(ids))
+    return PylateIndex(str(target), name, PROBES * n_codebooks, len(ids))

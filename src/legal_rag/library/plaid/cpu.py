@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # loads numba, 0.2 s that BM25 need not wait
 
 JOBS_PER_CORE = 8
 JOB_TOKENS = 4096, 65_536  # scored by one thread in one go, about; a passage is not divided
+JOB_CENTROIDS = 1024
 WIDE_CODEBOOKS = 16  # kept in single precision and as integers, 5 * dim bytes a centroid
 KEPT_QUERIES = 4  # whose products with a codebook's centroids are kept, for the next shard
 LEVELS = 127  # the largest 8-bit integer on either side of 0
@@ -84,8 +85,22 @@ class Codebook:
             words=words.reshape(*words.shape[:2], -1),
             units=units * self.tables.unit,
             excess=self._excess(rows),
-            centroid_scores=self.centroids @ padded.T,
+            centroid_scores=self._centroid_scores(padded),
         )
+
+    def _centroid_scores(self, padded: np.ndarray) -> np.ndarray:
+        """Multiply all centroids by query tokens; BLAS would round as its number of threads has it."""
+        from legal_rag.library.plaid.kernels import LANES, score_centroids
+
+        words = np.ascontiguousarray(padded.reshape(-1, LANES, padded.shape[1]).transpose(0, 2, 1))
+        scores = np.empty((len(self.centroids), len(padded)), dtype=np.float32)
+
+        def work(start: int) -> None:
+            end = start + JOB_CENTROIDS
+            score_centroids(self.centroids[start:end], words, scores[start:end])
+
+        _run(work, range(0, len(scores), JOB_CENTROIDS))
+        return scores
 
     @property
     def _zero(self) -> int:
@@ -264,11 +279,13 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
 
 def _rounded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Round rows to 8-bit integers: units, (n,), float32, and how many of them, (n, dim), int8."""
-    units = (np.abs(rows).max(axis=1) / np.float32(LEVELS)).astype(np.float32)
-    # A damaged file may hold numbers that are none; its units then make all scores none.
+    units = (np.maximum(rows.max(axis=1), -rows.min(axis=1)) / np.float32(LEVELS)).astype(np.float32)
     with np.errstate(all="ignore"):
-        levels = np.rint(rows / np.where(units > 0, units, 1)[:, None])
-    return units, np.clip(np.nan_to_num(levels), -LEVELS, LEVELS).astype(np.int8)
+        levels = rows / np.where(units > 0, units, 1)[:, None]
+    if not np.isfinite(units).all():  # of a damaged file; such units make all scores none
+        levels = np.nan_to_num(levels)
+    np.clip(np.rint(levels, out=levels), -LEVELS, LEVELS, out=levels)
+    return units, levels.astype(np.int8)
 
 
 def _run(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:

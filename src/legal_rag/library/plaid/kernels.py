@@ -1,11 +1,11 @@
-"""Numba kernels of late interaction: MaxSim from packed codes in integers, decompression, packing.
+"""Numba kernels of late interaction: MaxSim from packed codes in integers, decompression.
 
 Residuals are decoded to 8-bit integers, a query's tokens are rounded to 8 bits, and their products are summed in 32
 bits: exactly, whatever the order. The dtype of `Tables.lookup` decides how: uint8 by AVX-512 VNNI, 64 dimensions in an
 instruction; int8 by 16-bit arithmetic, which every processor has. Scores are the same to the last bit.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic as numba_intrinsic
+from numba.extending import intrinsic
 
 FAST = {"reassoc", "contract"}  # sums may be taken in another order; infinities keep their meaning
 LANES = 16  # query tokens in a vector, a block
@@ -23,9 +23,9 @@ WORD = 4  # bytes of a decoded token that are multiplied in one step
 TILE = 8  # tokens multiplied in one go, their sums in registers
 TOKENS = 4 * TILE  # decoded in one go, into the processor's cache
 VECTOR = 64  # bytes
+Multiply = Callable[[ir.Value, ir.Value, ir.Value], ir.Value]
 I8, I16, I32, I64, F32 = *(ir.IntType(n) for n in (8, 16, 32, 64)), ir.FloatType()
 START = I64(0)
-intrinsic: Any = numba_intrinsic  # its functions take one argument less than they declare
 INTEGERS, FLOATS = ir.VectorType(I32, LANES), ir.VectorType(F32, LANES)
 
 
@@ -61,6 +61,12 @@ def has_vnni() -> bool:
 def _processor_features() -> frozenset[str]:
     _, _, features = cpu_target.target_context.codegen().magic_tuple()
     return frozenset(one[1:] for one in features.split(",") if one.startswith("+"))
+
+
+def _emitted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a numba intrinsic, which is called without the first argument that `function` declares."""
+    made: Callable[..., Any] = intrinsic(prefer_literal=True)(function)
+    return made
 
 
 @njit(nogil=True, cache=True)
@@ -100,7 +106,7 @@ def max_sim(
             n_tokens = -(-min(TOKENS, end - first) // TILE) * TILE
             for t in range(n_tokens):
                 token = min(first + t, end - 1)  # once more the same token changes no maximum
-                code = np.int64(codes[token])
+                code = int(codes[token])
                 if code < 0 or code >= len(tables.centroids):
                     return False
                 _decode(residuals, token, tables.lookup, tables.n_bits, decoded, t)
@@ -175,11 +181,11 @@ class _Emitter:
         kind = ir.FunctionType(result, [one.type for one in arguments])
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), arguments)
 
-    def zeros(self, n: int) -> list[ir.Value]:
+    def zeros(self, n: int, kind: ir.Type = INTEGERS) -> list[ir.Value]:
         """Return variables for sums."""
-        sums = [cgutils.alloca_once(self.builder, INTEGERS) for _ in range(n)]
+        sums = [cgutils.alloca_once(self.builder, kind) for _ in range(n)]
         for one in sums:
-            self.builder.store(INTEGERS(None), one)
+            self.builder.store(kind(None), one)
         return sums
 
     @contextmanager
@@ -188,15 +194,16 @@ class _Emitter:
         with cgutils.for_range_slice(self.builder, start, end, step, I64) as position:
             yield position
 
-    def add_products(self, total: ir.Value, decoded: ir.Value, others: ir.Value, *, raised: bool) -> None:
-        """Add to each lane of a variable the products of the 8-bit or 16-bit integers in the lanes of two vectors."""
-        multiply = self._multiply_bytes if raised else self._multiply_shorts
-        self.builder.store(multiply(self.builder.load(total), decoded, others), total)
-
-    def _multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+    def multiply_bytes(self, total: ir.Value, unsigned: ir.Value, signed: ir.Value) -> ir.Value:
+        """Add to each lane of `total` four products of 8-bit integers."""
         return self.call("llvm.x86.avx512.vpdpbusd.512", INTEGERS, total, unsigned, signed)
 
-    def _multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+    def multiply_floats(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+        """Add a product to each lane of `total`, rounded once: on any processor, if slowly where it has no FMA."""
+        return self.call("llvm.fma.v16f32", FLOATS, some, others, total)
+
+    def multiply_shorts(self, total: ir.Value, some: ir.Value, others: ir.Value) -> ir.Value:
+        """Add to each lane of `total` two products of 16-bit integers."""
         builder, half = self.builder, ir.VectorType(I32, LANES // 2)
         if "avx2" not in _processor_features():
             low, sixteen = [builder.shl(one, INTEGERS([16] * LANES)) for one in (some, others)], INTEGERS([16] * LANES)
@@ -211,7 +218,7 @@ class _Emitter:
         return builder.add(total, both)
 
 
-@intrinsic
+@_emitted
 def _decode(typing: Any, residuals: Any, token: Any, lookup: Any, n_bits: Any, decoded: Any, row: Any) -> Any:
     """Write the residual of a token into a row of `decoded`: what all bytes' lowest bits encode, then the next bits."""
     signature = types.void(residuals, types.int64, lookup, types.int64, decoded, types.int64)
@@ -258,7 +265,7 @@ def _looked_up(emit: _Emitter, lookup: ir.Value, places: ir.Value, size: int) ->
     return emit.call(name, places.type, held, places)
 
 
-@intrinsic
+@_emitted
 def _products(typing: Any, decoded: Any, row: Any, centroids: Any, code: Any) -> Any:
     """Return the product of a decoded residual and a centroid, and the residual's with itself."""
     pair = types.UniTuple(types.int32, 2)
@@ -269,25 +276,27 @@ def _emit_products(context: Any, builder: ir.IRBuilder, signature: Any, argument
     emit = _Emitter(context, builder, signature, arguments)
     _, row, _, code = arguments
     raised = signature.args[0].dtype == types.uint8
-    some = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
+    multiply = emit.multiply_bytes if raised else emit.multiply_shorts
+    kind = ir.VectorType(I8, VECTOR) if raised else ir.VectorType(I16, VECTOR // 2)
     residual, centroid = emit.row(0, row), emit.row(2, code)
     sums = emit.zeros(2)
-    with emit.steps(emit.shape(0, 1), I64(some.count)) as (at, _):
-        value = emit.load(some, residual, builder.mul(at, I64(VECTOR // some.count)))
-        other, size = emit.load(ir.VectorType(I8, some.count), centroid, at), value
+    with emit.steps(emit.shape(0, 1), I64(kind.count)) as (at, _):
+        value = emit.load(kind, residual, builder.mul(at, I64(VECTOR // kind.count)))
+        other, size = emit.load(ir.VectorType(I8, kind.count), centroid, at), value
         if raised:  # one factor of a square may have a sign, not both: take the residual's size
-            signed = builder.xor(value, some([-128] * VECTOR))
-            negative = builder.sub(some(None), signed)
+            signed = builder.xor(value, kind([-128] * VECTOR))
+            negative = builder.sub(kind(None), signed)
             size = builder.select(builder.icmp_signed(">", signed, negative), signed, negative)
         else:
-            other = builder.sext(other, some)
+            other = builder.sext(other, kind)
         for total, pair in zip(sums, ((value, other), (size, size)), strict=True):
-            emit.add_products(total, *(builder.bitcast(one, INTEGERS) for one in pair), raised=raised)
+            some, others = (builder.bitcast(one, INTEGERS) for one in pair)
+            builder.store(multiply(builder.load(total), some, others), total)
     results = [emit.call("llvm.vector.reduce.add.v16i32", I32, builder.load(total)) for total in sums]
     return context.make_tuple(builder, signature.return_type, results)
 
 
-@intrinsic(prefer_literal=True)
+@_emitted
 def _score(
     typing: Any,
     n_blocks: Any,
@@ -324,26 +333,69 @@ def _emit_tile(emit: _Emitter, rows: Sequence[ir.Value], blocks: Sequence[ir.Val
     """Score some tokens by some blocks."""
     builder = emit.builder
     tokens, columns = [emit.row(1, row) for row in rows], [emit.row(3, block) for block in blocks]
-    sums = [emit.zeros(len(blocks)) for _ in rows]
-    with emit.steps(emit.shape(3, 1), I64(1)) as (number, _):
-        query = [emit.load(INTEGERS, words, builder.mul(number, I64(VECTOR))) for words in columns]
-        for token, own in zip(tokens, sums, strict=True):
-            word = emit.splat(emit.load(I32, token, builder.mul(number, I64(WORD))))
-            for total, values in zip(own, query, strict=True):
-                emit.add_products(total, word, values, raised=raised)
+    sums = _emit_sums(emit, tokens, columns, emit.shape(3, 1), emit.multiply_bytes if raised else emit.multiply_shorts)
     places = [emit.row(7, emit.load(I64, emit.row(8, row))) for row in rows]
     scales = [emit.splat(emit.load(F32, emit.row(9, row))) for row in rows]
-    for block, column in zip(blocks, zip(*sums, strict=True), strict=True):
+    for block, totals in zip(blocks, zip(*sums, strict=True), strict=True):
         at = builder.mul(block, I64(VECTOR))
         unit, excess = emit.load(FLOATS, emit.row(5, START), at), emit.load(INTEGERS, emit.row(6, START), at)
         best = emit.row(10, START)
         highest = emit.load(FLOATS, best, at)
-        for total, place, scale in zip(column, places, scales, strict=True):
-            product = builder.sitofp(builder.sub(builder.load(total), excess), FLOATS)
+        for total, place, scale in zip(totals, places, scales, strict=True):
+            product = builder.sitofp(builder.sub(total, excess), FLOATS)
             score = builder.fadd(emit.load(FLOATS, place, at), builder.fmul(unit, product))
             score = builder.fmul(score, scale)
             highest = builder.select(builder.fcmp_ordered(">", score, highest), score, highest)
         emit.store(highest, best, at)
+
+
+def _emit_sums(
+    emit: _Emitter, rows: Sequence[ir.Value], columns: Sequence[ir.Value], n_words: ir.Value, multiply: Multiply
+) -> list[list[ir.Value]]:
+    """Multiply rows of words by columns of vectors; return the sums by row and column."""
+    builder = emit.builder
+    kind = FLOATS if multiply == emit.multiply_floats else INTEGERS
+    sums = [emit.zeros(len(columns), kind) for _ in rows]
+    with emit.steps(n_words, I64(1)) as (number, _):
+        vectors = [emit.load(kind, column, builder.mul(number, I64(VECTOR))) for column in columns]
+        for row, own in zip(rows, sums, strict=True):
+            word = emit.splat(emit.load(kind.element, row, builder.mul(number, I64(WORD))))
+            for total, vector in zip(own, vectors, strict=True):
+                builder.store(multiply(builder.load(total), word, vector), total)
+    return [[builder.load(total) for total in own] for own in sums]
+
+
+@njit(nogil=True, cache=True)
+def score_centroids(centroids: np.ndarray, words: np.ndarray, out: np.ndarray) -> None:
+    """Multiply centroids by query tokens; the products do not depend on the processor, nor on how many there are.
+
+    Args:
+        centroids: Shape (n_centroids, dim), float32.
+        words: Shape (n_padded / LANES, dim, LANES), float32: the query's tokens.
+        out: Shape (n_centroids, n_padded), float32, filled.
+    """
+    for row in range(0, len(centroids), TILE):
+        for block in range(len(words)):
+            _multiply_floats(centroids, row, words, block, out)
+
+
+@_emitted
+def _multiply_floats(typing: Any, centroids: Any, row: Any, words: Any, block: Any, out: Any) -> Any:
+    """Write the products of TILE centroids, or those left, and a block of query tokens."""
+    return types.void(centroids, types.int64, words, types.int64, out), _emit_float_products
+
+
+def _emit_float_products(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
+    emit = _Emitter(context, builder, signature, arguments)
+    _, row, _, block, _ = arguments
+    last = builder.sub(emit.shape(0, 0), I64(1))
+    rows = [builder.add(row, I64(i)) for i in range(TILE)]
+    rows = [builder.select(builder.icmp_signed("<", one, last), one, last) for one in rows]
+    centroids = [emit.row(0, one) for one in rows]
+    sums = _emit_sums(emit, centroids, [emit.row(2, block)], emit.shape(2, 1), emit.multiply_floats)
+    for one, (total,) in zip(rows, sums, strict=True):
+        emit.store(total, emit.row(4, one), builder.mul(block, I64(VECTOR)))
+    return context.get_dummy_value()
 
 
 @njit(nogil=True, cache=True, fastmath=FAST)
@@ -444,174 +496,3 @@ def _add_and_scale(vector: np.ndarray, centroid: np.ndarray) -> None:
     scale = np.float32(1.0) / max(np.sqrt(squares), np.float32(1e-12))
     for d in range(len(vector)):
         vector[d] *= scale
-
-
-@njit(nogil=True, cache=True)
-def add_rows(vectors: np.ndarray, places: np.ndarray, sums: np.ndarray) -> None:
-    """Add each vector, shape (n, dim), to the row of `sums` that `places`, shape (n,), has for it; all float32."""
-    for i in range(len(vectors)):
-        row, vector = sums[places[i]], vectors[i]
-        for d in range(len(row)):
-            row[d] += vector[d]
-
-
-@njit(nogil=True, cache=True)
-def nearest_cells(vectors: np.ndarray, means: np.ndarray, n_cells: int, out: np.ndarray) -> None:
-    """Find the cells with the highest dot products, the first among equals.
-
-    Args:
-        vectors: Shape (n, dim), float32.
-        means: Float32, a row for each cell, filled up to a multiple of TILE.
-        n_cells: How many of them are no filling; at least `out` has columns.
-        out: Shape (n, n_nearest), int32, filled, nearest first; with 0 where a vector's products are no numbers.
-    """
-    n_nearest = out.shape[1]
-    best = np.empty(n_nearest, dtype=np.float32)
-    tile = np.empty((TILE, vectors.shape[1]), dtype=np.float32)
-    products = np.empty((TILE, len(means)), dtype=np.float32)
-    for start in range(0, len(vectors), TILE):
-        n = min(TILE, len(vectors) - start)
-        for k in range(n):
-            tile[k] = vectors[start + k]
-        _multiply_tile(tile, means, products)
-        for k in range(n):
-            cells = out[start + k]
-            best[:] = -np.inf
-            cells[:] = 0
-            for cell in range(n_cells):
-                product = products[k, cell]
-                if product > best[-1]:
-                    place = n_nearest - 1
-                    while place > 0 and product > best[place - 1]:
-                        best[place], cells[place] = best[place - 1], cells[place - 1]
-                        place -= 1
-                    best[place], cells[place] = product, cell
-
-
-@njit(nogil=True, cache=True)
-def nearest_rows(
-    vectors: np.ndarray,
-    cells: np.ndarray,
-    table: np.ndarray,
-    starts: np.ndarray,
-    out: np.ndarray,
-    scores: np.ndarray,
-) -> None:
-    """Find among the rows of some cells the one with the highest dot product, the first among equals.
-
-    Vectors are taken cell by cell, so that a cell's rows are read once for all of them.
-
-    Args:
-        vectors: Shape (n, dim), float32.
-        cells: Shape (n, n_probed), int32: the cells to look into for each vector.
-        table: Shape (n_rows, dim), float32, cell after cell, each a multiple of TILE rows.
-        starts: Shape (n_cells + 1,), where each cell begins in `table`.
-        out: Shape (n,), int32, filled with rows.
-        scores: Shape (n,), float32, filled with their products; minus infinity where none is a number.
-    """
-    n_cells, n_probed = len(starts) - 1, cells.shape[1]
-    bounds = np.zeros(n_cells + 1, dtype=np.int64)
-    for i in range(len(vectors)):
-        for cell in cells[i]:
-            bounds[cell + 1] += 1
-    bounds = np.cumsum(bounds)
-    at = bounds.copy()
-    members = np.empty(len(vectors) * n_probed, dtype=np.int32)
-    for i in range(len(vectors)):
-        for cell in cells[i]:
-            members[at[cell]] = i
-            at[cell] += 1
-    tile = np.empty((TILE, vectors.shape[1]), dtype=np.float32)
-    products = np.empty((TILE, np.diff(starts).max()), dtype=np.float32)
-    out[:] = 0
-    scores[:] = -np.inf
-    for cell in range(n_cells):
-        first, n_rows = starts[cell], starts[cell + 1] - starts[cell]
-        for start in range(bounds[cell], bounds[cell + 1], TILE):
-            n = min(TILE, bounds[cell + 1] - start)
-            for k in range(n):
-                tile[k] = vectors[members[start + k]]
-            _multiply_tile(tile, table[first : first + n_rows], products)
-            for k in range(n):
-                row = products[k, :n_rows]
-                best = row[0]
-                for product in row:
-                    best = max(best, product)
-                if best > scores[members[start + k]]:
-                    scores[members[start + k]] = best
-                    for j in range(n_rows):
-                        if row[j] == best:
-                            out[members[start + k]] = first + j
-                            break
-
-
-@njit(nogil=True, cache=True, fastmath=FAST)
-def _multiply_tile(tile: np.ndarray, rows: np.ndarray, out: np.ndarray) -> None:
-    """Multiply TILE vectors with rows in a multiple of TILE; sixteen sums stay in registers."""
-    t0, t1, t2, t3 = tile[0], tile[1], tile[2], tile[3]
-    for r in range(0, len(rows), TILE):
-        r0, r1, r2, r3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
-        s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = np.float32(0.0)
-        s20 = s21 = s22 = s23 = s30 = s31 = s32 = s33 = np.float32(0.0)
-        for d in range(len(t0)):
-            a0, a1, a2, a3 = t0[d], t1[d], t2[d], t3[d]
-            b0, b1, b2, b3 = r0[d], r1[d], r2[d], r3[d]
-            s00 += a0 * b0
-            s01 += a0 * b1
-            s02 += a0 * b2
-            s03 += a0 * b3
-            s10 += a1 * b0
-            s11 += a1 * b1
-            s12 += a1 * b2
-            s13 += a1 * b3
-            s20 += a2 * b0
-            s21 += a2 * b1
-            s22 += a2 * b2
-            s23 += a2 * b3
-            s30 += a3 * b0
-            s31 += a3 * b1
-            s32 += a3 * b2
-            s33 += a3 * b3
-        out[0, r], out[0, r + 1], out[0, r + 2], out[0, r + 3] = s00, s01, s02, s03
-        out[1, r], out[1, r + 1], out[1, r + 2], out[1, r + 3] = s10, s11, s12, s13
-        out[2, r], out[2, r + 1], out[2, r + 2], out[2, r + 3] = s20, s21, s22, s23
-        out[3, r], out[3, r + 1], out[3, r + 2], out[3, r + 3] = s30, s31, s32, s33
-
-
-@njit(nogil=True, cache=True)
-def pack_residuals(
-    vectors: np.ndarray,
-    centroids: np.ndarray,
-    codes: np.ndarray,
-    cutoffs: np.ndarray,
-    stored: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Quantise what a token's centroid leaves of it, and pack it.
-
-    Args:
-        vectors: Shape (n, dim), float32.
-        centroids: Shape (n_centroids, dim), float32.
-        codes: Shape (n,), the tokens' centroids.
-        cutoffs: Shape (2^bits - 1,), float32, rising: a residual's bucket is the number of cutoffs below it.
-        stored: Shape (2^bits,), uint8: the bits that stand for each bucket, as `pack_buckets` orders them.
-        out: Shape (n, dim * bits / 8), uint8, filled.
-    """
-    dim, width = vectors.shape[1], out.shape[1]
-    per_byte = dim // width
-    n_bits = 8 // per_byte
-    residual = np.empty(dim, dtype=np.float32)
-    buckets = np.empty(dim, dtype=np.int32)
-    for i in range(len(vectors)):
-        vector, centroid = vectors[i], centroids[codes[i]]
-        for d in range(dim):
-            residual[d] = vector[d] - centroid[d]
-            buckets[d] = 0
-        for cutoff in cutoffs:
-            for d in range(dim):
-                buckets[d] += residual[d] > cutoff
-        for byte in range(width):
-            packed = np.uint8(0)
-            for j in range(per_byte):
-                packed = np.uint8((packed << n_bits) | stored[buckets[byte * per_byte + j]])
-            out[i, byte] = packed

@@ -126,7 +126,7 @@ def _checked_codes(codes: np.ndarray, files: PlaidFiles, source: Path) -> np.nda
     return codes
 
 
-def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> None:
+def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> int:
     """Copy shards into one, without some of their passages; the others' codes and residuals stay as they are.
 
     Each passage keeps the centroids of its shard: one codebook is copied, different ones add up. The bucket weights, of
@@ -135,6 +135,9 @@ def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> No
     Args:
         sources: Each shard's folder, and the rising positions of the passages left out; later ones move up.
         target: A new folder.
+
+    Returns:
+        How many different codebooks the shards had.
 
     Raises:
         FileNotFoundError: If a source holds no complete index.
@@ -151,6 +154,7 @@ def merge_shards(sources: Sequence[tuple[Path, np.ndarray]], target: Path) -> No
         n_tokens += int(files.passage_tokens[positions].sum())
     lengths = np.concatenate([files.passage_tokens[some] for (_, files), some in zip(shards, kept, strict=True)])
     _write_rest(target, np.concatenate(codes), lengths.tolist(), shards[0][1].n_bits, n_centroids, len(codes))
+    return len(set(firsts))
 
 
 def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int]:
