@@ -4,6 +4,7 @@ Run: python benchmarks/search.py --data FOLDER --vectors FOLDER [--dim 128] [--t
 
 All search the same files, written here from the first 400 decisions of `decisions.jsonl.gz` (or about N tokens of
 them); fast-plaid and this package at their defaults, one query at a time, in turns; p50 is the median of all queries.
+This package also scores all passages, by the instructions of this processor and by those that every processor has.
 Recall is of the ten best by exact MaxSim: over the original vectors, and over the decompressed ones.
 `--warp` adds xtr-warp-rs where that is installed, with an index of its own of the same vectors.
 """
@@ -21,8 +22,10 @@ from fast_plaid.search import FastPlaid
 from token_vectors import TokenVectors, load, vectors_parser
 
 from legal_rag.library import PlaidShards, SearchSettings
+from legal_rag.library.chunk_vectors import ChunkVectors, fit_frame, write_frame, write_segment
 from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec
-from legal_rag.library.plaid.cpu import MappedShard
+from legal_rag.library.plaid.cpu import Codebooks, MappedShard
+from legal_rag.library.plaid.search import ShardHits, rescore
 from legal_rag.library.plaid.writer import write_shard
 
 K = 10
@@ -85,16 +88,35 @@ def _engines(folder: Path, data: TokenVectors) -> dict[str, Search]:
         (hits,) = index.search(torch.from_numpy(query)[None], top_k=K, show_progress=False)
         return [position for position, _ in hits]
 
-    def ours(settings: SearchSettings | None) -> Search:
-        shards = PlaidShards([folder], settings, "cpu")
-        return lambda query: [position for _, position, _ in shards.search(query, K)]
+    shard, plain = MappedShard(folder), MappedShard(folder, codebooks=Codebooks(vectorized=False))
+    shards, vectors = PlaidShards([folder], "cpu"), _chunk_vectors(folder.with_name("chunk_vectors"), shard)
+
+    def by_chunk_vectors(query: np.ndarray) -> list[int]:
+        candidates = vectors.nearest(query, SearchSettings().n_candidates)
+        return [position for _, position, _ in rescore(shards, query, candidates)][:K]
+
+    def exhaustive(shard: MappedShard) -> Search:
+        return lambda query: _positions(shard.best([query], K)[0])
 
     return {
         "fast-plaid search": fast_plaid,
-        "legal_rag": ours(None),
-        "legal_rag, exact throughout": ours(SearchSettings(exact_below=10**12)),
+        "legal_rag": by_chunk_vectors,
+        "legal_rag, exhaustive": exhaustive(shard),
+        "the same, plain": exhaustive(plain),
         "exact, torch fp32": _exact(np.asarray(data.vectors, dtype=np.float32), data.lengths),
     }
+
+
+def _chunk_vectors(folder: Path, shard: MappedShard) -> ChunkVectors:
+    means, n = shard.passage_means(0, shard.size.n_passages), shard.size.n_passages
+    folder.mkdir()
+    frame = fit_frame(means)
+    write_frame(folder, frame)
+    return ChunkVectors(folder, [write_segment(folder, "0.i8", [means], frame)], [n])
+
+
+def _positions(hits: ShardHits) -> list[int]:
+    return [int(position) for position in hits.positions[np.argsort(-hits.scores, kind="stable")]]
 
 
 def _exact(vectors: np.ndarray, lengths: list[int]) -> Search:

@@ -86,6 +86,15 @@ def test_scores_at_four_bits_are_near_the_exact_ones(ours, queries, exact):
     np.testing.assert_allclose(hits.scores, exact[0][hits.positions], rtol=0.02)
 
 
+def test_scores_are_within_three_ten_thousandths_a_query_token_of_those_of_decompressed_vectors(ours, queries):
+    shard = MappedShard(ours)
+    stored = [shard.token_vectors(np.array([p])).astype(np.float64) for p in range(N_PASSAGES)]
+    for query in queries:
+        (hits,) = shard.best([query], N_PASSAGES)
+        expected = [max_sim(query.astype(np.float64), stored[p]) for p in hits.positions]
+        np.testing.assert_allclose(hits.scores, expected, rtol=0, atol=3e-4 * len(query))
+
+
 def test_decompressed_vectors_are_unit_rows_near_the_originals(ours, passages):
     vectors = MappedShard(ours).token_vectors(np.array([3, 7]))
     original = np.concatenate([passages[3], passages[7]])

@@ -8,7 +8,7 @@ from support.plaid_cases import One, random_passages, write
 
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.search import ShardHits
-from legal_rag.library.plaid.writer import copy_shard_without
+from legal_rag.library.plaid.writer import merge_shards
 
 LENGTHS = [9] * 20
 QUERY = random_passages([4], seed=1)[0]
@@ -221,4 +221,4 @@ def test_a_damaged_shard_is_not_copied(copy, tmp_path):
     values[170] = 10**6
     np.save(copy / "0.codes.npy", values)
     with pytest.raises(ValueError, match=r"damaged PLAID index: .*tokens of unknown centroids"):
-        copy_shard_without(copy, tmp_path / "smaller", np.array([0]))
+        merge_shards([(copy, np.array([0]))], tmp_path / "smaller")

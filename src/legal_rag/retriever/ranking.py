@@ -146,7 +146,7 @@ class Ranker:
         if mode == "bm25+rerank":
             found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        maxsim = self._by_maxsim(questions, max(k, FUSED_CHUNKS), subsets)
+        maxsim = self._maxsim_of_hybrid(questions, k, subsets)
         bm25 = self._by_bm25(questions, max(k, FUSED_CHUNKS), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 

@@ -114,14 +114,25 @@ class Codebook:
 class Codebooks:
     """The codebooks last used, shared by shards; from any number of threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, vectorized: bool | None = None) -> None:
+        """Hold none yet; see `Codebook` for the argument."""
+        self._vectorized = vectorized
         self._held: OrderedDict[Hashable, Codebook] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: Hashable, files: PlaidFiles) -> Codebook:
-        """Return the codebook with that key, which `files` have."""
+        """Return the codebook with that key, which `files` have.
+
+        Raises:
+            ValueError: If theirs is of another shape.
+        """
         with self._lock:
-            codebook = self._held.get(key) or Codebook(files)
+            codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
+            shape, own = (codebook.centroids.shape, codebook.tables.n_bits), (files.centroids.shape, files.n_bits)
+            if shape != own:  # kernels check no bounds
+                raise ValueError(
+                    f"damaged PLAID index: codebooks of {own} and {shape} by one name (expected equal ones)"
+                )
             self._held[key] = codebook
             self._held.move_to_end(key)
             if len(self._held) > WIDE_CODEBOOKS:

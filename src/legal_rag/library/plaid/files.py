@@ -9,6 +9,7 @@ import numpy as np
 
 PLAID_FOLDER = "fast_plaid_index"
 METADATA = "metadata.json"  # written last
+MAX_DIM = 2**16  # that sums of products of 8-bit integers fit 32 bits with
 
 
 class PlaidPart(NamedTuple):
@@ -105,6 +106,7 @@ def _check(files: PlaidFiles, lengths: list[np.ndarray], ivf_lengths: np.ndarray
     tokens, coded = sum(int(part.sum()) for part in lengths), int(files.part_starts[-1])
     width = dim * files.n_bits // 8
     conditions = {
+        f"{dim} dimensions": dim <= MAX_DIM,
         f"{files.n_bits} bits a dimension": files.n_bits in (1, 2, 4),
         f"{len(files.bucket_weights)} bucket weights for {files.n_bits} bits a dimension": len(files.bucket_weights)
         == 2**files.n_bits,
