@@ -1,6 +1,7 @@
 """Make a Library of any size out of the sentences of a real one, and measure what grows with it.
 
 Run: python benchmarks/scale.py --index-name SOURCE --out FOLDER [--seed 0] make [--documents 150000] [--words-only]
+     python benchmarks/scale.py --index-name SOURCE --out FOLDER measure --queries FILE
 
 A simulated document has the columns, the number of chunks and the lengths of a real one, each real one in turn. Its
 chunks are filled with runs of sentences from random chunks of the same kind of court, with the codes and residuals
@@ -8,17 +9,28 @@ that the source stores for these sentences' tokens. Names, dates, amounts and ca
 form, the same ones throughout one turn, so that a decision cited is one that is there; articles stay, as everyone cites
 the same.
 `make` can be stopped and started again.
+
+`measure` asks the source and the simulated Library the same questions by turns, question already encoded, after a first
+round that warms files. Parts of a hybrid search are timed inside it. Of a Library made with --words-only, chunks that
+words rank below the candidates stand for those that chunk vectors would find, and their MaxSim costs nothing. Opening
+and memory are those of a process of its own, without the encoder and then with it.
 """
 
 import argparse
+import json
 import math
+import os
 import random
 import re
+import resource
 import shutil
+import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import blake2b
@@ -31,24 +43,45 @@ import numpy as np
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.patterns import MONTHS, find_dates, find_identifiers
+from legal_rag.corpus.references import ParsedQuery
 from legal_rag.corpus.sentences import split_sentences
-from legal_rag.files import link_or_copy, progress
+from legal_rag.encoder import Encoder
+from legal_rag.evaluation import read_queries
+from legal_rag.files import progress, write_whole
 from legal_rag.indexer import commit
 from legal_rag.indexer.shards import is_complete, shard_home
-from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
+from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Filters, Library
+from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.library import STORE
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files
-from legal_rag.library.plaid.writer import CODEC_FILES, _split_into_parts, _write_part, _write_rest
+from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
+from legal_rag.library.plaid.writer import _link_codec, _split_into_parts, _write_part, _write_rest
 from legal_rag.library.store import StoreWriter
+from legal_rag.retriever import MODES, Retriever
+from legal_rag.retriever.ranking import FUSED_CHUNKS, Mode, QueryFeatures, Ranker, Subsets
 from legal_rag.retriever.retriever import open_with_encoder
+from legal_rag.sqlite import connect_to_read
 
 RUN_SENTENCES = 8  # that follow one another in a real chunk, at most, and so in a simulated one
+SIMULATED = "simulated.json"  # counts of documents and chunks, once all are stored
 TRIES = 4  # of runs that may not fit the rest of a chunk, for each CLOSE tokens of it
 CLOSE = 16  # tokens by which a simulated chunk may be shorter than its model
 STORED_AT_ONCE = 1000  # documents
 TEXT_SHARE = 1.0  # bytes of columns, names, words and mappings for a byte of text, as measured on 4,097 decisions
 IVF_BYTES = 4  # for a token, at most: its passage in the list of its centroid
 FREE_SHARE = 0.9  # of the disk's free bytes that `make` will fill
+N_CANDIDATES = SearchSettings().n_candidates
+K, ROUNDS = 10, 3  # hits; rounds over the questions, of which the first is not counted
+KINDS = {
+    "store (corpus.sqlite)": "^corpus.sqlite$",
+    "words": "^lexical/",
+    "codes": "codes.npy$",
+    "residuals": "residuals.npy$",
+    "inverted lists": "ivf",
+    "chunk vectors": "^chunk_vectors/",
+    "entities, outlines, indexes": r"^(?:entities|outlines|corpus_index|extraction)",
+    "codebooks, mappings, manifest": "",
+}
 KNOWN_NAMES = 0.5  # share of names replaced by one that occurs; the others are made of two
 
 NAME = r"[A-ZÀ-Ý][\w'’-]+"
@@ -71,14 +104,13 @@ class Slot(NamedTuple):
 
 
 class Template:
-    """A text with the parts that change."""
+    """A part of a text, from `start` to `end`, with what changes in it: those of the text's slots that lie inside."""
 
-    def __init__(self, text: str) -> None:
-        slots = _slots(text)
-        ends = [0, *(slot.end for slot in slots)]
-        self.between = [
-            text[end:start] for end, start in zip(ends, [*(s.start for s in slots), len(text)], strict=True)
-        ]
+    def __init__(self, text: str, slots: Sequence[Slot] | None = None, start: int = 0, end: int | None = None) -> None:
+        end = len(text) if end is None else end
+        slots = [slot for slot in (_slots(text) if slots is None else slots) if start <= slot.start < slot.end <= end]
+        bounds = zip([start, *(slot.end for slot in slots)], [*(slot.start for slot in slots), end], strict=True)
+        self.between = [text[first:last] for first, last in bounds]
         self.changing = [(text[slot.start : slot.end], slot.kind, slot.key) for slot in slots]
 
 
@@ -199,7 +231,7 @@ class Material:
     """
 
     def __init__(self, library: Library, seed: int, *, with_codes: bool) -> None:
-        self.library, self.seed = library, seed
+        self.library, self.seed, self._with_codes = library, seed, with_codes
         _, self._encoder = open_with_encoder(library)
         one_codebook = len({shard["checksums"]["centroids.npy"] for shard in library.manifest["shards"]}) == 1
         self.shards = library.shard_folders if one_codebook or not with_codes else library.shard_folders[:1]
@@ -250,23 +282,29 @@ class Material:
 
     def _cut(self, text: str, rows: Rows, pool: tuple[str, bool]) -> tuple[Rows, Rows]:
         """Take a chunk's sentences; return its rows before the first and after the last."""
-        offsets = self._encoder.document_offsets(text)
-        own = np.flatnonzero(offsets[:, 0] < offsets[:, 1])
-        spans = split_sentences(text)
-        firsts = np.searchsorted(offsets[own, 0], [start for start, _ in spans])
-        before, after = rows.n - len(offsets) + int(own[0]), len(offsets) - 1 - int(own[-1])
-        bounds = [*(before + firsts), before + len(own)]
-        if rows.n < len(offsets):  # pooled, or without punctuation: shared out in proportion
-            before = after = 0
-            bounds = [round(rows.n * one / len(own)) for one in (*firsts, len(own))]
+        spans, slots = split_sentences(text), _slots(text)
+        before, after, bounds = self._bounds(text, rows.n, [start for start, _ in spans])
         for number, (start, end) in enumerate(spans):
-            first, last = int(bounds[number]), int(bounds[number + 1])
+            first, last = bounds[number : number + 2]
             if last > first:
                 self.pools.setdefault(pool, []).append(len(self.sentences))
                 is_last = number == len(spans) - 1
-                sentence = Sentence(Template(text[start:end]), Rows(rows.start + first, last - first), is_last)
+                sentence = Sentence(Template(text, slots, start, end), Rows(rows.start + first, last - first), is_last)
                 self.sentences.append(sentence)
         return Rows(rows.start, before), Rows(rows.start + rows.n - after, after)
+
+    def _bounds(self, text: str, n_rows: int, starts: Sequence[int]) -> tuple[int, int, list[int]]:
+        """Return a chunk's rows before its text, those after, and the rows at which its sentences start, and the end.
+
+        Rows are tokens; where they are not (pooled, without punctuation) or nobody wants them, characters tell.
+        """
+        offsets = self._encoder.document_offsets(text) if self._with_codes else np.empty((0, 2))
+        own = np.flatnonzero(offsets[:, 0] < offsets[:, 1])
+        if not len(own) or n_rows < len(offsets):
+            return 0, 0, [*(round(n_rows * start / len(text)) for start in starts), n_rows]
+        before, after = n_rows - len(offsets) + int(own[0]), len(offsets) - 1 - int(own[-1])
+        firsts = np.searchsorted(offsets[own, 0], starts)
+        return before, after, [*(before + int(first) for first in firsts), n_rows - after]
 
 
 def _kind(document: Document) -> str:
@@ -337,37 +375,51 @@ def _fill(material: Material, pool: Sequence[int], n_tokens: int, generator: ran
 
 def make(source: Library, target: Path, n_documents: int, seed: int, *, words_only: bool) -> None:
     """Make a simulated Library, or go on with one; print the seconds of each part."""
-    material = Material(source, seed, with_codes=not words_only)
-    share = n_documents / len(material.shapes)
-    n_tokens, n_chunks = (int(share * sum(sizes)) for sizes in zip(*map(_sizes, material.shapes), strict=True))
-    require_space(target, material, n_documents, 0 if words_only else n_tokens)
-    print(f"about {n_documents:,} documents, {n_chunks:,} chunks, {n_tokens:,} tokens of {len(material.shapes):,}"
-          f" documents and {len(material.sentences):,} sentences")  # fmt: skip
-    target.mkdir(parents=True, exist_ok=True)
     clock = Clock()
     plaid = source.manifest["plaid"] | ({"n_bits": 0} if words_only else {})
-    writer = StoreWriter(target / STORE, shard_chunks=plaid["shard_chunks"])
-    shard: list[list[Rows]] = []
-    made = simulate(material, n_documents)
-    with progress("Simulating", total=n_documents, unit=" documents") as bar:
-        while (one := clock.time("simulating", next, made, None)) is not None:
-            clock.time("store", _store, writer, one)
-            for rows in one.rows:
-                shard.append(rows)
-                if len(shard) == writer.shard_chunks:
-                    clock.time("shards", _write_shard, material, target, writer.n_shards - 1, shard, plaid)
-                    shard = []
-            bar.update()
-    if shard:
-        clock.time("shards", _write_shard, material, target, writer.n_shards - 1, shard, plaid)
-    writer.finish()
-    counts = {"documents": writer.n_documents, "chunks": writer.n_chunks, "bad_records": 0}
+    if not (target / SIMULATED).is_file():
+        counts = _simulate(source, target, n_documents, seed, plaid, clock)
+        write_whole(target / SIMULATED, json.dumps(counts))
+    counts = json.loads((target / SIMULATED).read_text(encoding="utf-8"))
     fields = {name: source.manifest[name] for name in ("encoder", "chunks", "source")}
-    manifest = {"commit": 1, **fields, "plaid": plaid, "counts": counts, "built": {}}
+    manifest = {"commit": 1, **fields, "plaid": plaid, "counts": {**counts, "bad_records": 0}, "built": {}}
     with clock.timing(commit, "write_lexical", "words"):
-        clock.time("words, checksums, commit", commit.finish_library, target, manifest, writer.n_shards)
+        n_shards = -(-counts["chunks"] // plaid["shard_chunks"])
+        clock.time("words, checksums, commit", commit.finish_library, target, manifest, n_shards)
     for name, seconds in clock.seconds.items():
         print(f"{name:30}{seconds:9.1f} s")
+
+
+def _simulate(
+    source: Library, target: Path, n_documents: int, seed: int, plaid: Mapping[str, Any], clock: "Clock"
+) -> dict[str, int]:
+    """Write the store and the shards of simulated documents; return how many documents and chunks."""
+    material = Material(source, seed, with_codes=bool(plaid["n_bits"]))
+    share = n_documents / len(material.shapes)
+    n_tokens, n_chunks = (int(share * sum(sizes)) for sizes in zip(*map(_sizes, material.shapes), strict=True))
+    require_space(target, material, n_documents, n_tokens if plaid["n_bits"] else 0)
+    print(
+        f"about {n_documents:,} documents, {n_chunks:,} chunks, {n_tokens:,} tokens of {len(material.shapes):,}"
+        f" documents and {len(material.sentences):,} sentences"
+    )
+    target.mkdir(parents=True, exist_ok=True)
+    made = simulate(material, n_documents)
+    with closing(StoreWriter(target / STORE, shard_chunks=plaid["shard_chunks"])) as writer:
+        waiting: list[list[Rows]] = []  # chunks of the shard to write next
+        number = 0
+        with progress("Simulating", total=n_documents, unit=" documents") as bar:
+            while (one := clock.time("simulating", next, made, None)) is not None:
+                clock.time("store", _store, writer, one)
+                waiting += one.rows
+                while len(waiting) >= writer.shard_chunks:
+                    own, waiting = waiting[: writer.shard_chunks], waiting[writer.shard_chunks :]
+                    clock.time("shards", _write_shard, material, target, number, own, plaid)
+                    number += 1
+                bar.update()
+        if waiting:
+            clock.time("shards", _write_shard, material, target, number, waiting, plaid)
+        writer.finish()
+        return {"documents": writer.n_documents, "chunks": writer.n_chunks}
 
 
 def _sizes(shape: Shape) -> tuple[int, int]:
@@ -391,8 +443,7 @@ def _write_shard(
     folder, lengths = home / PLAID_FOLDER, [sum(one.n for one in rows) for rows in chunks]
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in CODEC_FILES:
-        link_or_copy(material.shards[0] / f"{name}.npy", folder / f"{name}.npy")
+    _link_codec(material.shards[0] if number == 0 else shard_home(target, 0) / PLAID_FOLDER, folder)
     starts, counts = np.array([one for rows in chunks for one in rows if one.n]).T
     index = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
     codes, at = [], 0
@@ -444,6 +495,195 @@ class Clock:
             setattr(module, function, called)
 
 
+class StandIn:
+    """Shards and chunk vectors of a Library without codes: candidates are what words rank low, scores are arbitrary."""
+
+    dim = 1
+
+    def __init__(self, library: Library, lexical: LexicalIndex) -> None:
+        self.sizes = [ShardSize(int(shard["chunks"]), 0) for shard in library.manifest["shards"]]
+        self._lexical, self._found = lexical, {}
+
+    def prepare(self, query: ParsedQuery, vectors: np.ndarray) -> None:
+        """Choose the candidates of a question, outside of what is timed."""
+        ranked = self._lexical.search(query, 2 * FUSED_CHUNKS + N_CANDIDATES)[-N_CANDIDATES:]
+        positions: list[list[int]] = [[] for _ in self.sizes]
+        for shard, position, _ in sorted(ranked):
+            positions[shard].append(position)
+        self._found[id(vectors)] = [np.array(some, dtype=np.int64) for some in positions]
+
+    def nearest(self, query: np.ndarray, n: int, subsets: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """Return a question's candidates."""
+        found = self._found[id(query)]
+        return found if subsets is None else [np.intersect1d(*pair) for pair in zip(found, subsets, strict=True)]
+
+    def scores(self, queries: Sequence[np.ndarray], candidates: Sequence[Sequence[ShardHits]]) -> list[list[ShardHits]]:
+        """Score each place by its number."""
+        return [
+            [ShardHits(hits.positions, (hits.positions % 97).astype(np.float32) / 9) for hits in own]
+            for own in candidates
+        ]
+
+
+class Searched(NamedTuple):
+    """A Library under measurement."""
+
+    library: Library
+    retriever: Retriever
+    ranker: Ranker
+    features: list[QueryFeatures]
+    clock: Clock
+
+
+def opened(library: Library, encoder: Encoder, texts: Sequence[str]) -> Searched:
+    """Open a Library, and time the parts of its searches."""
+    clock = Clock()
+    if library.manifest["plaid"]["n_bits"]:
+        retriever = Retriever(library, encoder)
+        features = [one._replace(tiers=(), facts=None) for one in retriever._questions(texts, "hybrid")]
+        ranker, shards, vectors = retriever._ranker, retriever._open_shards(), retriever._chunk_vectors
+    else:
+        retriever = Retriever(library)
+        lexical = library.lexical_index()
+        shards = vectors = StandIn(library, lexical)
+        features = [QueryFeatures(ParsedQuery(text), np.zeros((1, 1), dtype=np.float32)) for text in texts]
+        for one in features:
+            shards.prepare(one.query, one.vectors)
+        links = library.citation_links()
+        ranker = Ranker(lambda: shards, SearchSettings(), lexical, links, open_vectors=lambda: vectors)
+    for owner, methods in (
+        (vectors, {"nearest": "candidates"}),
+        (shards, {"scores": "MaxSim"}),
+        (
+            ranker._lexical,
+            {"search": "BM25, chunks", "scores": "BM25, candidates", "document_scores": "BM25, documents"},
+        ),
+        (ranker._links, dict.fromkeys(("documents_at", "links_from", "places_of"), "citation links")),
+    ):
+        for method, name in methods.items():
+            setattr(owner, method, partial(clock.time, name, getattr(owner, method)))
+    return Searched(library, retriever, ranker, features, clock)
+
+
+def measure(source: Library, scaled: Library, texts: Sequence[str]) -> None:
+    """Print the milliseconds of searches of both Libraries, by turns, with and without filters, and of their parts."""
+    _, encoder = open_with_encoder(source)
+    both = [opened(library, encoder, texts) for library in (source, scaled)]
+    filters = [_filters(one.library) for one in both]
+    times: dict[str, list[list[float]]] = {}
+    for turn in range(ROUNDS):
+        for number in progress(f"Round {turn + 1} of {ROUNDS}", iterable=range(len(texts)), unit=" questions"):
+            for which, one in enumerate(both):
+                for name, spent in _one_question(one, number, filters[which]):
+                    if turn:
+                        times.setdefault(name, [[], []])[which].append(1000 * spent)
+    print(f"{source.n_documents:,} documents against {scaled.n_documents:,}, load {os.getloadavg()[0]:.1f}")
+    print(f"{'milliseconds':34}{'p50':>9}{'p95':>9}{'p50':>9}{'p95':>9}{'ratio':>8}")
+    for name, columns in times.items():
+        figures = [
+            figure for some in columns for figure in (statistics.median(some), statistics.quantiles(some, n=20)[-1])
+        ]
+        shown = "".join(f"{figure:9.2f}" for figure in figures)
+        print(f"{name:34}{shown}{figures[2] / max(figures[0], 1e-3):8.1f}")
+
+
+def _filters(library: Library) -> dict[str, Filters]:
+    """Return filters that 1 % and about 50 % of the documents pass."""
+    ids = random.Random(0).sample(list(library), max(library.n_documents // 100, 1))
+    with closing(connect_to_read(library.path / STORE)) as connection:
+        middle = "SELECT decision_date FROM documents ORDER BY decision_date LIMIT 1 OFFSET ?"
+        (day,) = connection.execute(middle, (library.n_documents // 2,)).fetchone()
+    return {"of 1 %": Filters(doc_ids=tuple(ids)), "of 50 %": Filters(date_from=day)}
+
+
+def _one_question(one: Searched, number: int, filters: Mapping[str, Filters]) -> Iterator[tuple[str, float]]:
+    """Yield the seconds of a question's searches and their parts."""
+    features, clock, library = one.features[number], one.clock, one.library
+
+    def search(mode: Mode, subsets: Subsets | None) -> tuple[Ranked, float, dict[str, float]]:
+        clock.seconds.clear()
+        (ranked,) = clock.time("whole", one.ranker.rank, [features], K, mode, subsets)
+        parts = dict(clock.seconds)
+        return ranked, parts.pop("whole"), parts
+
+    ranked, whole, parts = search("hybrid", None)
+    yield "hybrid", whole
+    yield from ((f"  {part}", spent) for part, spent in sorted(parts.items()))
+    yield "  fusion and the rest", whole - sum(parts.values())
+    yield "names in the question", timed(library.positions_named, features.query)
+    yield "rows of the hits", timed(library.chunks_at, [hit[:2] for hit in ranked])
+    modes = [mode for mode in MODES if mode == "bm25" or library.manifest["plaid"]["n_bits"]]
+    for mode in (one for one in modes if one != "hybrid"):
+        yield mode, search(mode, None)[1]
+    for name, some in filters.items():
+        yield f"positions {name}", timed(library.positions, some)
+        subsets = library.positions(some)
+        yield from ((f"{mode} {name}", search(mode, subsets)[1]) for mode in dict.fromkeys(["hybrid", *modes]))
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> float:
+    """Return the seconds that a call takes."""
+    started = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - started
+
+
+def print_sizes(library: Library) -> None:
+    """Print the bytes of each kind of file, of a hard link once."""
+    files = {path.stat().st_ino: path for path in library.path.rglob("*") if path.is_file()}
+    sizes: dict[str, int] = {}
+    for path in files.values():
+        kind = next(
+            name for name, pattern in KINDS.items() if re.search(pattern, path.relative_to(library.path).as_posix())
+        )
+        sizes[kind] = sizes.get(kind, 0) + path.stat().st_size
+    n_tokens = library.manifest["counts"]["tokens"]
+    for kind, size in {**sizes, "whole": sum(sizes.values())}.items():
+        print(f"{kind:30}{size / 1e6:12,.1f} MB{size / library.n_documents:12,.0f} bytes a document", end="")
+        print(f"{size / n_tokens:9.1f} a token" if n_tokens else "")
+
+
+def print_process(folder: Path, library: Library, texts: Sequence[str]) -> None:
+    """Print how long a process of its own takes to open a Library and search once, and its memory after all questions.
+
+    Pages of the mapped files count in the second figure of memory alone.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        questions = Path(scratch) / "questions.npz"
+        _, encoder = open_with_encoder(library)
+        np.savez(questions, *encoder.encode_queries(texts), texts=np.array(texts))
+        command = [sys.executable, __file__, "--out", str(folder), "search", "--questions", str(questions)]
+        print(subprocess.run(command, check=True, capture_output=True, text=True).stdout, end="")  # noqa: S603 - itself
+
+
+def search_once(folder: Path, questions: Path) -> None:
+    """Search as a new process does, and print what that takes."""
+    started = time.perf_counter()
+    library = Library(folder)
+    retriever = Retriever(library)
+    mode: Mode = "hybrid" if library.manifest["plaid"]["n_bits"] else "bm25"
+    with np.load(questions) as stored:
+        features = [
+            QueryFeatures(ParsedQuery(str(text)), stored[f"arr_{number}"])
+            for number, text in enumerate(stored["texts"])
+        ]
+    open_ms = 1000 * (time.perf_counter() - started)
+    first_ms = 1000 * timed(retriever._ranker.rank, features[:1], K, mode)
+    for one in features:
+        retriever._ranker.rank([one], K, mode)
+    print(f"a new process: open {open_ms:.0f} ms, first search ({mode}) {first_ms:.0f} ms")
+    print(f"{'memory, no encoder':30}{_memory()}")
+    _ = retriever.encoder.encode_queries(["Que dit la loi ?"])
+    print(f"{'memory, encoder loaded':30}{_memory()}")
+
+
+def _memory() -> str:
+    rollup = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
+    kept, mapped = (int(re.search(rf"^{name}:\s+(\d+)", rollup, re.M)[1]) / 1e6 for name in ("Pss_Anon", "Pss_File"))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return f"{kept:8.2f} GB without mapped pages, {kept + mapped:.2f} GB with, {peak:.2f} GB at most"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--index-folder", default=DEFAULT_FOLDER)
@@ -451,13 +691,27 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="The simulated Library's folder.")
     parser.add_argument("--seed", type=int, default=0)
     steps = parser.add_subparsers(dest="step", required=True)
-    making = steps.add_parser("make")
+    making = steps.add_parser("make", help="Make a simulated Library.")
     making.add_argument("--documents", type=int, default=150_000)
     making.add_argument("--words-only", action="store_true", help="No codes: a Library without PLAID files.")
+    measuring = steps.add_parser("measure", help="Measure searches of it and of the source.")
+    measuring.add_argument("--queries", type=Path, required=True)
+    searching = steps.add_parser("search", help="What a process of `measure` does.")
+    searching.add_argument("--questions", type=Path, required=True)
     arguments = parser.parse_args()
+    if arguments.step == "search":
+        search_once(arguments.out, arguments.questions)
+        return
     source = Library.open(arguments.index_folder, arguments.index_name)
     if arguments.step == "make":
         make(source, arguments.out, arguments.documents, arguments.seed, words_only=arguments.words_only)
+        return
+    scaled, texts = Library(arguments.out), [query.text for query in read_queries(arguments.queries)[0]]
+    measure(source, scaled, texts)
+    for library in (source, scaled):
+        print(f"\n{library.n_documents:,} documents, {library.manifest['counts']['chunks']:,} chunks")
+        print_sizes(library)
+        print_process(library.path, source, texts)
 
 
 if __name__ == "__main__":

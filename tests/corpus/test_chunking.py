@@ -9,9 +9,18 @@ import chonkie
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, parse_chunk_id
+from legal_rag.corpus import (
+    ChunkConfig,
+    build_chunker,
+    chunk_document,
+    parse_chunk_id,
+    sentence_chunker,
+    split_sentences,
+)
 from legal_rag.corpus.chunking import chunk_id
+from legal_rag.corpus.sentence_chunker import PieceCounter
 
 OVERHEAD = 3
 CONFIGS = [
@@ -91,6 +100,45 @@ def assert_sound_at_every_setting(content, configs, count):
     for config in configs:
         chunks = chunk_document(content, "A", "Titre de la décision", "2020-01-02", build_chunker(config, count))
         assert_sound(chunks, content, config, count)
+
+
+def count_two_words_as_one(texts):
+    """Count as a tokenizer whose tokens reach across blanks."""
+    return [OVERHEAD + -(-len(text.split()) // 2) + len(re.findall(r"\w{8}", text)) for text in texts]
+
+
+def count_more_together(texts):
+    """Count more tokens in a text than in its words, from the second on."""
+    return [2 * count if count > OVERHEAD + 2 else count for count in count_tokens(texts)]
+
+
+def count_more_after_a_header(texts):
+    """Count a line break's neighbours as more tokens than they have alone."""
+    return [
+        count + 9 * len(re.findall(r"\w\n\w", text)) for text, count in zip(texts, count_tokens(texts), strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def byte_pairs(sample_rows):
+    """A byte-level BPE tokenizer, whose words begin with their blank, as a counter."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(vocab_size=800, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator((row["content"] for row in sample_rows[:20]), trainer)
+    return lambda texts: [OVERHEAD + len(one) for one in tokenizer.encode_batch_fast(list(texts))]
+
+
+@pytest.mark.parametrize("count", [count_two_words_as_one, count_more_together, count_more_after_a_header])
+def test_chunks_are_within_the_limit_of_a_tokenizer_whose_counts_do_not_add_up(count):
+    text = "".join(f"Attendu que M. X... conclut {number} fois ;\nVu l'article {number}. " for number in range(60))
+    for content in (text, *HOSTILE.values()):
+        assert_sound_at_every_setting(content, CONFIGS, count)
+
+
+def test_chunks_are_within_the_limit_of_byte_pairs(byte_pairs, sample_rows):
+    for content in (sample_rows[0]["content"], *HOSTILE.values()):
+        assert_sound_at_every_setting(content, [ChunkConfig(), CONFIGS[-1]], byte_pairs)
 
 
 @pytest.mark.slow
@@ -209,6 +257,69 @@ def test_a_text_of_nothing_but_short_lines_is_chunked_in_reasonable_time():
     started = time.perf_counter()
     assert len(chunk_texts("mot\n" * 100_000)) > 100
     assert time.perf_counter() - started < 30
+
+
+# --- what chunking costs --------------------------------------------------------------------------------------------
+
+
+def test_words_are_counted_as_the_bundled_encoder_counts_whole_sentences(bundled, sample_rows):
+    overhead = bundled.count_tokens([""])[0]
+    counter = PieceCounter(bundled.count_tokens, overhead)
+    for content in [row["content"] for row in sample_rows[:20]]:
+        sentences = [content[start:end] for start, end in split_sentences(content)]
+        exact = [count - overhead for count in bundled.count_tokens(sentences)]
+        assert counter.counts(sentences) == exact
+        ends, totals = counter.borders(content)
+        assert (ends[-1], totals[-1]) == (len(content), sum(exact))
+
+
+def test_a_document_is_tokenized_once_more_than_its_words(sample_rows):
+    read = []
+
+    def counting(texts):
+        read.extend(texts)
+        return count_tokens(texts)
+
+    content = max((row["content"] for row in sample_rows), key=len)
+    chunker = build_chunker(ChunkConfig(), counting)
+    chunk_document(content, "A", "Titre", "2020-01-02", chunker)
+    n_first = sum(map(len, read))
+    read.clear()
+    chunk_document(content, "A", "Titre", "2020-01-02", chunker)
+    assert sum(map(len, read)) < 1.02 * len(content) < n_first < 2 * len(content)
+
+
+@pytest.mark.parametrize("name", ["SENTENCES_AT_ONCE", "KNOWN_PIECES", "CHUNKS_AT_ONCE"])
+@pytest.mark.parametrize("config", [CONFIGS[0], *CONFIGS[-3:]])
+def test_chunks_do_not_depend_on_how_much_is_read_at_once(monkeypatch, sample_rows, name, config):
+    texts = ["\n".join(row["content"] for row in sample_rows[:3]), "\u200b\n" * 50 + "mot. " * 90, *HOSTILE.values()]
+
+    def chunks():
+        chunker = build_chunker(config, count_tokens)
+        return [chunk_document(text, "A", "Titre", "2020-01-02", chunker) for text in texts]
+
+    before = chunks()
+    monkeypatch.setattr(sentence_chunker, name, 2)
+    assert chunks() == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "jugement," * 100_000,
+        "." * 1_000_000,
+        ". " * 100_000,
+        "a\u00a0" * 200_000,
+        "la cour " * 100_000,
+    ],
+    ids=lambda text: repr(text[:4]),
+)
+def test_a_hostile_text_is_chunked_in_linear_time(text):
+    started = time.perf_counter()
+    chunks = chunk_texts(text, chunk_tokens=511)
+    assert time.perf_counter() - started < 20  # a quadratic step takes minutes
+    assert len("".join("".join(chunks).split())) == len("".join(text.split()))
 
 
 # --- settings and ids ----------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_reranking_gives_what_the_plaid_index_gives_but_for_its_rounding(retriev
     hits = retriever.search(QUESTION, 10**6)
     scores = {hit.chunk_id: hit.score for hit in indexed}
     assert {hit.chunk_id for hit in hits} == scores.keys()
-    assert [hit.score for hit in hits] == pytest.approx([scores[hit.chunk_id] for hit in hits], rel=0.1)
+    assert [hit.score for hit in hits] == pytest.approx([scores[hit.chunk_id] for hit in hits], rel=0.2)
 
 
 def test_a_score_is_max_sim_with_the_chunk_as_it_would_be_indexed(retriever, tiny_encoder):
@@ -85,7 +85,7 @@ def test_a_compacted_index_without_plaid_files_answers_as_before(retriever, conf
     compacted = worn.reload()
     after = {hit.chunk_id: hit.score for hit in compacted.search(QUESTION, 10**6)}
     assert after.keys() == before.keys()
-    assert (report.dropped_chunks, report.encoded_chunks) == (1, 0)
+    assert (report.dropped_chunks, report.requantised_chunks) == (1, 0)
     assert report.shards == len(compacted.corpus.manifest["shards"]) < report.shards_before
     assert examine(compacted.corpus) == []
     assert not list(compacted.corpus.path.rglob(PLAID_FOLDER))

@@ -163,13 +163,13 @@ def test_rebuild_makes_the_other_parts_that_are_lacking(library, capfd):
     assert run(library, "rebuild", "--index-only", "--dry-run") == 0
     plan = capfd.readouterr().err
     planned = [line.split(" documents")[0] for line in plan.splitlines()]
-    assert planned == ["words: 8", "corpus-index: 8", "trees: no", "graph: no"]
+    assert planned == ["words: 8", "vectors: no", "corpus-index: 8", "trees: no", "graph: no"]
     assert run(library, "rebuild", "--index-only") == 0
     assert run(library, "search", "voisinage", "--mode", "bm25") == 0
     assert run(library, "rebuild", "--extract-only", "--extract-model", "rules") == 0
     assert Library(library.path).entities_of(next(iter(library)))
     capfd.readouterr()
     assert run(library, "rebuild", "--extract-model", "rules", "--dry-run") == 0
-    assert capfd.readouterr().err.count(": no documents") == 5
+    assert capfd.readouterr().err.count(": no documents") == 6
     assert run(library, "rebuild", "--extract-only", "--index-only") == 1
     assert examine(Library(library.path)) == []

@@ -31,6 +31,7 @@ def config_of(source, folder):
 @pytest.fixture
 def config(tmp_path, sample_file, monkeypatch):
     monkeypatch.setattr(pipeline, "BATCH_CHUNKS", WINDOW)
+    monkeypatch.setattr(pipeline, "SAMPLE_BATCHES", 2)
     return config_of(sample_file, tmp_path / "indexes")
 
 
@@ -69,6 +70,7 @@ def undisturbed(sample_file, tiny_encoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "BATCH_CHUNKS", WINDOW)
+        patch.setattr(pipeline, "SAMPLE_BATCHES", 2)
         build_index(config_of(sample_file, folder), tiny_encoder)
     library = Library.open(folder)
     assert len(library.manifest["shards"]) >= 3

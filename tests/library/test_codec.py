@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from support.plaid_cases import One, checksums, random_codec, random_passages, reference_engine, write
 
-from legal_rag.library import SearchSettings
 from legal_rag.library.plaid import codec as plaid_codec
 from legal_rag.library.plaid.codec import (
     CODEC_FILES,
@@ -24,7 +23,6 @@ from legal_rag.library.plaid.writer import merge_shards, write_shard
 
 LENGTHS = [9] * 40
 QUERY = random_passages([4], seed=1)[0]
-THOROUGH = SearchSettings(n_probe=10_000)
 NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -114,7 +112,7 @@ def test_fewer_tokens_than_a_block_of_anything_are_trained_packed_and_found(tmp_
 @pytest.mark.parametrize("engine", [One, pytest.param(reference_engine, marks=pytest.mark.slow)])
 def test_vectors_that_are_all_equal_are_an_index(tmp_path, engine):
     same = np.tile(random_passages([1])[0], (500, 1))
-    hits = engine(write(tmp_path / "same", np.split(same, 100)), THOROUGH).search(same[:3], 100)
+    hits = engine(write(tmp_path / "same", np.split(same, 100))).search(same[:3], 100)
     np.testing.assert_allclose(hits.scores, 3, atol=0.02)
 
 
@@ -208,7 +206,7 @@ def test_fast_plaid_reads_codes_of_two_bytes_as_it_does_those_of_four(tmp_path):
     assert codes.dtype == np.int16
     np.save(wide / "0.codes.npy", codes.astype(np.int32))
     for query in random_passages([4] * 5, seed=9):
-        one, other = (reference_engine(folder, THOROUGH).search(query, 10) for folder in (short, wide))
+        one, other = (reference_engine(folder).search(query, 10) for folder in (short, wide))
         assert one.positions.tolist() == other.positions.tolist()
         assert one.scores.tolist() == other.scores.tolist()
         np.testing.assert_allclose(One(short).search(query, 10).scores, one.scores, atol=0.05)

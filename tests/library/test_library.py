@@ -11,7 +11,7 @@ import pytest
 
 from legal_rag import files as folders
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
-from legal_rag.indexer.commit import building, finish_library
+from legal_rag.indexer.commit import building, finish_library, updating
 from legal_rag.library import Filters, Library
 from legal_rag.library.store import StoreWriter
 
@@ -50,14 +50,10 @@ def write_library(folder, rows, name="lib", shard_chunks=1000, key="", **manifes
 
 
 def finish(path, store, **manifest):
-    """Write shards of nothing but their counts, and the manifest."""
+    """Write the manifest of a Library without PLAID files."""
     store.finish()
-    for number in range(store.n_shards):
-        folder = (path / "shards" / str(number) if number else path) / "fast_plaid_index"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "metadata.json").write_text('{"num_documents": 1, "num_embeddings": 1}')
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
-    plaid = {"keep_embeddings": False, "n_bits": 4}
+    plaid = {"keep_embeddings": False, "n_bits": 0}
     whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **manifest}
     finish_library(path, whole, store.n_shards)
 
@@ -553,6 +549,64 @@ def test_a_library_of_several_shards_finds_chunks_in_each(tmp_path):
     assert [chunk.doc_id for chunk in opened.chunks_at([(1, 1), (0, 0), (1, 0), (0, 1)])] == ["d", "a", "c", "b"]
     assert [positions.tolist() for positions in opened.positions(Filters(doc_ids="dab"))] == [[0, 1], [1]]
     assert [positions.tolist() for positions in opened.removed_positions()] == [[], []]
+
+
+WITHOUT_PLAID = {"keep_embeddings": False, "n_bits": 0}
+COURT = Filters(juridiction="Cour d'appel")
+
+
+def of_courts(*ids):
+    courts = ("Cour d'appel de Lyon", "Cour de cassation", "Cour d'appel de Riom")
+    return [row | {"juridiction": court} for row, court in zip(rows(*ids), courts * len(ids), strict=False)]
+
+
+def test_a_filter_that_many_documents_pass_leads_to_the_chunks_of_its_commit(tmp_path, monkeypatch):
+    folder = write_library(tmp_path, of_courts(*"abcdef"), shard_chunks=4, plaid=WITHOUT_PLAID)
+    chunker = build_chunker(ChunkConfig(chunk_tokens=40), lambda texts: [len(text.split()) for text in texts])
+    later = StoreWriter(tmp_path / "later.sqlite", shard_chunks=4, first_shard=2)
+    for document in read_documents(of_courts("g", "h")):
+        later.add(document, chunk_document(document.content, document.id, chunker=chunker))
+    later.finish()
+    at_first = Library(folder)
+    with updating(tmp_path, "lib") as update:
+        update.remove(["c"])
+    without_c = at_first.reload()
+    with updating(tmp_path, "lib") as update:
+        update.add(tmp_path / "later.sqlite", [2], {"source": SOURCE})
+    with_g = at_first.reload()
+
+    def passing():
+        return [[some.tolist() for some in library.positions(COURT)] for library in (at_first, without_c, with_g)]
+
+    few = passing()
+    assert few == [[[0, 2, 3], [1]], [[0, 3], [1]], [[0, 3], [1], [0]]]
+    monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
+    assert passing() == few
+
+
+def test_the_positions_of_a_filter_are_found_without_reading_documents(tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
+    library = Library(write_library(tmp_path, of_courts(*"abc"), plaid=WITHOUT_PLAID))
+    library.positions(COURT)
+    seen, connection = [], library._connection
+    connection.set_trace_callback(seen.append)
+    for filters in (COURT, Filters(date_from="2000"), Filters(solution="Rejet")):
+        library.positions(filters)
+    connection.set_trace_callback(None)
+    asked = [one for one in seen if one.startswith("SELECT document_key FROM documents")]
+    plans = [str(row[3]) for one in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {one}")]
+    assert len(asked) == 3
+    assert not [plan for plan in plans if " documents" in plan and "COVERING INDEX" not in plan]
+
+
+def test_chunks_that_the_manifest_does_not_count_are_damage(tmp_path, monkeypatch):
+    monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
+    folder = write_library(tmp_path, of_courts(*"abc"), plaid=WITHOUT_PLAID)
+    manifest = (folder / "manifest.json").read_text("utf-8")
+    (folder / "manifest.json").write_text(manifest.replace('"chunks": 3', '"chunks": 2'), "utf-8")
+    library = Library(folder)
+    with pytest.raises(ValueError, match="damaged index: .* names 2 chunks in shard 0, corpus.sqlite has others"):
+        library.positions(COURT)
 
 
 def test_an_index_of_the_old_form_is_told_from_an_unfinished_build(tmp_path):

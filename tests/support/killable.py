@@ -68,7 +68,7 @@ def build_and_log(
     from legal_rag.encoder import build_encoder
     from legal_rag.indexer import IndexConfig, build_index, pipeline
 
-    pipeline.BATCH_CHUNKS = window
+    pipeline.BATCH_CHUNKS, pipeline.SAMPLE_BATCHES = window, 2
     encoder = build_encoder(str(model))
     encode = encoder.encode_documents
 

@@ -80,7 +80,16 @@ def _bare_articles(text: str) -> list[Identifier]:
 
 def cited_keys(document: Document) -> list[str]:
     """Return the relaxed and canonical keys of what a document cites in its text, summary or law column."""
-    found = cited_identifiers(document)
+    return _cited_keys(cited_identifiers(document))
+
+
+def document_keys(document: Document) -> dict[str, bool]:
+    """Return a document's `cited_keys` and `own_keys`, and whether each is its own."""
+    own = _own_identifiers(document)
+    return dict.fromkeys(_cited_keys(_cited_identifiers(document, own)), False) | dict.fromkeys(_both_keys(own), True)
+
+
+def _cited_keys(found: Iterable[Identifier]) -> list[str]:
     return list(dict.fromkeys(term for one in found for term in (_relaxed(one), canonical_key(one))))
 
 
@@ -90,8 +99,12 @@ def cited_identifiers(document: Document) -> list[Identifier]:
     Offsets are those of its content; what stands in a column lies behind its end. An article that cites others without
     a code means its own.
     """
+    return _cited_identifiers(document, _own_identifiers(document))
+
+
+def _cited_identifiers(document: Document, own: Iterable[Identifier]) -> list[Identifier]:
     found = find_identifiers("\n".join([document.content, *document.applied_laws, document.summary]))
-    codes = {one.code for one in _own_identifiers(document) if one.kind == "article"}
+    codes = {one.code for one in own if one.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
         found = [one._replace(code=one.code or code) if one.kind == "article" else one for one in found]

@@ -2,17 +2,16 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 
 from chonkie import SentenceChunker
 from chonkie.types import Chunk as ChonkieChunk
 from chonkie.types import Sentence
 
+from legal_rag.corpus.chunking import TokenCounter
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import split_sentences, without_blanks
-
-TokenCounter = Callable[[Sequence[str]], list[int]]
 
 PIECE = re.compile(r"\S{1,64}\s{0,64}|\s{1,64}")  # a word with the blanks after it; longer ones are several
 KNOWN_PIECES = 100_000  # whose counts are kept: about 15 MB

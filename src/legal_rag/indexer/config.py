@@ -36,7 +36,7 @@ class IndexConfig:
     ids_file: str | None = None  # one id a line: these documents are taken first, `limit` fills up with others
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     chunks: ChunkConfig = field(default_factory=ChunkConfig)
-    n_bits: int = 4  # bits per residual dimension in the PLAID index: 1, 2 or 4; 0 makes none, nor encodes anything
+    n_bits: int = 1  # bits per residual dimension in the PLAID index: 1, 2 or 4; 0 makes none, nor encodes anything
     seed: int = 42
     shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
     keep_embeddings: bool = False  # keep the token vectors: they can be quantised anew without encoding

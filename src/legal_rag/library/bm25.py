@@ -48,10 +48,13 @@ def write_lexical(folder: Path, store: Path, first_shard: int = 0) -> None:
         with progress("Indexing words", unit=" documents", total=n_documents) as bar:
             for key, *row in connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT document_key, ", 1)):
                 document, places = document_of_stored(row), _chunks_of(key, connection)
+                names: dict[str, None] = {}  # no reference runs from one chunk into the next: they end with sentences
                 for start, end, *place in places:
-                    chunks.add_document(_entry(document, document.content[start:end], _number(*place), places))
+                    own = dict.fromkeys(reference_keys(text := document.content[start:end]))
+                    chunks.add_document(_entry(document, text, own, _number(*place), places))
+                    names |= own
                 if places:
-                    whole = _entry(document, document.content, _number(*places[0][2:]), places)
+                    whole = _entry(document, document.content, names, _number(*places[0][2:]), places)
                     for name in _cited(key, connection):
                         whole.add_text("cited", name)
                     documents.add_document(whole)
@@ -230,12 +233,14 @@ def _cited(document_key: int, connection: sqlite3.Connection) -> set[str]:
     return {relaxed_key(term) for (term,) in connection.execute(query, (document_key,))}
 
 
-def _entry(document: Document, text: str, place: int, chunks: Sequence[ChunkRow]) -> tantivy.Document:
+def _entry(
+    document: Document, text: str, names: Iterable[str], place: int, chunks: Sequence[ChunkRow]
+) -> tantivy.Document:
     """Make an entry; its `document` field is the place of the document's first chunk."""
     row = document.row()
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     numbers = {"place": place, "document": _number(*chunks[0][2:]), "n_chunks": len(chunks)}
-    return tantivy.Document.from_dict({"text": [header, text], "names": reference_keys(text), **numbers}, _schema())
+    return tantivy.Document.from_dict({"text": [header, text], "names": list(names), **numbers}, _schema())
 
 
 def _chunks_of(document_key: int, connection: sqlite3.Connection) -> list[ChunkRow]:

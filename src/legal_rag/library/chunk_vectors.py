@@ -1,8 +1,9 @@
 """One int8 vector a chunk: which chunks are worth scoring by MaxSim, found by an exact scan of all.
 
-A row is the unit-length mean of a chunk's token vectors, less the corpus's mean row, in int8. Its product with the sum
-of a query's token vectors ranks chunks much as MaxSim does, at a thousandth of the cost. Products are integers: the
-same on every machine, whatever the number of threads.
+A row is the mean of a chunk's token vectors, brought to unit length, less the corpus's mean row, in int8. Its product
+with the sum of a query's token vectors ranks chunks much as MaxSim does, at a thousandth of the cost; without unit
+length, passages of many similar tokens outrank others. Products are integers: the same on every machine, whatever the
+number of threads.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +39,7 @@ def fit_frame(means: np.ndarray) -> Frame:
     """Fit a frame to a sample of chunks.
 
     Args:
-        means: Shape (n, dim), float32: means of the chunks' token vectors.
+        means: Shape (n, dim), float32: means of the chunks' token vectors; their lengths do not matter.
 
     Raises:
         ValueError: If there is none.
@@ -76,7 +77,7 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], frame: 
     Args:
         folder: Of the chunk vectors.
         name: Of the file.
-        blocks: Each of shape (n, dim), float32: means of the chunks' token vectors, in order of (shard, position).
+        blocks: Each of shape (n, dim), float32: means as for `fit_frame`, in order of (shard, position).
         frame: The Library's.
 
     Returns:

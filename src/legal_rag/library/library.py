@@ -4,6 +4,7 @@ import difflib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,7 @@ INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the i
 NAMES_LISTED = 20  # of other indexes, in a message
 RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_answers`
 
+FEW_DOCUMENTS = 1000  # whose chunks are looked up; those of more are told by a map of all chunks
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
 
 
@@ -346,11 +348,59 @@ class Library(Corpus):
         return [*conditions, *self._extracted.conditions(filters.entity)]
 
     def _ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
-        rows = self._meeting("SELECT id FROM documents", conditions, spoken, "ORDER BY document_key")
+        if spoken is not None:
+            rows = self._meeting("SELECT id FROM documents", conditions, spoken, "ORDER BY document_key")
+        else:
+            keys = json.dumps(self._keys(conditions).tolist())
+            query = (
+                "SELECT id FROM documents WHERE document_key IN (SELECT value FROM json_each(?)) ORDER BY document_key"
+            )
+            rows = self._connection.execute(query, (keys,))
         return [doc_id for (doc_id,) in rows]
 
     def _positions(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[np.ndarray]:
-        return self._by_shard(self._meeting(SELECT_PLACES, conditions, spoken))
+        if spoken is not None:
+            return self._by_shard(self._meeting(SELECT_PLACES, conditions, spoken))
+        keys = self._keys(conditions)
+        if len(keys) <= FEW_DOCUMENTS:
+            query = "SELECT shard, position FROM chunks WHERE document_key IN (SELECT value FROM json_each(?))"
+            return self._by_shard(self._connection.execute(query, (json.dumps(keys.tolist()),)))
+        wanted = np.zeros(self._last_key + 1, dtype=bool)
+        wanted[keys] = True
+        return [np.flatnonzero(wanted[documents]) for documents in self._documents_of_chunks]
+
+    def _keys(self, conditions: Sequence[Condition]) -> np.ndarray:
+        """Return the keys of the present documents that meet all conditions, mostly from indexes alone.
+
+        The columns that `present_at` reads are in no index, and a row is a page of the file.
+        """
+        removed = f"SELECT document_key FROM documents WHERE removed <= {self.commit:d}"  # noqa: S608
+        present = f"+document_key <= {self._last_key:d} AND +document_key NOT IN ({removed})"
+        sql = " AND ".join([*(f"({condition.sql})" for condition in conditions), present])
+        values = [value for condition in conditions for value in condition.values]
+        rows = self._connection.execute(f"SELECT document_key FROM documents WHERE {sql}", values)  # noqa: S608
+        return np.fromiter((key for (key,) in rows), dtype=np.int64)
+
+    @cached_property
+    def _last_key(self) -> int:
+        """The key of the last document added up to this commit; keys rise from commit to commit."""
+        query = "SELECT document_key FROM documents WHERE added <= ? ORDER BY document_key DESC LIMIT 1"
+        return int((self._one(query, self.commit) or (0,))[0])
+
+    @cached_property
+    def _documents_of_chunks(self) -> list[np.ndarray]:
+        """For each shard, the document key of each position, int32."""
+        # One text a shard: half the time of a row a chunk. A position is its high bits: sorting puts it in place.
+        query = """
+            SELECT shard, group_concat(position << 32 | document_key) FROM chunks WHERE shard < ? GROUP BY shard
+        """
+        sizes = [int(shard["chunks"]) for shard in self.manifest["shards"]]
+        rows = dict(self._connection.execute(query, (len(sizes),)))
+        found = [np.sort(np.fromstring(rows.get(shard, ""), np.int64, sep=",")) for shard in range(len(sizes))]
+        for shard, (own, size) in enumerate(zip(found, sizes, strict=True)):
+            if not np.array_equal(own >> 32, np.arange(size)):
+                raise ValueError(f"damaged index: {self.path} names {size} chunks in shard {shard}, {STORE} has others")
+        return [(own & 0xFFFFFFFF).astype(np.int32) for own in found]
 
     def _meeting(
         self, select: str, conditions: Sequence[Condition], spoken: Condition | None, order: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 
 from legal_rag.corpus.chunking import Chunk
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.references import cited_keys, own_keys
+from legal_rag.corpus.references import document_keys
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
 
 SCHEMA = """
@@ -194,8 +194,7 @@ class StoreWriter:
             rows.append((self.n_documents, chunk.chunk_index, chunk.char_start, chunk.char_end, *place))
             self.n_chunks += 1
         self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", rows)
-        names = dict.fromkeys(cited_keys(document), 0) | dict.fromkeys(own_keys(document), 1)
-        named = [(term, self.n_documents, own) for term, own in names.items()]
+        named = [(term, self.n_documents, own) for term, own in document_keys(document).items()]
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
 
     def commit(self) -> None:

@@ -25,6 +25,8 @@ Mode = Literal["hybrid", "colbert", "bm25", "bm25+rerank"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 MAXSIM_WEIGHT, BM25_WEIGHT, DOCUMENT_BM25_WEIGHT = 0.5, 0.1, 0.4
 FUSED_CHUNKS = 128  # candidates of MaxSim and of BM25 in a hybrid ranking, at least
+WORD_CANDIDATES = 256  # of BM25, scored by MaxSim too: a mean vector may hide the sentence asked for
+ALONE = 4  # times as many candidates where words bring none
 CANDIDATES_PER_HIT = 2  # chunks scored exactly for each of many hits asked for
 RERANKED_CHUNKS = 100  # candidates of BM25 that are re-ranked by MaxSim
 BOOSTED_CHUNKS = 2  # of each document that shares rare entities with the query
@@ -140,30 +142,33 @@ class Ranker:
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         if mode == "colbert":
-            return self._by_maxsim(questions, k, subsets)
+            return self._by_maxsim(questions, k, subsets, ALONE * self._settings.n_candidates)
         if mode == "bm25":
             return self._by_bm25(questions, k, subsets)
         if mode == "bm25+rerank":
             found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
         maxsim = self._maxsim_of_hybrid(questions, k, subsets)
-        bm25 = self._by_bm25(questions, max(k, FUSED_CHUNKS), subsets)
+        bm25 = self._by_bm25(questions, max(k, WORD_CANDIDATES), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
-    def _by_maxsim(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
+    def _by_maxsim(
+        self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
+    ) -> list[Ranked]:
         queries, shards = [_vectors(one) for one in questions], self._open_shards()
         vectors = None if self._settings.exhaustive else self._open_vectors()
         if vectors is None:
             return search_shards(shards, queries, k, subsets)
-        n = max(self._settings.n_candidates, CANDIDATES_PER_HIT * k)
+        n = max(n_candidates, CANDIDATES_PER_HIT * k)
         return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
 
     def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
         """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
-        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets)
+        n = self._settings.n_candidates
+        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets, n)
         if k <= FUSED_CHUNKS:
             return first
-        more = self._by_maxsim(questions, k, subsets)
+        more = self._by_maxsim(questions, k, subsets, n)
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:

@@ -15,7 +15,7 @@ from legal_rag.encoder.runtime import best_device
 class SearchSettings:
     """How thorough a search is, and what else its ranking weighs."""
 
-    n_candidates: int = 256  # passages nearest by their chunk vectors, scored exactly
+    n_candidates: int = 256  # passages nearest by their chunk vectors, scored exactly; more where words bring none
     exhaustive: bool = False  # whether all passages are scored exactly
     graph_weight: float = 0.0  # of connections in the knowledge graph, in mode hybrid: docs/graph.md; 0 reads no graph
 
