@@ -580,11 +580,13 @@ def measure(source: Library, scaled: Library, texts: Sequence[str]) -> None:
     print(f"{source.n_documents:,} documents against {scaled.n_documents:,}, load {os.getloadavg()[0]:.1f}")
     print(f"{'milliseconds':34}{'p50':>9}{'p95':>9}{'p50':>9}{'p95':>9}{'ratio':>8}")
     for name, columns in times.items():
-        figures = [
-            figure for some in columns for figure in (statistics.median(some), statistics.quantiles(some, n=20)[-1])
-        ]
-        shown = "".join(f"{figure:9.2f}" for figure in figures)
-        print(f"{name:34}{shown}{figures[2] / max(figures[0], 1e-3):8.1f}")
+        shown = [_percentiles(some) for some in columns]
+        ratio = f"{shown[1][0] / shown[0][0]:8.1f}" if all(shown) and shown[0][0] else ""
+        print(f"{name:34}" + "".join(f"{some[0]:9.2f}{some[1]:9.2f}" if some else " " * 18 for some in shown) + ratio)
+
+
+def _percentiles(some: Sequence[float]) -> tuple[float, float] | None:
+    return (statistics.median(some), statistics.quantiles(some, n=20)[-1]) if some else None
 
 
 def _filters(library: Library) -> dict[str, Filters]:

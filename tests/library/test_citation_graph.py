@@ -12,7 +12,7 @@ from legal_rag.library import Filters, Library
 from legal_rag.library.citation_graph import MAX_HOLDERS, CitationLinks, Link
 from legal_rag.library.filters import own_name_condition
 from legal_rag.library.library import STORE
-from legal_rag.library.store import present_at
+from legal_rag.library.store import present_at, present_keys
 from legal_rag.retriever import Retriever
 from legal_rag.retriever.ranking import CITING_DOCUMENTS, propagate_citations
 from legal_rag.sqlite import connect_to_read
@@ -117,7 +117,7 @@ def test_what_goes_by_a_name_is_found_without_reading_all_that_cites_it(tiny_lib
     with closing(connection):
         connection.set_trace_callback(seen.append)
         present = present_at(tiny_library.commit)
-        CitationLinks(lambda: connection, present).links_from([1, 2, 3])
+        CitationLinks(lambda: connection, present_keys(tiny_library.commit, 2**40)).links_from([1, 2, 3])
         number = own_keys(next(tiny_library.documents()))[0].partition(":")[2]
         assert own_name_condition(ParsedQuery(f"n° {number}"), connection, present)
         connection.set_trace_callback(None)
@@ -131,7 +131,7 @@ def test_links_take_as_many_queries_however_much_is_cited(tiny_library):
     connection = connect_to_read(tiny_library.path / STORE)
     seen = []
     with closing(connection):
-        links = CitationLinks(lambda: connection, present_at(tiny_library.commit))
+        links = CitationLinks(lambda: connection, present_keys(tiny_library.commit, 2**40))
         for documents in ([1], range(1, 100)):
             seen.append([])
             connection.set_trace_callback(seen[-1].append)

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from legal_rag.corpus.references import relaxed_key, resolve_key
@@ -12,6 +13,7 @@ from legal_rag.library.store import Place
 
 MAX_HOLDERS = 10  # documents with one key (an article's versions); a key of more is ambiguous
 MAX_COUNTED = 100_000  # citing documents; counting stops here
+CITATIONS_KEPT = 2**16  # terms whose resolution is remembered: the best documents of a question cite thousands
 
 
 class Link(NamedTuple):
@@ -35,7 +37,7 @@ class CitingDecision(NamedTuple):
 
 
 class CitationLinks:
-    """Citations between the documents present at one commit, which `present` selects: see `store.present_at`."""
+    """Citations between the documents present at one commit, which `present` selects: see `store.present_keys`."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection], present: str) -> None:
         self._connect, self._present = connect, present
@@ -51,26 +53,22 @@ class CitationLinks:
 
     def links_from(self, documents: Iterable[int]) -> list[Link]:
         """Return the links from some documents, each pair once, in the order of keys."""
+        # One row a document: a row a term takes three times as long.
         query = """
-            SELECT document_key, term FROM names INDEXED BY names_by_document
-            WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0
+            SELECT document_key, json_group_array(term) FROM names INDEXED BY names_by_document
+            WHERE document_key IN (SELECT value FROM json_each(?)) AND own = 0 GROUP BY document_key
         """
-        cited: dict[int, list[str]] = defaultdict(list)
-        for citing, term in self._connect().execute(query, (json.dumps(sorted(documents)),)):
-            cited[citing].append(term)
-        resolved_of = {citing: _resolved(terms) for citing, terms in sorted(cited.items())}
-        held = self._holders({name for resolved in resolved_of.values() for name, _ in resolved.values()})
+        rows = self._connect().execute(query, (json.dumps(sorted(documents)),))
+        cited = {citing: _resolved(json.loads(terms)) for citing, terms in rows}
+        held = self._holders({one.key for resolved in cited.values() for one in resolved})
         links: dict[tuple[int, int], Link] = {}
-        for citing, resolved in resolved_of.items():
-            for term, (name, whole) in resolved.items():
-                found = held.get(name, [])
-                holders = found if whole or len(found) == 1 else []
+        for citing, resolved in sorted(cited.items()):
+            for one in (one for one in resolved if one.key in held):
+                holders = held[one.key] if one.whole or len(held[one.key]) == 1 else []
                 for holder in holders:
                     share = 1 / len(resolved) / len(holders)
                     before = links.get((citing, holder))
-                    links[citing, holder] = Link(
-                        citing, holder, relaxed_key(term), share + (before.share if before else 0.0)
-                    )
+                    links[citing, holder] = Link(citing, holder, one.name, share + (before.share if before else 0.0))
         return [links[pair] for pair in sorted(links) if pair[0] != pair[1]]
 
     def count_citing(self, term: str) -> int:
@@ -103,7 +101,7 @@ class CitationLinks:
         """Return the documents with each own key, of keys that at most `MAX_HOLDERS` have."""
         query = f"""
             SELECT value, (SELECT json_group_array(document_key) FROM (
-                SELECT document_key FROM names INDEXED BY names_own JOIN documents USING (document_key)
+                SELECT document_key FROM names INDEXED BY names_own
                 WHERE own AND term = value AND {self._present} LIMIT {MAX_HOLDERS + 1}
             )) FROM json_each(?) WHERE EXISTS (SELECT 1 FROM names INDEXED BY names_own WHERE own AND term = value)
         """  # noqa: S608
@@ -136,8 +134,20 @@ class CitationLinks:
         return places
 
 
-def _resolved(terms: Sequence[str]) -> dict[str, tuple[str, bool]]:
-    """Resolve terms to (key, whether it is whole); a partial citation of what is also cited in full is dropped."""
-    resolved = {term: key for term in terms if (key := resolve_key(term))}
-    in_full = {relaxed_key(term) for term, (_, whole) in resolved.items() if whole}
-    return {term: key for term, key in resolved.items() if key[1] or relaxed_key(term) not in in_full}
+class _Citation(NamedTuple):
+    key: str  # of the document cited
+    whole: bool  # with code or series
+    name: str  # without
+
+
+@lru_cache(CITATIONS_KEPT)
+def _citation(term: str) -> _Citation | None:
+    resolved = resolve_key(term)
+    return _Citation(*resolved, relaxed_key(term)) if resolved else None
+
+
+def _resolved(terms: Iterable[str]) -> list[_Citation]:
+    """Resolve terms; a partial citation of what is also cited in full is dropped."""
+    resolved = [one for one in map(_citation, terms) if one is not None]
+    in_full = {one.name for one in resolved if one.whole}
+    return [one for one in resolved if one.whole or one.name not in in_full]

@@ -32,7 +32,7 @@ from legal_rag.library.filters import (
 from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
-from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at
+from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at, present_keys
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ class Library(Corpus):
 
     def citation_links(self) -> CitationLinks:
         """Return the citation links between documents."""
-        return CitationLinks(self._connections.get, self._present)
+        return CitationLinks(self._connections.get, present_keys(self.commit, self._last_key))
 
     def removed_positions(self) -> list[np.ndarray]:
         """Return, for each shard, the rising positions of chunks whose documents were removed or replaced."""
@@ -370,12 +370,8 @@ class Library(Corpus):
         return [np.flatnonzero(wanted[documents]) for documents in self._documents_of_chunks]
 
     def _keys(self, conditions: Sequence[Condition]) -> np.ndarray:
-        """Return the keys of the present documents that meet all conditions, mostly from indexes alone.
-
-        The columns that `present_at` reads are in no index, and a row is a page of the file.
-        """
-        removed = f"SELECT document_key FROM documents WHERE removed <= {self.commit:d}"  # noqa: S608
-        present = f"+document_key <= {self._last_key:d} AND +document_key NOT IN ({removed})"
+        """Return the keys of the present documents that meet all conditions, mostly from indexes alone."""
+        present = present_keys(self.commit, self._last_key)
         sql = " AND ".join([*(f"({condition.sql})" for condition in conditions), present])
         values = [value for condition in conditions for value in condition.values]
         rows = self._connection.execute(f"SELECT document_key FROM documents WHERE {sql}", values)  # noqa: S608

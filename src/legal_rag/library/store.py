@@ -60,6 +60,19 @@ def present_at(commit: int, alias: str = "") -> str:
     return f"({table}added <= {commit:d} AND ({table}removed IS NULL OR {table}removed > {commit:d}))"
 
 
+def present_keys(commit: int, last_key: int) -> str:
+    """Return the SQL condition on `document_key` that a document was in the corpus at a commit.
+
+    Unlike `present_at` it reads no row, each a page of the file.
+
+    Args:
+        commit: The commit.
+        last_key: The key of the last document added up to it; keys rise from commit to commit.
+    """
+    removed = f"SELECT document_key FROM documents WHERE removed <= {commit:d}"  # noqa: S608
+    return f"(+document_key <= {last_key:d} AND +document_key NOT IN ({removed}))"  # +: no range of keys to search in
+
+
 def document_of_stored(row: Sequence[Any]) -> Document:
     """Read a row of `SELECT_DOCUMENTS`."""
     values = dict(zip(DOCUMENT_COLUMNS, row, strict=True))
