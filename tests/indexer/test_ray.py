@@ -228,7 +228,7 @@ def test_a_shard_that_a_worker_finished_meanwhile_stays(local, tmp_path):
     writer = ShardWriter(tmp_path / "home", 32, 30)
     writer.append(random_passages([5] * 30))
     shutil.copytree(made / "fast_plaid_index", tmp_path / "home" / "fast_plaid_index")
-    writer.write_plaid(n_bits=4, seed=0, keep_vectors=False)
+    writer.write_plaid(made / "fast_plaid_index", keep_vectors=False)
     assert (tmp_path / "home" / CODES).read_bytes() == (made / CODES).read_bytes()
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["fast_plaid_index"]
 
