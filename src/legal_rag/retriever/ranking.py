@@ -64,7 +64,8 @@ class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
     `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. MaxSim
-    ranks the chunks that the chunk vectors of `open_vectors` find nearest, or all where it gives none. With `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
+    ranks the chunks that the chunk vectors of `open_vectors` find nearest, or all chunks where it gives none. With
+    `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
     """
 
     def __init__(
