@@ -192,7 +192,7 @@ def test_a_build_killed_while_it_forgets_an_attempt_forgets_it_again(
         build_index(change(config, source=rows), CountingEncoder(tiny_encoder, fail_after=2 * SHARD_CHUNKS))
     rows[0]["content"] = rows[1]["content"]
     with monkeypatch.context() as patch:
-        patch.setattr("legal_rag.indexer.build.discard_shards", _killed)
+        patch.setattr("legal_rag.indexer.pipeline.discard_shards", _killed)
         with pytest.raises(KeyboardInterrupt):
             build_index(change(config, source=rows), CountingEncoder(tiny_encoder))
     assert list(Path(config.index_folder).rglob("metadata.json"))

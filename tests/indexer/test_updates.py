@@ -514,6 +514,26 @@ def test_damaged_chunk_vectors_are_named_and_made_anew(config, library, tiny_enc
     assert hits(open_index(config), tiny_encoder) == before
 
 
+@pytest.mark.parametrize(
+    "vectors", [[], 3, {"segments": 3}, {"segments": ["x"]}, {"segments": [{"file": "../x.npy", "chunks": 1}]}, {}]
+)
+def test_strange_chunk_vectors_in_a_manifest_are_one_line(config, library, capsys, vectors):
+    manifest = library.manifest | {"chunk_vectors": vectors}
+    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert main(["search", QUERY, "--index-folder", config.index_folder]) == 1
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "damaged manifest" in said
+
+
+@pytest.mark.parametrize("change", [{"path": 3}, {"path": "../other"}, {"chunks": "9"}, {"checksums": []}])
+def test_a_strange_shard_in_a_manifest_is_one_line(config, library, capsys, change):
+    first, *others = library.manifest["shards"]
+    manifest = library.manifest | {"shards": [first | change, *others]}
+    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert main(["rebuild", "--only", "vectors", "--force", "--index-folder", config.index_folder]) == 1
+    assert "damaged manifest" in capsys.readouterr().err
+
+
 # --- the command line, and the doctor ------------------------------------------------------------------------------
 
 

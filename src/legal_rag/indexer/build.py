@@ -26,7 +26,7 @@ from legal_rag.indexer.config import (
     source_entry,
     source_label,
 )
-from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
+from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, discard_codebook, fill_shards
 from legal_rag.indexer.shards import discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
@@ -180,8 +180,7 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
 
         def forget(_: int) -> None:
             """Delete all shards: the codebook was trained for the documents that the source had."""
-            shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
-            discard_shards(scratch, 0)
+            discard_codebook(scratch)
 
         with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
             yield scratch, store

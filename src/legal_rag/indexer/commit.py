@@ -194,6 +194,8 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
 
     try:
         frame = read_frame(target)
+        if len(frame.mean) != MappedShard(folder / shards[0]["path"]).dim:
+            raise ValueError(f"damaged chunk vectors: {target} has a frame of dim {len(frame.mean)}")
     except (FileNotFoundError, ValueError):
         if first:
             raise

@@ -1,12 +1,13 @@
 """The stages of a build: chunk, train a codebook, encode, write shards; each resumes where an attempt stopped."""
 
 import json
+import os
 import shutil
 import sqlite3
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -158,9 +159,9 @@ def prepare_codebook(
     from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 
     target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
-    if target.is_dir() and note.read_text(encoding="utf-8") != json.dumps(shards):  # the source has grown since
-        shutil.rmtree(folder / CODEBOOK)
-        discard_shards(folder, 0)
+    trained_on = note.read_text(encoding="utf-8") if note.is_file() else ""
+    if target.is_dir() and trained_on != json.dumps(shards):  # the source has grown since
+        discard_codebook(folder)
     if not target.is_dir():
         batches = [(shard, start) for shard in shards for start in range(0, shard.n_chunks, BATCH_CHUNKS)]
         chosen = np.unique(np.linspace(0, len(batches) - 1, SAMPLE_BATCHES).astype(int)).tolist()
@@ -176,6 +177,14 @@ def prepare_codebook(
             vectors = sample_vectors(np.concatenate(sample), SAMPLE_TOKENS, cfg.seed)
             write_codec(scratch, train_codec(vectors, n_bits=cfg.n_bits, seed=cfg.seed))
     return target
+
+
+def discard_codebook(folder: Path) -> None:
+    """Delete the codebook of a build, after all shards that were made with it."""
+    discard_shards(folder, 0)
+    with suppress(FileNotFoundError):  # a half-deleted codec must not be taken for a whole one
+        os.replace(folder / CODEBOOK / CODEC, folder / CODEBOOK / f".{CODEC}")
+    shutil.rmtree(folder / CODEBOOK, ignore_errors=True)
 
 
 def encode_shards(

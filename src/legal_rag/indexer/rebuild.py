@@ -87,6 +87,8 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         return PartPlan(part, lacking, 0, 0)
     whole = {"corpus-index": has_corpus_index, "words": _has_words, "vectors": _has_vectors}
     is_whole = whole[part](library)
+    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:
+        return PartPlan(part, 0, 0, 0)
     return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
 
 
@@ -107,6 +109,7 @@ def _has_vectors(library: Library) -> bool:
 def _write_vectors(path: Path) -> None:
     with library_locked(path):
         library = Library(path)
+        _ = library.shard_folders  # inside the Library, or refused
         if any(chunk_vector_problems(library)):  # what is damaged is not built upon
             shutil.rmtree(path / CHUNK_VECTORS, ignore_errors=True)
         write_manifest(path, library.manifest | write_chunk_vectors(path, library.manifest["shards"]))

@@ -257,6 +257,8 @@ def _write_header(file: Any, n_rows: int, dim: int) -> None:
 
 
 def _open_segment(folder: Path, segment: Mapping[str, Any], dim: int) -> np.ndarray:
+    if not isinstance(segment, Mapping):
+        raise ValueError(f"damaged manifest: {folder} with a segment {segment!r:.60}")
     name, n_chunks = segment.get("file"), segment.get("chunks")
     if not isinstance(name, str) or not name or name == ".." or PureWindowsPath(name).name != name:
         raise ValueError(f"damaged manifest: {folder} with chunk vectors in {name!r} (expected a plain file name)")

@@ -62,7 +62,10 @@ def is_library(folder: Path) -> bool:
 def codebook_id(shard: Mapping[str, Any]) -> str:
     """Return an id of a shard's codebook, from its manifest entry: equal for equal ones."""
     files = ("centroids.npy", "bucket_weights.npy")  # all that a token vector is made of beside its code
-    return json.dumps([shard["checksums"].get(name) for name in files])
+    found = [shard["checksums"][name] for name in files if name in shard["checksums"]]
+    if len(found) < len(files) or not all(isinstance(one, str) and one for one in found):
+        raise ValueError(f"damaged manifest: a shard at {shard['path']} without the checksums of its codebook")
+    return json.dumps(found)
 
 
 class Library(Corpus):
@@ -278,8 +281,6 @@ class Library(Corpus):
         found = self.manifest.get(CHUNK_VECTORS)
         if found is None:
             return None
-        if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
-            raise ValueError(f"damaged manifest: {self.path} ({CHUNK_VECTORS}: expected segments, found {found!r:.60})")
         from legal_rag.library.chunk_vectors import ChunkVectors  # loads numba, which BM25 need not wait for
 
         sizes = [shard["chunks"] for shard in self.manifest["shards"]]
@@ -493,4 +494,13 @@ def _version_of(manifest: dict[str, Any]) -> int:
         for name in (name for shard in manifest["shards"] for name in shard.get("checksums", ())):
             if Path(name).name != name or name == "..":  # a manifest may come from anyone
                 raise ValueError(f"a file outside its shard: {name!r}")
+        for shard in manifest["shards"]:
+            checksums, counts = shard.get("checksums", {}), [shard[name] for name in ("chunks", "tokens")]
+            if not isinstance(shard["path"], str) or not isinstance(checksums, dict):
+                raise ValueError(f"a shard with path {shard['path']!r} and checksums {checksums!r:.40}")
+            if any(type(count) is not int or count < 0 for count in counts):
+                raise ValueError(f"a shard of {counts[0]!r} chunks and {counts[1]!r} tokens")
+        vectors = manifest.get(CHUNK_VECTORS, {"segments": []})
+        if not isinstance(vectors, dict) or not isinstance(vectors.get("segments"), list):
+            raise ValueError(f"{CHUNK_VECTORS}: {vectors!r:.60}")
     return version

@@ -142,13 +142,14 @@ class Ranker:
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
         if mode == "colbert":
-            return self._by_maxsim(questions, k, subsets, ALONE * self._settings.n_candidates)
+            ranked = self._like_fewer(questions, k, subsets, ALONE * self._settings.n_candidates)
+            return [one[:k] for one in ranked]
         if mode == "bm25":
             return self._by_bm25(questions, k, subsets)
         if mode == "bm25+rerank":
             found = self._by_bm25(questions, max(k, RERANKED_CHUNKS), subsets)
             return [self._reranked(*one)[:k] for one in zip(questions, found, strict=True)]
-        maxsim = self._maxsim_of_hybrid(questions, k, subsets)
+        maxsim = self._like_fewer(questions, k, subsets, self._settings.n_candidates)
         bm25 = self._by_bm25(questions, max(k, WORD_CANDIDATES), subsets)
         return [self._fused(*one, subsets)[:k] for one in zip(questions, maxsim, bm25, strict=True)]
 
@@ -162,13 +163,15 @@ class Ranker:
         n = max(n_candidates, CANDIDATES_PER_HIT * k)
         return [rescore(shards, query, vectors.nearest(query, n, subsets))[:k] for query in queries]
 
-    def _maxsim_of_hybrid(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:
-        """Rank the fused candidates the same way whatever `k` is; append what a larger `k` adds."""
-        n = self._settings.n_candidates
-        first = self._by_maxsim(questions, FUSED_CHUNKS, subsets, n)
-        if k <= FUSED_CHUNKS:
+    def _like_fewer(
+        self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
+    ) -> list[Ranked]:
+        """Rank by MaxSim, the first ones the same way whatever `k` is; append what a larger `k` adds."""
+        few = max(FUSED_CHUNKS, n_candidates // CANDIDATES_PER_HIT)
+        first = self._by_maxsim(questions, few, subsets, n_candidates)
+        if k <= few:
             return first
-        more = self._by_maxsim(questions, k, subsets, n)
+        more = self._by_maxsim(questions, k, subsets, n_candidates)
         return [_append_new(*pair)[:k] for pair in zip(first, more, strict=True)]
 
     def _by_bm25(self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None) -> list[Ranked]:

@@ -213,7 +213,8 @@ class Retriever:
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
         # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
-        device = "cpu" if corpus.read_only or self._chunk_vectors is not None else self._device
+        exact = self._settings.exhaustive or self._chunk_vectors is not None  # fast-plaid would visit some centroids
+        device = "cpu" if corpus.read_only or exact else self._device
         removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
         return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
 

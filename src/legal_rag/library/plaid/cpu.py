@@ -278,7 +278,7 @@ def max_sim(query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[n
     jobs = [(i, job) for i, shard in enumerate(shards) for job in shard.jobs(wanted[i], size)]
     if not jobs:
         return scores
-    codebook = shards[0].get_codebook()
+    codebook, *_ = [shard.get_codebook() for shard in shards]  # each is compared: kernels check no bounds
     prepared = codebook.prepare(query)
 
     def work(one: tuple[int, Job]) -> None:
