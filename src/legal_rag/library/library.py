@@ -495,7 +495,7 @@ def _version_of(manifest: dict[str, Any]) -> int:
             if Path(name).name != name or name == "..":  # a manifest may come from anyone
                 raise ValueError(f"a file outside its shard: {name!r}")
         for shard in manifest["shards"]:
-            checksums, counts = shard.get("checksums", {}), [shard[name] for name in ("chunks", "tokens")]
+            checksums, counts = shard.get("checksums", {}), [shard.get(name, 0) for name in ("chunks", "tokens")]
             if not isinstance(shard["path"], str) or not isinstance(checksums, dict):
                 raise ValueError(f"a shard with path {shard['path']!r} and checksums {checksums!r:.40}")
             if any(type(count) is not int or count < 0 for count in counts):
