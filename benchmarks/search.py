@@ -4,7 +4,7 @@ Run: python benchmarks/search.py --data FOLDER --vectors FOLDER [--dim 128] [--t
 
 All search the same files, written here from the first 400 decisions of `decisions.jsonl.gz` (or about N tokens of
 them); fast-plaid and this package at their defaults, one query at a time, in turns; p50 is the median of all queries.
-This package also scores all passages, by the instructions of this processor and by those that every processor has.
+This package also scores all passages, with AVX-512 VNNI where there is any, and in 16-bit arithmetic.
 Recall is of the ten best by exact MaxSim: over the original vectors, and over the decompressed ones.
 `--warp` adds xtr-warp-rs where that is installed, with an index of its own of the same vectors.
 """
@@ -102,7 +102,7 @@ def _engines(folder: Path, data: TokenVectors) -> dict[str, Search]:
         "fast-plaid search": fast_plaid,
         "legal_rag": by_chunk_vectors,
         "legal_rag, exhaustive": exhaustive(shard),
-        "the same, plain": exhaustive(plain),
+        "the same, 16-bit arithmetic": exhaustive(plain),
         "exact, torch fp32": _exact(np.asarray(data.vectors, dtype=np.float32), data.lengths),
     }
 

@@ -114,7 +114,7 @@ def test_a_build_on_two_workers_gives_the_library_of_one_process(elsewhere, loca
     assert_same(library, local)
     assert len(library.manifest["shards"]) >= 5
     assert report.to_json() | library.manifest["counts"] == report.to_json() | {"bad_records": 0}
-    assert set(report.overlapping()) == {"read", "chunk", "encode", "write_plaid"}
+    assert set(report.overlapping()) == {"read", "chunk", "encode", "train", "write_plaid"}
     assert list(report.stages()) == ["open", "shards", "outlines", "graph", "corpus_index", "other"]
     assert sum(report.stages().values()) == pytest.approx(report.seconds["total"])
     names = sorted(path.name for path in library.path.parent.iterdir())
@@ -228,7 +228,7 @@ def test_a_shard_that_a_worker_finished_meanwhile_stays(local, tmp_path):
     writer = ShardWriter(tmp_path / "home", 32, 30)
     writer.append(random_passages([5] * 30))
     shutil.copytree(made / "fast_plaid_index", tmp_path / "home" / "fast_plaid_index")
-    writer.write_plaid(n_bits=4, seed=0, keep_vectors=False)
+    writer.write_plaid(made / "fast_plaid_index", keep_vectors=False)
     assert (tmp_path / "home" / CODES).read_bytes() == (made / CODES).read_bytes()
     assert [path.name for path in (tmp_path / "home").iterdir()] == ["fast_plaid_index"]
 

@@ -44,8 +44,8 @@ def test_pylate_gives_the_scores_of_a_library_of_one_shard(tiny_library, tiny_en
     queries = tiny_encoder.encode_queries(QUESTIONS)
     for query, found in zip(queries, plaid(queries, k=10), strict=True):
         ours = scores(tiny_library, query)
-        assert [one["score"] for one in found] == pytest.approx([ours[one["id"]] for one in found], abs=0.05)
-        assert found[0]["score"] == pytest.approx(max(ours.values()), abs=0.05)
+        assert [one["score"] for one in found] == pytest.approx([ours[one["id"]] for one in found], abs=0.1)
+        assert found[0]["score"] == pytest.approx(max(ours.values()), abs=0.1)
 
 
 def test_pylate_finds_in_one_index_what_several_shards_hold(library, tiny_encoder, tmp_path):

@@ -294,7 +294,7 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Print what a Library holds and how it was made."""
-    from legal_rag.library.library import STORE
+    from legal_rag.library.library import CHUNK_VECTORS, STORE
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)
@@ -310,6 +310,10 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     click.echo(f"source: {manifest['source']['name']}")
     click.echo(f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " "))
     click.echo(f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}")
+    if n_bits := manifest["plaid"]["n_bits"]:
+        lacking = "no chunk vectors, searched exhaustively: 'legal-rag rebuild --only vectors' makes them"
+        found = "found by chunk vectors" if CHUNK_VECTORS in manifest else lacking
+        click.echo(f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {found}")
     for one in extracted:
         of = f"{one['documents']} of {counts['documents']} documents"
         click.echo(f"entities: of {of}, by {one['model']}, schema {one['schema']}")

@@ -5,11 +5,12 @@ import json
 import logging
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,14 +32,12 @@ from legal_rag.library.library import (
     MAPPING,
     STORE,
     Library,
+    codebook_id,
 )
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
 from legal_rag.sqlite import connect_to_read, connect_to_write, parameter, transaction
-
-if TYPE_CHECKING:
-    from legal_rag.library.plaid.cpu import MappedShard
 
 logger = logging.getLogger(__name__)
 
@@ -182,31 +181,29 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         ValueError: If the frame or a shard is damaged.
     """
     from legal_rag.library.chunk_vectors import FRAME, fit_frame, read_frame, write_frame, write_segment
-    from legal_rag.library.plaid.cpu import MappedShard
+    from legal_rag.library.plaid.cpu import Codebooks, MappedShard
 
-    target, opened = folder / CHUNK_VECTORS, [MappedShard(folder / one["path"]) for one in shards]
+    target, codebooks = folder / CHUNK_VECTORS, Codebooks()
+
+    def means(most: int, entries: Iterable[Mapping[str, Any]]) -> Iterator[np.ndarray]:
+        for entry in entries:  # one shard mapped at a time: its pages count as memory
+            shard = MappedShard(folder / entry["path"], codebooks=codebooks, codebook=codebook_id(entry))
+            n_chunks = min(most, shard.size.n_passages)
+            for start in range(0, n_chunks, BLOCK_CHUNKS):
+                yield shard.passage_means(start, min(start + BLOCK_CHUNKS, n_chunks))
+
     try:
         frame = read_frame(target)
     except (FileNotFoundError, ValueError):
         if first:
             raise
-        frame = fit_frame(_sampled_means(opened))
+        frame = fit_frame(np.concatenate(list(means(max(FRAME_CHUNKS // len(shards), 1), shards))))
         target.mkdir(exist_ok=True)
         write_frame(target, frame)
-    blocks = (
-        shard.passage_means(start, min(start + BLOCK_CHUNKS, shard.size.n_passages))
-        for shard in progress("Chunk vectors", iterable=opened, unit=" shards")
-        for start in range(0, shard.size.n_passages, BLOCK_CHUNKS)
-    )
+    blocks = means(sys.maxsize, progress("Chunk vectors", iterable=shards, unit=" shards"))
     # Named by its shards, so that another description of the Library never finds other rows under its name.
     segment = write_segment(target, f"{first}-{first + len(shards)}.npy", blocks, frame)
     return {CHUNK_VECTORS: {"frame": sha256_of(target / FRAME), "segments": [segment]}}
-
-
-def _sampled_means(shards: Sequence["MappedShard"]) -> np.ndarray:
-    """Return the means of up to `FRAME_CHUNKS` chunks spread over all shards, shape (n, dim)."""
-    share = max(FRAME_CHUNKS // len(shards), 1)
-    return np.concatenate([shard.passage_means(0, min(share, shard.size.n_passages)) for shard in shards])
 
 
 def _write_mapping(mapping: Path, shard: int, store: Path, source: Mapping[str, Any]) -> int:

@@ -3,7 +3,7 @@
 import difflib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +57,12 @@ SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (docume
 def is_library(folder: Path) -> bool:
     """Tell a Library from a bare index."""
     return (folder / MANIFEST).is_file()
+
+
+def codebook_id(shard: Mapping[str, Any]) -> str:
+    """Return an id of a shard's codebook, from its manifest entry: equal for equal ones."""
+    files = ("centroids.npy", "bucket_weights.npy")  # all that a token vector is made of beside its code
+    return json.dumps([shard["checksums"].get(name) for name in files])
 
 
 class Library(Corpus):
@@ -282,8 +288,7 @@ class Library(Corpus):
     @property
     def codebooks(self) -> list[str]:
         """Return an id of each shard's codebook: shards with equal ones can share what is computed of it."""
-        files = ("centroids.npy", "bucket_weights.npy")  # all that a token vector is made of beside its code
-        return [json.dumps([one["checksums"].get(name) for name in files]) for one in self.manifest["shards"]]
+        return [codebook_id(one) for one in self.manifest["shards"]]
 
     @property
     def shard_sizes(self) -> list[ShardSize]:

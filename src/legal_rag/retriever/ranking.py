@@ -64,8 +64,8 @@ class Ranker:
     """Ranks chunks by the PLAID shards, the BM25 index and the citation links of one corpus.
 
     `open_shards` is called only in modes that need them; unless `searchable`, they can only score given chunks. MaxSim
-    ranks the chunks that `open_vectors` find nearest; all of them where there are no chunk vectors, or the settings are
-    exhaustive. With `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
+    ranks the chunks that the chunk vectors of `open_vectors` find nearest, or all chunks where it gives none. With
+    `shared_names`, a hybrid ranking weighs connections by the settings' `graph_weight`.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Ranker:
         self, questions: Sequence[QueryFeatures], k: int, subsets: Subsets | None, n_candidates: int
     ) -> list[Ranked]:
         queries, shards = [_vectors(one) for one in questions], self._open_shards()
-        vectors = None if self._settings.exhaustive else self._open_vectors()
+        vectors = self._open_vectors()
         if vectors is None:
             return search_shards(shards, queries, k, subsets)
         n = max(n_candidates, CANDIDATES_PER_HIT * k)

@@ -101,7 +101,7 @@ class Retriever:
         self._lock, self._shards_lock = threading.RLock(), threading.RLock()  # encoder and shards are loaded once
         if encoder is not None:
             self._open_shards()
-            _ = self._ranker
+            _ = self._ranker, self._chunk_vectors
 
     @property
     def encoder(self) -> Encoder:
@@ -138,7 +138,11 @@ class Retriever:
 
     @cached_property
     def _chunk_vectors(self) -> "ChunkVectors | None":
-        vectors = self.corpus.chunk_vectors()
+        try:
+            vectors = None if self._settings.exhaustive else self.corpus.chunk_vectors()
+        except (OSError, ValueError):
+            self.corpus.check_unchanged()  # files of another build are not damaged ones
+            raise
         self.corpus.check_unchanged()
         return vectors
 
@@ -195,7 +199,7 @@ class Retriever:
         first = [np.arange(number == 0 and size.n_passages > 0) for number, size in enumerate(shards.sizes)]
         query = np.zeros((1, shards.dim), dtype=np.float32)
         shards.best([query], 1, first)
-        if not self._settings.exhaustive and self._chunk_vectors is not None:
+        if self._chunk_vectors is not None:
             self._chunk_vectors.nearest(query, 1, first)
 
     def _open_shards(self) -> Shards:
@@ -209,8 +213,7 @@ class Retriever:
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
         # fast-plaid on a GPU writes into the folder, and finds by itself: chunk vectors need no GPU.
-        by_vectors = not self._settings.exhaustive and self._chunk_vectors is not None
-        device = "cpu" if corpus.read_only or by_vectors else self._device
+        device = "cpu" if corpus.read_only or self._chunk_vectors is not None else self._device
         removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
         return PlaidShards(corpus.shard_folders, device, removed, sizes=sizes, codebooks=codebooks)
 

@@ -60,7 +60,8 @@ class Codebook:
             unit=unit[0],
             centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
             units=units,
-            squares=np.einsum("ij,ij->i", self.centroids, self.centroids),
+            # Of half precision, these sums are exact, whatever the order.
+            squares=np.einsum("ij,ij->i", self.centroids, self.centroids, dtype=np.float64).astype(np.float32),
             excess=self._excess(rows),
         )
         self._prepared = lru_cache(KEPT_QUERIES)(self._prepare)
