@@ -2,6 +2,7 @@
 
 Run: python benchmarks/scale.py --index-name SOURCE --out FOLDER [--seed 0] make [--documents 150000] [--words-only]
      python benchmarks/scale.py --index-name SOURCE --out FOLDER measure --queries FILE
+     python benchmarks/scale.py --index-name SOURCE --out FOLDER add [--documents 100]
 
 A simulated document has the columns, the number of chunks and the lengths of a real one, each real one in turn. Its
 chunks are filled with runs of sentences from random chunks of the same kind of court, with the codes and residuals
@@ -22,7 +23,6 @@ import math
 import os
 import random
 import re
-import resource
 import shutil
 import statistics
 import subprocess
@@ -48,11 +48,12 @@ from legal_rag.corpus.sentences import split_sentences
 from legal_rag.encoder import Encoder
 from legal_rag.evaluation import read_queries
 from legal_rag.files import progress, write_whole
-from legal_rag.indexer import commit
+from legal_rag.indexer import IndexConfig, add_documents, commit
 from legal_rag.indexer.shards import is_complete, shard_home
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Filters, Library
 from legal_rag.library.bm25 import LexicalIndex, Ranked
-from legal_rag.library.library import STORE
+from legal_rag.library.chunk_vectors import ChunkVectors
+from legal_rag.library.library import CHUNK_VECTORS, STORE
 from legal_rag.library.plaid.files import PLAID_FOLDER, open_files
 from legal_rag.library.plaid.search import SearchSettings, ShardHits, ShardSize
 from legal_rag.library.plaid.writer import _link_codec, _split_into_parts, _write_part, _write_rest
@@ -72,6 +73,7 @@ IVF_BYTES = 4  # for a token, at most: its passage in the list of its centroid
 FREE_SHARE = 0.9  # of the disk's free bytes that `make` will fill
 N_CANDIDATES = SearchSettings().n_candidates
 K, ROUNDS = 10, 3  # hits; rounds over the questions, of which the first is not counted
+MORE = 4  # times the chunks of the simulated Library, among which candidates are found too
 KINDS = {
     "store (corpus.sqlite)": "^corpus.sqlite$",
     "words": "^lexical/",
@@ -583,6 +585,19 @@ def measure(source: Library, scaled: Library, texts: Sequence[str]) -> None:
         shown = [_percentiles(some) for some in columns]
         ratio = f"{shown[1][0] / shown[0][0]:8.1f}" if all(shown) and shown[0][0] else ""
         print(f"{name:34}" + "".join(f"{some[0]:9.2f}{some[1]:9.2f}" if some else " " * 18 for some in shown) + ratio)
+    if scaled.manifest["plaid"]["n_bits"]:
+        print_more_candidates(both[1], MORE)
+
+
+def print_more_candidates(one: Searched, times: int) -> None:
+    """Print how long finding candidates takes among several times the chunks: the same vectors, over and over."""
+    manifest, queries = one.library.manifest, [features.vectors for features in one.features]
+    folder, segments = one.library.path / CHUNK_VECTORS, manifest["chunk_vectors"]["segments"]
+    sizes = [int(shard["chunks"]) for shard in manifest["shards"]]
+    vectors = ChunkVectors(folder, segments * times, sizes * times)
+    spent = [1000 * timed(vectors.nearest, query, N_CANDIDATES) for _ in range(2) for query in queries][len(queries) :]
+    shown = "".join(f"{figure:9.2f}" for figure in _percentiles(spent) or ())
+    print(f"{f'candidates, {times * sum(sizes):,} chunks':52}{shown}")
 
 
 def _percentiles(some: Sequence[float]) -> tuple[float, float] | None:
@@ -680,10 +695,34 @@ def search_once(folder: Path, questions: Path) -> None:
 
 
 def _memory() -> str:
-    rollup = Path("/proc/self/smaps_rollup").read_text(encoding="ascii")
-    kept, mapped = (int(re.search(rf"^{name}:\s+(\d+)", rollup, re.M)[1]) / 1e6 for name in ("Pss_Anon", "Pss_File"))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    rollup, status = (Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("smaps_rollup", "status"))
+    kept, mapped, peak = (
+        _kilobytes(name, text) / 1e6 for name, text in (("Pss_Anon", rollup), ("Pss_File", rollup), ("VmHWM", status))
+    )
     return f"{kept:8.2f} GB without mapped pages, {kept + mapped:.2f} GB with, {peak:.2f} GB at most"
+
+
+def _kilobytes(name: str, text: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def add(source: Library, scaled: Path, n_documents: int, seed: int) -> None:
+    """Add documents of another seed to a copy, whose shards are links, and print the seconds of each stage."""
+    copy = scaled.with_name(f"{scaled.name}-added")
+    shutil.rmtree(copy, ignore_errors=True)
+
+    def linked(file: str, target: str) -> None:
+        (os.link if file.endswith(".npy") else shutil.copyfile)(file, target)
+
+    shutil.copytree(scaled, copy, copy_function=linked)
+    made = simulate(Material(source, seed + 1, with_codes=False), n_documents)
+    rows = [one.document.row() | {"id": f"added {number}"} for number, one in enumerate(made)]
+    _, encoder = open_with_encoder(source)
+    config = IndexConfig(source=rows, index_folder=str(copy.parent), index_name=copy.name)
+    for name, seconds in add_documents(config, encoder).seconds.items():
+        print(f"{name:30}{seconds:9.1f} s")
+    shutil.rmtree(copy)
 
 
 def main() -> None:
@@ -698,6 +737,8 @@ def main() -> None:
     making.add_argument("--words-only", action="store_true", help="No codes: a Library without PLAID files.")
     measuring = steps.add_parser("measure", help="Measure searches of it and of the source.")
     measuring.add_argument("--queries", type=Path, required=True)
+    adding = steps.add_parser("add", help="Add documents to a copy of it.")
+    adding.add_argument("--documents", type=int, default=100)
     searching = steps.add_parser("search", help="What a process of `measure` does.")
     searching.add_argument("--questions", type=Path, required=True)
     arguments = parser.parse_args()
@@ -707,6 +748,9 @@ def main() -> None:
     source = Library.open(arguments.index_folder, arguments.index_name)
     if arguments.step == "make":
         make(source, arguments.out, arguments.documents, arguments.seed, words_only=arguments.words_only)
+        return
+    if arguments.step == "add":
+        add(source, arguments.out, arguments.documents, arguments.seed)
         return
     scaled, texts = Library(arguments.out), [query.text for query in read_queries(arguments.queries)[0]]
     measure(source, scaled, texts)

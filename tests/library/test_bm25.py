@@ -90,11 +90,15 @@ def test_places_restrict_a_search_and_keep_its_scores(index):
     assert index.search("la décision du juge", 5, [np.empty(0, dtype=np.int64)]) == []
 
 
-def test_many_places_restrict_a_search_just_so(index, monkeypatch):
-    some = [np.arange(0, 60, 3)]
-    expected = index.search("la décision du juge", 4, some)
-    monkeypatch.setattr("legal_rag.library.bm25.FEW_PLACES", 3)
-    assert index.search("la décision du juge", 4, some) == expected
+@pytest.mark.parametrize("many", ["FEW_PLACES", "FEW_TERMS"])
+def test_many_places_restrict_a_search_just_so(index, monkeypatch, many):
+    places = [np.arange(0, index.n_chunks, 3)]
+    restricted = index.search("la décision du juge", 5, places)
+    monkeypatch.setattr(f"legal_rag.library.bm25.{many}", 1)
+    assert index.search("la décision du juge", 5, places) == restricted
+    assert index.search("la décision du juge", 5, [places[0][:2]]) == [
+        one for one in index.search("la décision du juge", 10**6) if one[1] in places[0][:2]
+    ]
 
 
 def test_scores_of_places_are_those_of_a_search(index):

@@ -26,7 +26,8 @@ WRITER_BYTES = 100_000_000  # of memory, before a segment is written
 POSITION_BITS = 32  # low bits of a place written as one integer; the shard is above them
 LONGEST_WORD = 40  # bytes; longer ones are lines of underscores
 CHUNKS, DOCUMENTS = "chunks", "documents"  # the two Tantivy indexes in the folder
-FEW_PLACES = 50_000  # up to which a restriction is part of the query; larger ones filter its hits
+FEW_PLACES = 20_000  # up to which a restriction is part of the query; larger ones filter its hits
+FEW_TERMS = 4_000  # places looked up one by one; more are found in one pass over the dictionary of places
 
 Ranked = list[tuple[int, int, float]]  # shard, position, score
 ChunkRow = tuple[int, int, int, int]  # first character, end, shard, position
@@ -109,12 +110,13 @@ class LexicalIndex:
         if places is not None and len(places) <= FEW_PLACES:
             wanted = _all_of([wanted, _at(places)])
         n_all = max(self._chunks.num_docs, 1)
-        limit = min(2 * k, n_all)
+        filtered = places if places is not None and len(places) > FEW_PLACES else None
+        limit = min(2 * k if filtered is None else 2 * k * n_all // len(filtered), n_all)
         while True:
             numbers, scores = self._best(wanted, limit)
-            seen = (numbers >> POSITION_BITS < self._n_shards) & ~np.isin(numbers, self._removed)
-            if places is not None:
-                seen &= np.isin(numbers, places)
+            seen = (numbers >> POSITION_BITS < self._n_shards) & ~_among(numbers, self._removed)
+            if filtered is not None:
+                seen &= _among(numbers, filtered)
             if seen.sum() >= k or len(numbers) < limit or limit == n_all:
                 break
             limit = min(4 * limit, n_all)
@@ -214,7 +216,11 @@ def _any_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
 
 def _at(places: np.ndarray) -> tantivy.Query:
     """Match entries at some places, with score 0."""
-    return tantivy.Query.const_score_query(tantivy.Query.term_set_query(_schema(), "place", places.tolist()), 0.0)
+    if len(places) <= FEW_TERMS:
+        found = _any_of([tantivy.Query.term_query(_schema(), "place", one, "basic") for one in places.tolist()])
+    else:
+        found = tantivy.Query.term_set_query(_schema(), "place", places.tolist())
+    return tantivy.Query.const_score_query(found, 0.0)
 
 
 def _all_of(queries: Sequence[tantivy.Query]) -> tantivy.Query:
@@ -262,6 +268,13 @@ def _numbers(positions: Sequence[np.ndarray]) -> np.ndarray:
     """Encode the rising positions of each shard as rising integers."""
     numbers = [some.astype(np.int64) | _number(shard, 0) for shard, some in enumerate(positions)]
     return np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+
+
+def _among(numbers: np.ndarray, rising: np.ndarray) -> np.ndarray:
+    """Tell which numbers are among rising ones: without sorting these, as `np.isin` does."""
+    if not len(rising):
+        return np.zeros(len(numbers), dtype=bool)
+    return np.asarray(rising[np.minimum(np.searchsorted(rising, numbers), len(rising) - 1)] == numbers)
 
 
 def _open(folder: Path) -> tantivy.Index:
