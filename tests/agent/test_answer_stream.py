@@ -137,7 +137,7 @@ def test_agents_in_threads_and_tasks_do_not_disturb_one_another(tiny_library, ti
 
 def test_the_callers_own_settings_of_dspy_stay_as_they_are_between_events(tiny_library, tiny_encoder):
     own = DummyLM([])
-    with ScriptedServer(diligent) as server, dspy.context(lm=own, adapter=None):
+    with ScriptedServer(diligent) as server, dspy.context(lm=own, adapter=None, trace=[]):
         agent = build_agent(tiny_library, api_base=server.api_base, encoder=tiny_encoder, num_retries=0, cache=False)
         for _ in agent.stream(QUESTION):
             assert dspy.settings.lm is own

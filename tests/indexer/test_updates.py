@@ -84,7 +84,7 @@ def assert_alike(scores, others):
     """Check that two searches give the same chunks scores that differ as two quantisations of one vector do."""
     assert scores.keys() == others.keys()
     differences = [abs(scores[chunk_id] - others[chunk_id]) / others[chunk_id] for chunk_id in scores]
-    assert sum(differences) / len(differences) < 0.02
+    assert sum(differences) / len(differences) < 0.06  # one bit a dimension, 32 dimensions
 
 
 def found_ids(library, encoder, **filters):
