@@ -27,7 +27,7 @@ from legal_rag.indexer.config import (
     source_label,
 )
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, discard_codebook, fill_shards
-from legal_rag.indexer.shards import discard_shards
+from legal_rag.indexer.shards import discard_attempts, discard_shards
 from legal_rag.library.carry_over import forget_entities
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, STORE, Library
 from legal_rag.library.outlines import OUTLINES, fill_outlines
@@ -196,6 +196,7 @@ def finish_build(scratch: Path, store: StoreWriter, encoder: Encoder, cfg: Index
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
     shutil.rmtree(scratch / CODEBOOK, ignore_errors=True)
+    discard_attempts(scratch)  # a worker of an interrupted build may have outlived it for a moment
     append_bad_records(scratch, report.bad, 0)
     report.documents, report.chunks = store.n_documents, store.n_chunks
     report.path, report.encoder = str(library_path(cfg)), encoder.identity.name
