@@ -177,12 +177,11 @@ def resumed_build(cfg: IndexConfig, encoder: Encoder) -> Iterator[tuple[Path, St
         "backend": getattr(encoder, "backend", ""),  # whose precision differs
     }
     with building(cfg.index_folder, cfg.index_name, key) as scratch:
-
-        def forget(_: int) -> None:
-            """Delete all shards: the codebook was trained for the documents that the source had."""
-            discard_codebook(scratch)
-
-        with closing(StoreWriter(scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=forget)) as store:
+        # All shards, not those from the first obsolete one on: the codebook was trained for what the source had.
+        store = StoreWriter(
+            scratch / STORE, shard_chunks=cfg.shard_chunks, on_forget=lambda _: discard_codebook(scratch)
+        )
+        with closing(store):
             yield scratch, store
 
 

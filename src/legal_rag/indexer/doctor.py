@@ -10,7 +10,6 @@ from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.chunk_vectors import FRAME
 from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
 from legal_rag.library.outlines import outline_problems
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
@@ -96,6 +95,8 @@ def _shard_problems(library: Library) -> Iterator[str]:
 
 def chunk_vector_problems(library: Library) -> Iterator[str]:
     """Verify the vectors by which a search finds its candidates; a Library of before may have none."""
+    from legal_rag.library.chunk_vectors import FRAME  # loads numba, which other commands need not wait for
+
     try:
         if library.chunk_vectors() is None:
             return

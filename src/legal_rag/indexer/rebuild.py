@@ -85,10 +85,10 @@ def _plan(library: Library, part: RebuiltPart, settings: ExtractionSettings, *, 
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)
+    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:  # it can have none
+        return PartPlan(part, 0, 0, 0)
     whole = {"corpus-index": has_corpus_index, "words": _has_words, "vectors": _has_vectors}
     is_whole = whole[part](library)
-    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:
-        return PartPlan(part, 0, 0, 0)
     return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
 
 
@@ -100,9 +100,7 @@ def _has_words(library: Library) -> bool:
 
 
 def _has_vectors(library: Library) -> bool:
-    """Tell whether the Library's chunk vectors are whole, or it can have none."""
-    if not library.manifest["plaid"]["n_bits"]:
-        return True
+    """Tell whether the Library's chunk vectors are there and whole."""
     return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
 
 

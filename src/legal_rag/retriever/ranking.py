@@ -168,6 +168,8 @@ class Ranker:
     ) -> list[Ranked]:
         """Rank by MaxSim, the first ones the same way whatever `k` is; append what a larger `k` adds."""
         few = max(FUSED_CHUNKS, n_candidates // CANDIDATES_PER_HIT)
+        if self._open_vectors() is None:  # all are ranked, whatever `k` is: once
+            return self._by_maxsim(questions, max(k, few), subsets, n_candidates)
         first = self._by_maxsim(questions, few, subsets, n_candidates)
         if k <= few:
             return first

@@ -1,14 +1,13 @@
 """Write a shard in fast-plaid's format."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from legal_rag.files import sha256_of
+from legal_rag.files import link_or_copy, sha256_of
 from legal_rag.library.plaid.codec import (
     BLOCK_TOKENS,
     CENTROIDS,
@@ -72,10 +71,7 @@ def write_shard(
 
 def _link_codec(source: Path, folder: Path) -> None:
     for name in CODEC_FILES:
-        try:
-            os.link(source / name, folder / name)
-        except OSError:  # another disk, or one without hard links
-            shutil.copyfile(source / name, folder / name)
+        link_or_copy(source / name, folder / name)
 
 
 def copy_passages(folders: Sequence[Path], places: np.ndarray, target: Path) -> None:
