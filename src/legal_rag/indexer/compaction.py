@@ -12,7 +12,7 @@ import numpy as np
 
 from legal_rag.corpus_index.building import fill_index
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.files import beside, link_or_copy, made_once, progress
+from legal_rag.files import beside, link_or_copy, progress
 from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, as_recorded
@@ -26,6 +26,7 @@ from legal_rag.indexer.pipeline import (
     Stopwatch,
     prefetched,
     shard_writer,
+    train_into,
     write_shards,
 )
 from legal_rag.indexer.shards import (
@@ -50,7 +51,6 @@ from legal_rag.library.library import (
     Library,
 )
 from legal_rag.library.outlines import OUTLINES, fill_outlines
-from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.writer import copy_passages
@@ -220,13 +220,11 @@ def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: 
     """Make the codes of all shards anew, with a codec trained on token vectors of chunks from all over them."""
     codec_folder = scratch / CODEBOOK / CODEC
     if not codec_folder.is_dir():
-        with watch.timed("train"), made_once(codec_folder) as unfinished:
-            places = np.concatenate([shard.places for shard in plan])
-            chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
-            vectors = _vectors_at(library, keep=cfg.keep_embeddings)
-            sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
-            sample = sample_vectors(sample, SAMPLE_TOKENS, cfg.seed)
-            write_codec(unfinished, train_codec(sample, n_bits=cfg.n_bits, seed=cfg.seed))
+        places = np.concatenate([shard.places for shard in plan])
+        chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
+        vectors = _vectors_at(library, keep=cfg.keep_embeddings)
+        sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
+        train_into(codec_folder, sample, cfg, watch)
     missing = [one for one in plan if not is_complete(shard_home(scratch, one.number), len(one.places))]
     _write_anew(library, scratch, missing, codec_folder, cfg, watch)
 

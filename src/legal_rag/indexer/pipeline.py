@@ -156,8 +156,6 @@ def prepare_codebook(
 
     The sample is some whole batches, which `encode_shards` takes over: nothing is encoded twice.
     """
-    from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
-
     target, note = folder / CODEBOOK / CODEC, folder / CODEBOOK / "shards.json"
     trained_on = note.read_text(encoding="utf-8") if note.is_file() else ""
     if target.is_dir() and trained_on != json.dumps(shards):  # the source has grown since
@@ -173,10 +171,17 @@ def prepare_codebook(
                 ahead.append(_encode_batch(connection, shard, start, end, chunker, encoder, watch))
             sample += ahead.matrices()
         write_whole(note, json.dumps(shards))
-        with watch.timed("train"), made_once(target) as scratch:
-            vectors = sample_vectors(np.concatenate(sample), SAMPLE_TOKENS, cfg.seed)
-            write_codec(scratch, train_codec(vectors, n_bits=cfg.n_bits, seed=cfg.seed))
+        train_into(target, np.concatenate(sample), cfg, watch)
     return target
+
+
+def train_into(target: Path, sample: np.ndarray, cfg: IndexConfig, watch: Stopwatch) -> None:
+    """Train a codec on token vectors, of which it takes what it needs, and write it into a folder of its own."""
+    from legal_rag.library.plaid.codec import SAMPLE_TOKENS, sample_vectors, train_codec, write_codec
+
+    with watch.timed("train"), made_once(target) as scratch:
+        sample = sample_vectors(sample, SAMPLE_TOKENS, cfg.seed)
+        write_codec(scratch, train_codec(sample, n_bits=cfg.n_bits, seed=cfg.seed))
 
 
 def discard_codebook(folder: Path) -> None:

@@ -18,6 +18,7 @@ from numba import njit
 
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.files import sha256_of, written_whole
+from legal_rag.library.plaid.files import map_npy
 from legal_rag.library.plaid.search import top
 
 FRAME = "frame.npy"
@@ -273,8 +274,7 @@ def _map(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
     if not path.is_file():
         raise FileNotFoundError(f"no chunk vectors: {path} is missing; {MAKE_COMMAND}")
     try:
-        # Not `np.load`, which would also take a zip, and with it whatever is in it.
-        array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
+        array = map_npy(path)
     except (ValueError, OSError) as error:
         raise ValueError(f"damaged chunk vectors: {path} ({error}); {MAKE_COMMAND}") from error
     if array.dtype != dtype or array.ndim != n_dimensions or not array.flags.c_contiguous:

@@ -149,13 +149,23 @@ def _read_counts(path: Path) -> tuple[int, int]:
         raise ValueError(f"damaged PLAID index: {path} ({type(error).__name__}: {error})") from error
 
 
+def map_npy(path: Path) -> np.ndarray:
+    """Map an array file to read it.
+
+    Raises:
+        OSError: If it cannot be read.
+        ValueError: If it holds no array.
+    """
+    # Not `np.load`, which would also take a zip, and with it whatever is in it.
+    return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+
+
 def map_array(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
     """Map an array whose dtype is of one of numpy's `kinds`, in this processor's byte order."""
     if not path.is_file():
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
     try:
-        # Not `np.load`, which would also take a zip, and with it whatever is in it.
-        array = np.asarray(np.lib.format.open_memmap(path, mode="r"))
+        array = map_npy(path)
     except (ValueError, OSError) as error:
         raise ValueError(f"damaged PLAID index: {path} ({error})") from error
     if array.dtype.kind not in kinds or array.ndim != n_dimensions or not array.dtype.isnative:

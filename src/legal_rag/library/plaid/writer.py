@@ -19,7 +19,7 @@ from legal_rag.library.plaid.codec import (
     read_blocks,
     write_codec,
 )
-from legal_rag.library.plaid.files import METADATA, PlaidFiles, open_files
+from legal_rag.library.plaid.files import METADATA, PlaidFiles, map_npy, open_files
 
 __all__ = ["copy_passages", "merge_shards", "write_shard"]
 
@@ -158,7 +158,7 @@ def _merge_codecs(sources: Sequence[Path], target: Path) -> tuple[list[int], int
     firsts, n_centroids = [0] * len(sources), 0
     for name in (name for name in CODEC_FILES if (sources[0] / name).is_file()):
         checksums = [sha256_of(source / name) for source in sources]
-        arrays = [np.asarray(np.lib.format.open_memmap(source / name, mode="r")) for source in sources]
+        arrays = [map_npy(source / name) for source in sources]
         different = dict(zip(checksums, arrays, strict=True))
         if name == CENTROIDS:
             starts = np.cumsum([0] + [len(one) for one in different.values()]).tolist()
