@@ -206,6 +206,8 @@ SYSTEM_CALLS = {
     "leaves a device where a file was": "316, -100, b'.', -100, b'.', 4",
     "renames by flags that are not known": "316, -100, b'.', -100, b'.', 1 << 31",
     "shuts half of its channel down": "48, connection.fileno(), 1",
+    "sends out of turn": "44, connection.fileno(), b'x', 1, 1, 0, 0",
+    "sends to an address": "44, connection.fileno(), b'x', 1, 0, b'\\1\\0/x', 4",
     "receives descriptors": "47, connection.fileno(), (C.c_uint64 * 7)(), 0",
     "raises its limit of computing": "160, 0, (C.c_uint64 * 2)(10**9, 10**9)",
     "takes the death of its parent as no reason": "157, 1, 0, 0, 0, 0",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 ALLOWED = (
     "brk munmap mremap madvise futex getrandom restart_syscall rt_sigreturn sigaltstack exit exit_group sched_yield "
     "nanosleep gettimeofday time times getrusage getpid getppid gettid getuid geteuid getgid getegid getcwd recvfrom "
-    "sendto read pread64 readv lseek fstat newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat "
+    "read pread64 readv lseek fstat newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat "
     "getdents64 fsync fdatasync unlink unlinkat rmdir"
 ).split()
 CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
@@ -31,6 +31,7 @@ READING_FLAGS = (
 )
 WRITING_FLAGS = READING_FLAGS | os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND
 FIRST_KEPT = 256  # descriptors from this one on cannot be closed
+WHOLE = 0xFFFF_FFFF  # all bits of an argument that is an int
 PROT_EXEC, MAP_TYPE, MAP_PRIVATE = 4, 0xF, 2
 
 
@@ -77,15 +78,17 @@ def _allowing_rules(pyseccomp: Any, *, writing: bool) -> list[tuple[Any, ...]]:
     allow = pyseccomp.ALLOW
     private = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, MAP_TYPE, MAP_PRIVATE)
     flags = WRITING_FLAGS if writing else READING_FLAGS
-    named = [*ALLOWED, *MAKING_FOLDERS, *RENAMING[:2], *WRITING] if writing else ALLOWED
+    named = [*ALLOWED, *MAKING_FOLDERS, "rename", "renameat", *WRITING] if writing else ALLOWED
+    renaming = [(allow, "renameat2", without(4, WHOLE))] if writing else []  # no exchanging, no devices left behind
     return [
         *((allow, name) for name in named),
         *((allow, name, pyseccomp.Arg(0, pyseccomp.LE, LAST_CLOCK)) for name in CLOCKS),
-        *([(allow, "renameat2", without(4, 0xFFFF_FFFF))] if writing else []),
-        *((allow, name, without(argument, ~flags & 0xFFFF_FFFF)) for name, argument in OPENING.items()),
+        (allow, "sendto", without(3, WHOLE), pyseccomp.Arg(4, pyseccomp.EQ, 0)),  # no flags, such as MSG_OOB, nor address
+        *renaming,
+        *((allow, name, without(argument, ~flags & WHOLE)) for name, argument in OPENING.items()),
         (allow, "mmap", without(2, PROT_EXEC), private),
         (allow, "mprotect", without(2, PROT_EXEC)),
-        (allow, "close", without(0, ~(FIRST_KEPT - 1) & 0xFFFF_FFFF)),
+        (allow, "close", without(0, ~(FIRST_KEPT - 1) & WHOLE)),
     ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from legal_rag.deep_read.sandbox.policy import filters
 
 PREFIX = "legal-rag-sandbox-"
-FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 SMALLEST_BLOCK = 4096  # bytes
 NOBODY = 65534
 NEEDED = 0b1110_0001  # root's capabilities to chown, kill, setgid and setuid, as bits
