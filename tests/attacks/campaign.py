@@ -32,6 +32,7 @@ from support.processes import children
 from tqdm import tqdm
 
 from attacks.cases import Case, Outcome, Place
+from legal_rag.files import cache_folder
 
 MODULES = ("sandbox_programs", "arguments", "servers", "files", "flips", "injection")  # of this folder
 GROUPS = tuple(name for name in MODULES if (TESTS / "attacks" / f"{name}.py").exists())
@@ -331,6 +332,7 @@ def _environment(home: Path) -> dict[str, str]:
     return private | {
         "TMPDIR": str(home / "tmp"),
         "HOME": str(home / "home"),
+        "LEGAL_RAG_CACHE": str(cache_folder()),  # the encoder, which the Library was built with
         "DSPY_CACHEDIR": str(home / "replies"),
         "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
         "PYTHONDONTWRITEBYTECODE": "1",
