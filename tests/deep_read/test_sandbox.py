@@ -345,9 +345,7 @@ WRITING = {
         "import os\nf = os.open('x', os.O_RDWR | os.O_CREAT)\nn = 4095\n"
         "while True:\n    os.pwrite(f, b'xy', n)\n    n = (n + 8192) % 1_000_000"
     ),
-    "a byte in each of many files": (
-        "for n in range(10**6):\n    with open(f'{n}', 'w') as f: f.write('x')"
-    ),
+    "a byte in each of many files": ("for n in range(10**6):\n    with open(f'{n}', 'w') as f: f.write('x')"),
     "long names": "for n in range(10**6): open(f'{n}' + 'x' * 240, 'w').close()",
     "renaming over and over": (
         "import os\nopen('0', 'w').close()\n"

@@ -219,7 +219,8 @@ def test_what_a_program_takes_is_bounded(name, arena):
 def test_a_forged_message_ends_the_child(name, arena):
     message, says = attacks.FORGERIES[name]
     before = len(arena.called)
-    result = arena.run(f"{attacks.REACH}import zlib\nconnection.sendall(zlib.decompress({zlib.compress(message)!r}))\necho()", kind="forgeries")
+    sending = f"import zlib\nconnection.sendall(zlib.decompress({zlib.compress(message)!r}))\necho()"
+    result = arena.run(attacks.REACH + sending, kind="forgeries")
     assert_contained(result, "killed", says)
     assert result.error.startswith("arrêté : le programme a contrefait un message (")
     assert len(arena.called) == before

@@ -47,7 +47,8 @@ def test_values_keep_tuples_and_keys_that_are_no_strings(desk):
 
 def test_arguments_become_json_with_texts_as_keys(desk):
     seen = []
-    assert desk.run("do((1, ('a',)), {1993: {'x'}}, key={-1: range(2)})", lambda *a, **n: seen.append((a, n))).error is None
+    code = "do((1, ('a',)), {1993: {'x'}}, key={-1: range(2)})"
+    assert desk.run(code, lambda *given, **named: seen.append((given, named))).error is None
     assert seen == [(([1, ["a"]], {"1993": ["x"]}), {"key": {"-1": [0, 1]}})]
 
 

@@ -527,7 +527,6 @@ EXHAUSTION = {
 }
 
 
-
 def frame(kind: int, body: bytes, name: bytes = b"", length: int | None = None) -> bytes:
     """Return a message to the parent, true or forged: `length` is what it says of its body."""
     return bytes((kind, len(name))) + (len(body) if length is None else length).to_bytes(4, "big") + name + body

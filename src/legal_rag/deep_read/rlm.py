@@ -43,7 +43,8 @@ MAX_SHOWN_VARIABLES = 40
 MAX_ANSWER = 200_000  # characters
 # Functions that programs give whole documents to, with the most bytes of one call.
 LONG_ARGUMENTS = dict.fromkeys(
-    "llm_query llm_query_batched rlm_query rlm_query_batched ask_about_document ask_across_documents".split(), 16_000_000
+    "llm_query llm_query_batched rlm_query rlm_query_batched ask_about_document ask_across_documents".split(),
+    16_000_000,
 )
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, FINAL for any value, and the entities
 # of the documents named (of all, where None are), each document's read when it is looked up.

@@ -182,7 +182,10 @@ class Channel:
             if events:
                 return
             if asked & select.POLLIN:
-                self._answer()
+                try:
+                    self._answer()
+                except OSError as error:
+                    raise ChildGoneError from error
             elif asked:  # nobody is left who could ask
                 raise ChildGoneError
 

@@ -190,7 +190,7 @@ class Limits:
     cpu_s: float = 10.0  # each program
     wall_s: float = 20.0  # each program, the functions' own time not counted
     output_chars: int = 20_000  # each program; what is beyond is counted, not kept
-    disk_mb: int = 16  # all programs of a sandbox together, what they deleted included
+    disk_mb: int = 16  # all programs of a sandbox together, in blocks begun, what they deleted included
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -200,7 +200,10 @@ class Limits:
 
 
 def _setup(
-    functions: Mapping[str, Callable[..., Any]], values: Mapping[str, Any], most_bytes: Mapping[str, int], limits: Limits
+    functions: Mapping[str, Callable[..., Any]],
+    values: Mapping[str, Any],
+    most_bytes: Mapping[str, int],
+    limits: Limits,
 ) -> dict[str, Any]:
     """Return what a child is told first."""
     return {
@@ -337,6 +340,8 @@ class Sandbox:
         answer: bytes | None = wire.message({"code": code})
         clock.go()
         while True:
+            if self._closed:  # by another thread, which may not have met this child
+                raise ChildGoneError
             if answer is not None:
                 child.release()
                 child.channel.send(clock, answer)
@@ -377,7 +382,9 @@ class Sandbox:
 
 def _arguments(error: Exception) -> list[Any]:
     """Return what makes the same error in the child: its own arguments if they are few and plain, else what it says."""
-    if len(error.args) <= MOST_ERROR_ARGUMENTS and all(isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args):
+    if len(error.args) <= MOST_ERROR_ARGUMENTS and all(
+        isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args
+    ):
         return [one[:MOST_ERROR] if isinstance(one, str) else one for one in error.args]
     try:
         return [str(error)[:MOST_ERROR]]

@@ -123,7 +123,7 @@ def _moved_up(name: str, parent: int) -> list[str]:
     """Delete the files of a folder and move the folders in it to its parent; returns their names there."""
     moved, folder = [], _opened(name, parent)
     try:
-        for inner in os.listdir(folder):
+        for inner in os.listdir(folder):  # noqa: PTH208 - a descriptor
             with suppress(OSError):
                 if not _is_unlinked(inner, folder):
                     os.close(_opened(inner, folder))  # only what its owner may write to can be moved

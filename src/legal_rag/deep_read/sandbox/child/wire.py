@@ -1,4 +1,4 @@
-"""The wire format between parent and child: trusting towards the child, checked before it is decoded towards the parent."""
+"""The wire format: what the parent sends is trusted; what comes from the child is checked before it is decoded."""
 
 import json
 import math
