@@ -14,7 +14,6 @@ import zlib
 from base64 import b85encode
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -320,7 +319,7 @@ def _scratch(draw: random.Random) -> Made:
                     lambda: f"f = t(os.open, {path()}, os.O_RDWR | os.O_CREAT, {draw.choice((0o666, 0, 0o4777))})",
                     lambda: f"if f: t(os.pwrite, f, b'x' * {draw.choice((1, 2, 4096, 50_000))}, {draw.randrange(2**draw.randint(1, 40))})",
                     lambda: f"if f: t(os.ftruncate, f, {draw.choice((0, 5_000, 999_999, 2**40))})",
-                    lambda: f"for n in range({draw.randint(2, 300)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
+                    lambda: f"for n in range({draw.randint(2, 3_000)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
                     lambda: f"for n in range({draw.randint(2, 1_500)}): t(os.close, t(os.open, f'{{n}}' + {path()}, os.O_CREAT) or 99)",
                     lambda: f"for n in range({draw.randint(2, 60)}): t(os.mkdir, 'd/' * n + 'd')",
                     lambda: f"for n in range({draw.randint(2, 500)}): t(os.rename, f'd{{n}}', f'd{{n + 1}}')",
@@ -600,11 +599,11 @@ def _orphaned(code: str, place: Place) -> Outcome:
         for one in (child, *held):
             os.close(one)
         parent.stdout.close()
-    for _ in count():  # what held the lock of its folder takes a moment to go
+    for _ in range(5):  # what held the lock of its folder takes a moment to go
         next_one = "from legal_rag.deep_read.sandbox.sandbox import Sandbox\nSandbox({}).close()"
         subprocess.run([sys.executable, "-c", next_one], check=True, env=environment)
         left = list(place.folder.glob("legal-rag-sandbox-*"))
-        if not left or _ > 3:
+        if not left:
             break
     line = f"the program {'is gone' if gone else 'lives'}, {len(left)} folders are left"
     return Outcome(gone and not left, line)
