@@ -6,13 +6,13 @@ import inspect
 import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from legal_rag.agent.model_calls import MAX_BRACES, without_thoughts
 from legal_rag.corpus.cleaning import json_safe, storable
+from legal_rag.corpus.folding import normalized
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
@@ -300,7 +300,7 @@ def _unfenced(text: str) -> str:
 
 def _folded(name: str) -> str:
     """Return a name in snake_case without accents."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 

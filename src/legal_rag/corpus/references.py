@@ -1,12 +1,12 @@
 """Reference keys: what a document is cited by, and what it cites."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import normalized
 from legal_rag.corpus.patterns import (
     MONTHS,
     SERIES,
@@ -34,7 +34,7 @@ class ParsedQuery:
     text: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
+        object.__setattr__(self, "text", normalized(self.text))
 
     @classmethod
     def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.prediction import Event, Prediction
-from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
+from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET
@@ -46,6 +46,7 @@ def deep_read_tool(
     from legal_rag.deep_read.reading import PROGRAM  # with DSPy and rlms, which an agent has
     from legal_rag.deep_read.reading import deep_read as read_deeply
 
+    @bounded(refused)
     def deep_read(question: str, doc_ids: str = "") -> str:
         """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
 

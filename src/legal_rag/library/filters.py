@@ -22,7 +22,9 @@ from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, PartKind, Spea
 from legal_rag.extraction.terms import wanted_entity, words_of
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
+LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
+TEXTS = "juridiction formation solution date_from date_to number article speaker section".split()
 # What people write for who speaks, and for a decision's main parts; without accents and hyphens.
 IN_FRENCH: dict[str, Speaker | PartKind] = {
     "juridiction": "court", "cour": "court", "partie": "party", "parties": "party", "texte": "text",
@@ -55,6 +57,8 @@ class Filters:
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
             object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is taken
+        for name in TEXTS:
+            _require_short(name, getattr(self, name))
         for name in ("juridiction", "formation", "solution"):
             value = getattr(self, name)
             if value is not None and not words_of_value(value):
@@ -69,11 +73,17 @@ class Filters:
             given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
             object.__setattr__(self, "entity", given)
             for condition in given:
+                _require_short("entity", condition)
                 wanted_entity(condition)
 
     def __bool__(self) -> bool:
         """Tell whether any condition is set."""
         return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+def _require_short(name: str, value: object) -> None:
+    if isinstance(value, str) and len(value) > LONGEST_CONDITION:
+        raise ValueError(f"{name} of {len(value)} characters (expected at most {LONGEST_CONDITION})")
 
 
 def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
