@@ -79,7 +79,7 @@ def _in_order(marks: "regex.Match[str]") -> str:
     """Return marks in the order that every normal form has them in."""
     decomposed = (one for mark in marks.group() for one in unicodedata.normalize("NFD", mark))
     runs = groupby(decomposed, key=lambda one: unicodedata.combining(one) > 0)
-    return "".join("".join(sorted(run, key=unicodedata.combining)) if are_marks else "".join(run) for are_marks, run in runs)
+    return "".join(one for _, run in runs for one in sorted(run, key=unicodedata.combining))
 
 
 def fold_text(text: str) -> str:

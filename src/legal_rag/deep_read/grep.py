@@ -344,8 +344,8 @@ def _spans(compiled: Any, data: bytes, ends: float, *, marked: bool = False) -> 
 def _matches(compiled: Any, data: bytes, ends: float) -> Iterator[tuple[int, int]]:
     """Yield where a compiled pattern matches, in bytes.
 
-    A match that begins in the first half of a stretch, and ends in it, is the one there is in the whole text. A longer
-    one is cut at the stretch's end, or missed, if the pattern is so large, and the text so long, that stretches are cut.
+    A match that begins in the first half of a stretch, and ends in it, is the one there is in the whole text. Where a
+    text is longer than a stretch, which is short for a large pattern, longer matches are cut at its end, or missed.
     """
     stretch = int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
     at, size = 0, len(data)

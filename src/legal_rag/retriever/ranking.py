@@ -11,6 +11,7 @@ import numpy as np
 
 from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_header, has_header
 from legal_rag.corpus.references import ParsedQuery
+from legal_rag.deadline import check
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks, Link
@@ -141,6 +142,7 @@ class Ranker:
         return tiered_merge([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
+        check()
         if mode == "colbert":
             ranked = self._like_fewer(questions, k, subsets, ALONE * self._settings.n_candidates)
             return [one[:k] for one in ranked]
