@@ -218,7 +218,7 @@ def _in_time(call: Callable[..., T], *arguments: Any) -> T:
     try:
         return call(*arguments)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and deadline.seconds_left() <= 0:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT and deadline.seconds_left() <= 0:
             raise deadline.DeadlineError from error
         raise
 
