@@ -53,7 +53,7 @@ DEEPEST = 4  # lists within lists of an argument
 LARGEST_BITS = 256  # of a whole number
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
-MAX_GUESSED = 1000  # ids in one call that are no document's own, each of which is resolved by itself
+MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
 MAX_WORDS = 40  # searched for an id
 SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
 MAX_PLACES = 300  # chunks of the documents that share a number; above, it identifies none

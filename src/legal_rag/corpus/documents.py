@@ -206,7 +206,7 @@ def document_of(source: Any, doc_id: str) -> Document:
     try:
         doc_id.encode()
     except UnicodeEncodeError as error:  # half a surrogate pair is in no store
-        raise LookupError(f"no document {doc_id!r}") from error
+        raise LookupError(f"no document {doc_id!r:.200}") from error
     if hasattr(source, "document"):
         document: Document = source.document(doc_id)
         return document

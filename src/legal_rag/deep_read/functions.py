@@ -426,7 +426,7 @@ class MultiDocREPL:
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
-        asked = [_prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)]
+        asked = [_prompt_of(one) for one in (prompts if isinstance(prompts, list | tuple) else [prompts])]
         return list(map_in_threads(lambda prompt: _reply(sub, prompt), asked, self._workers))
 
     @bounded()
@@ -457,8 +457,7 @@ class MultiDocREPL:
         son identifiant. Liste de {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"},
         positions dans ce texte. Exemple : on_demand_extract(text, "Les plafonds de responsabilité", ["plafond"]).
         """
-        given = [extraction_classes] if isinstance(extraction_classes, str) else extraction_classes
-        classes = [name for one in given if (name := text_of(one))]
+        classes = _texts_of(extraction_classes)
         if not classes:
             raise ValueError('aucune classe à extraire (par exemple : ["plafond d\'indemnité"])')
         content, doc_ids = self._text_of(text)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import regex
 
-from legal_rag.agent.tool_arguments import PATTERN
+from legal_rag.agent.tool_arguments import PATTERN, quoted
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, normalized
 from legal_rag.deadline import check
@@ -329,7 +329,7 @@ def _in_french(message: str) -> str:
         for sign, what, instead in _LACKING:
             if re.search(sign, message):
                 return f"motif refusé : RE2, moteur à temps linéaire, n'a pas {what} ; {instead}"
-    return f"motif mal formé (RE2 : {message})"
+    return f"motif mal formé (RE2 : {quoted(message, SHOWN_CHARS)})"
 
 
 def _spans(compiled: Any, data: bytes, ends: float, *, marked: bool = False) -> Iterator[tuple[int, int]]:

@@ -69,13 +69,13 @@ def wanted_entity(condition: str) -> WantedEntity:
     """
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
-        raise ValueError(f"not an entity: {condition!r} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
+        raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
     name = class_named(written)
     terms = tuple(dict.fromkeys(_wanted(name, value)))
     if name == classes.DATE and not terms:
-        raise ValueError(f"entity {condition!r} names no day (expected e.g. 'date=12 mai 1993')")
+        raise ValueError(f"entity {condition!r:.200} names no day (expected e.g. 'date=12 mai 1993')")
     if not terms:
-        raise ValueError(f"entity {condition!r} names nothing (expected e.g. 'partie=Société Lever')")
+        raise ValueError(f"entity {condition!r:.200} names nothing (expected e.g. 'partie=Société Lever')")
     return WantedEntity(name, terms)
 
 

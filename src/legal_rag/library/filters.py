@@ -62,7 +62,7 @@ class Filters:
         for name in ("juridiction", "formation", "solution"):
             value = getattr(self, name)
             if value is not None and not words_of_value(value):
-                raise ValueError(f"{name} {value!r} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
+                raise ValueError(f"{name} {value!r:.200} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
         for name, last in (("date_from", False), ("date_to", True)):
             object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
         if self.article is not None:
@@ -99,7 +99,7 @@ def _known(name: str, value: str | None, known: Sequence[str]) -> str | None:
     named: dict[str, str] = {" ".join(words_of(one)): one for one in known} | IN_FRENCH
     if (meant := named.get(" ".join(words_of(value)))) not in known:
         french = ", ".join(f"{words!r}" for words, one in IN_FRENCH.items() if one in known)
-        raise ValueError(f"unknown {name} {value!r} (expected {', '.join(known)}; in French {french})")
+        raise ValueError(f"unknown {name} {value!r:.200} (expected {', '.join(known)}; in French {french})")
     return meant
 
 
@@ -112,7 +112,7 @@ def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
         return date(int(text), 12, 31) if last else date(int(text), 1, 1)
     found = find_dates(text)
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
-        raise ValueError(f"{name} is no day: {value!r} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
+        raise ValueError(f"{name} is no day: {value!r:.200} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
     return found[0].value
 
 

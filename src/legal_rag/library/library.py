@@ -147,7 +147,7 @@ class Library(Corpus):
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
-                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+                f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
         return document_of_stored(row)
 

@@ -92,11 +92,11 @@ class Ranker:
         if mode is None:
             mode = "bm25+rerank" if not self._searchable else "hybrid" if self._lexical else "colbert"
         if mode not in MODES:
-            raise ValueError(f"no such mode: {mode!r} (expected one of {', '.join(MODES)})")
+            raise ValueError(f"no such mode: {mode!r:.200} (expected one of {', '.join(MODES)})")
         if mode != "colbert" and self._lexical is None:
-            raise ValueError(f"mode {mode!r} needs an index of words, which this corpus does not have")
+            raise ValueError(f"mode {mode!r:.200} needs an index of words, which this corpus does not have")
         if mode in ("colbert", "hybrid") and not self._searchable:
-            raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
+            raise ValueError(f"mode {mode!r:.200} needs a PLAID index, and {NOT_SEARCHABLE}")
         return mode
 
     def rank(

@@ -308,7 +308,7 @@ class Retriever:
         positions = self.corpus.positions(Filters(doc_ids=(doc_id,)))
         places = [(shard, int(one)) for shard, some in enumerate(positions) for one in some]
         if not places:
-            raise LookupError(f"no chunk of {doc_id!r} in {self.corpus.path}")
+            raise LookupError(f"no chunk of {doc_id!r:.200} in {self.corpus.path}")
         chunks = sorted(zip(self.corpus.chunks_at(places), places, strict=True), key=lambda one: one[0].chunk_index)
         at = next((n for n, (chunk, _) in enumerate(chunks) if near < chunk.char_end), 0)
         first = max(0, min(at - CHUNKS_READ // 2, len(chunks) - CHUNKS_READ))
