@@ -125,7 +125,7 @@ class PacedLM(BudgetedLM):
 
     def __init__(self, lm: "dspy.BaseLM", pace: Pace, seed: int | None = None) -> None:
         """Wrap a language model; `seed` is of its sampling: sent along, one higher for each reply."""
-        super().__init__(lm.copy(cache=False), UsageTracker(UNLIMITED))
+        super().__init__(lm, UsageTracker(UNLIMITED), cache=False)
         self.pace, self.seed, self.document = pace, seed, DocumentCalls()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
