@@ -47,6 +47,7 @@ KEY_HEADERS = ("authorization", "proxy-authorization", "api-key", "x-api-key", "
 USAGES = ("usage", "usageMetadata", "usage_metadata", "prompt_eval_count", "eval_count")
 CHOICES = ("choices", "candidates")
 UNENCODED = ("", "identity")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNWRITABLE = re.compile(r"[^\t\x20-\x7e\xa0-\xff]")
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKETS = re.compile(r"[^\[\]{}]+")
@@ -421,7 +422,7 @@ class _Cleaner:
         """Clean a text."""
         if len(text) > self._most:
             text = text[: self._most]
-        return mask_keys(text.encode("utf-8", "replace").decode(), self._keys)
+        return mask_keys(_SURROGATE.sub("\ufffd", text), self._keys)
 
     def _clean(self, value: Any) -> Any:
         if isinstance(value, str):
