@@ -42,6 +42,7 @@ HUNG_S = 30.0  # beyond that, before a worker is killed
 START_S = 300.0  # for a worker to be ready, and for a group's preparation
 MOST_LINE = 400  # characters
 N_DOCUMENTS = 20
+HOME = ROOT / "build" / "attack"
 SEED = 14
 
 
@@ -360,6 +361,12 @@ def _build_library(home: Path) -> None:
     (home / "library" / "built").touch()
 
 
+def built_library() -> Path:
+    """Return the campaign's Library, built at its first use; not to be changed."""
+    _build_library(HOME)
+    return HOME / "library" / "sample"
+
+
 def table(results: Iterable[Result]) -> str:
     """Write the table of attempts, contained, and cost, by group, as Markdown."""
     by_group: dict[str, list[Result]] = defaultdict(list)
@@ -385,7 +392,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--seconds", type=float, help="run some cases of every group for so long, not all of them")
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=GROUPS)
-    parser.add_argument("--home", type=Path, default=ROOT / "build" / "attack", help="where results are kept")
+    parser.add_argument("--home", type=Path, default=HOME, help="where results are kept")
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.worker:

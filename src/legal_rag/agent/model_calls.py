@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import json
 import re
 import threading
 import time
@@ -17,6 +18,7 @@ from legal_rag import deadline
 from legal_rag.agent.bounded import bounded_requests, fit, is_bounded, warn_of_unbounded
 from legal_rag.agent.budget import FREE, NOTHING, Budget, BudgetExceededError, Need, TokenPrice, Usage
 from legal_rag.agent.failures import ModelFailureError
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import storable
 from legal_rag.exchange import requests_sent, sending_nothing
 
@@ -28,7 +30,6 @@ LEAST_CHARS, MOST_CHARS = 8, 2  # of a token, on the average: no text has fewer 
 LONGEST_WAIT = 60.0  # seconds between two attempts, unless the server names a time
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
 MAX_CHARS = 200_000  # read of a reply; a runaway model may send millions
-MAX_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
 _LETTERS = b" \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _RATE = re.compile(r"(?P<side>input|output)_cost_per_token(?:_above_(?P<above>\d+)k_tokens)?")
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
@@ -304,10 +305,10 @@ class LenientAdapter(dspy.ChatAdapter):
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:
-            if not 0 < completion.count("{") <= MAX_BRACES:
+            if not isinstance(found := repaired_json(completion[completion.find("{") :]), dict):
                 raise
             try:
-                return dspy.JSONAdapter().parse(signature, completion)
+                return dspy.JSONAdapter().parse(signature, json.dumps(found))
             except (RecursionError, ValueError):  # nested too deeply
                 raise error from None
 
