@@ -402,6 +402,8 @@ class _Cleaner:
 
     def json(self, text: str) -> str | None:
         """Clean JSON; None if it is not."""
+        if text.count('"') - text.count('\\"') > 4 * MAX_VALUES:  # the structure alone would take too much memory
+            raise BadReplyError(f"a reply of more than {MAX_VALUES:,} values")
         structure = _STRING.sub("", text)
         self._values += structure.count(",") + structure.count("{") + structure.count("[")
         if self._values > MAX_VALUES:

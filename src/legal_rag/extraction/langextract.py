@@ -300,8 +300,8 @@ class RetryingModel(BaseLanguageModel):
             deadline.check()
             (outputs,) = self._infer(prompt)
         reply = outputs[0].output if outputs else None
-        if reply is None:
-            raise UnreadableExtractionError("an empty reply")
+        if not isinstance(reply, str):
+            raise UnreadableExtractionError("a reply without a text")
         return reply.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogate
 
     def _infer(self, prompt: str) -> list[Sequence[ScoredOutput]]:
