@@ -8,7 +8,6 @@ from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.deep_read import Limits, deep_read
-from legal_rag.deep_read.conclusion import is_computed
 from legal_rag.deep_read.rlm import code_blocks, prose_of
 from legal_rag.deep_read.settings import DeepReadSettings
 
@@ -64,27 +63,6 @@ def test_a_model_s_own_words_are_none_in_whatever_they_are_wrapped(ask, program)
 
 def test_the_words_of_a_run_within_the_run_are_a_model_s_own(ask):
     assert ask(within(Reply(in_repl(f"FINAL({TOLD!r})"))), settings=NESTED).status == "model_failed"
-
-
-@pytest.mark.parametrize(
-    ("value", "codes", "replies"),
-    [
-        (
-            "Le corpus compte en tout 12 décisions de la Cour de cassation, la première étant X-1.",
-            ["FINAL(f'Le corpus compte en tout {n} décisions de la Cour de cassation, la première étant {d}.')"],
-            [],
-        ),
-        (
-            {"Dépassement du plafond des dépenses de campagne": 12},
-            [],
-            ["Dépassement du plafond des dépenses de campagne"],
-        ),
-        ("12", ["print('Recherche sur les 12 mois de l’année 1993, un mois à la fois')"], []),
-        ("Inéligibilité : 3\nFraude : 2", ["FINAL(lignes)"], ["inéligibilité", "fraude"]),
-    ],
-)
-def test_a_sentence_that_a_program_filled_in_and_what_it_counted_by_label_is_computed(value, codes, replies):
-    assert is_computed(value, codes, replies)
 
 
 def test_a_quotation_that_is_not_where_it_is_said_to_be_is_no_answer(ask):

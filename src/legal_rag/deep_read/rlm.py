@@ -216,7 +216,6 @@ class RlmOutcome:
     out_of_turns: bool = False
     turns: int = 0
     codes: list[str] = field(default_factory=list)  # that were run
-    replies: list[str] = field(default_factory=list)  # of the sub-model, and of runs within the run
     error: Exception | None = None  # that ended it: BudgetExceededError, ErrorThresholdExceededError, the model's own
     gave_up: bool = False  # the model wrote no program that runs, several times in a row
     cut_off: bool = False  # the last reply ended where the model ran out of tokens
@@ -336,7 +335,6 @@ class SandboxedRLM(RLM):
             result = environment.execute_code(code)
             iteration.code_blocks.append(CodeBlock(code, result))
             self._outcome.codes.append(code)
-            self._outcome.replies += [call.response for call in result.rlm_calls]
             if result.final_answer is not None:
                 break
 
@@ -376,16 +374,13 @@ class SandboxedRLM(RLM):
         try:
             answer = answer_text(child.completion(prompt, root_prompt=None).response)
         except ErrorThresholdExceededError:
-            held, outcome.is_prose = child.partial
-            answer = answer_text(held)
+            answer = answer_text(child.partial[0])
         except RootModelError as error:
             return error_text(reason_in_french(error.error))
         except CancellationError:
             raise KeyboardInterrupt from None
         finally:
             child.close()
-        self._outcome.codes += outcome.codes
-        self._outcome.replies += [*outcome.replies, *([answer] if outcome.is_prose else [])]
         return answer
 
 
