@@ -66,7 +66,7 @@ HONEST = [
     METAS + "FINAL(min(m['date'] for m in metas.values() if m['date']))",
     METAS + "FINAL({'date la plus récente': max(m['date'] for m in metas.values())})",
     METAS + "FINAL(sorted({m['solution'] for m in metas.values() if m['solution']}))",
-    METAS + "FINAL({'distincts': len({m['juridiction'] for m in metas.values()})})",
+    METAS + "FINAL({'nombre de juridictions': len({m['juridiction'] for m in metas.values()})})",
     METAS + "FINAL(sum(m['char_count'] for m in metas.values()))",
     METAS + "FINAL({'maximum': max(m['char_count'] for m in metas.values())})",
     METAS + "FINAL([(m['doc_id'], m['date'], m['title']) for m in metas.values()])",
@@ -74,7 +74,7 @@ HONEST = [
     METAS + "FINAL(sorted(([i, m['char_count']] for i, m in metas.items()), key=lambda r: -r[1])[:5])",
     METAS + "FINAL(min((m for m in metas.values() if m['date']), key=lambda m: m['date'])['doc_id'])",
     METAS
-    + "FINAL([i for i, m in metas.items() if (m['juridiction'], m['date'][:4]) == ('Cour de cassation', '1988')])",
+    + "FINAL([i for i, m in metas.items() if (m['juridiction'], m['date'][:4]) == ('Conseil constitutionnel', '1993')])",
     METAS
     + "c = {}\nfor m in metas.values():\n    c.setdefault(m['juridiction'], Counter())[m['date'][:4]] += 1\nFINAL(c)",
     METAS + "c = {}\nfor i, m in metas.items():\n    c.setdefault(m['juridiction'], []).append(i)\nFINAL(c)",
@@ -95,6 +95,10 @@ HONEST = [
     "m = get_doc_meta(doc_ids[3])\nFINAL({'document': m['doc_id'], 'date': m['date']})",
     "FINAL(get_doc_meta(doc_ids[3])['date'])",
     "FINAL(get_topics())",
+    METAS + "FINAL(sorted([m['date'], m['number'], m['solution']] for m in metas.values()))",
+    METAS + "FINAL(sorted(m['number'] for m in metas.values() if m['number']))",
+    METAS + "some = [i for i, m in metas.items() if m['juridiction'] == 'Cour de cassation']\n"
+    "FINAL({'nombre': len(grep_corpus('licenciement', doc_ids=some, max_docs=None))})",
     "FINAL(find_documents(date_from='2099'))",
     "FINAL({'passages': 1} and [{'doc_id': p['doc_id'], 'date': p['date'], 'score': p['score']} for p in "
     "search_passages('élection', k=3)][:1])",
@@ -135,6 +139,9 @@ DISGUISES = [
     "FINAL(len(rank_documents('élection', top_k=37)))",
     "FINAL(len(grep_corpus('a', max_docs=37)))",
     "FINAL(len(find_documents(doc_ids=ids[:37])))",
+    "FINAL(len(find_documents(doc_ids=sorted(ids, key=lambda i: metas[i]['date'])[:37])))",
+    "get_doc_metas(ids[:37])\nFINAL(len(find_documents(doc_ids=ids[:37])))",
+    "rank_documents('élection', top_k=37)\nFINAL(len(get_doc_metas([i for i, *_ in rank_documents('élection', 37)])))",
     "FINAL(len(read_document_chunk(ID, 0, 37)))",
     "FINAL('60')",
     "FINAL(60.0)",

@@ -13,6 +13,7 @@ import time
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 MAX_SCALARS, MAX_CHARS = 1_000_000, 50_000_000  # kept of one run; what is returned beyond is not vouched for
@@ -20,6 +21,7 @@ MAX_LISTS = 300  # of documents kept
 MAX_PAIRED = 16  # lists, the last ones, of which intersections, unions and differences are tried
 MAX_VALUES = 20_000  # of an answer that are judged
 MAX_SECONDS = 3.0  # for judging
+SECONDS_A_CALL = 0.2  # for judging the documents that a call names
 MAX_GROUPED = 2  # fields that documents are grouped by together
 MAX_ARGUMENT = 60  # characters of an argument in a derivation
 MAX_LABEL_WORDS = 8  # longer arguments and keys are no labels, but sentences
@@ -192,10 +194,13 @@ class Returned:
         return not any(asked.get(name) == n for name in ("limit", "top_k", "k"))
 
     def _is_listed(self, ids: Any) -> bool:
-        if not isinstance(ids, list | tuple) or not all(isinstance(one, str) for one in ids):
+        """Tell whether ids are all of a list, or of a group of one."""
+        if not isinstance(ids, list | tuple) or not ids or not all(isinstance(one, str) for one in ids):
             return False
-        wanted = frozenset(ids)
-        return any(one.whole and len(one.ids) == len(wanted) and wanted == frozenset(one.ids) for one in self.lists)
+        with suppress(_TooLongError):
+            choice = _Judge(self, SECONDS_A_CALL).choice(ids)
+            return choice is not None and choice.kind == "whole"
+        return False
 
     def _keep_list(self, name: str, asked: Mapping[str, Any], result: Sequence[str]) -> None:
         said = _said(name, asked)
@@ -337,19 +342,20 @@ class _Row(NamedTuple):
 class _Choice(NamedTuple):
     """How the documents of an answer were chosen and ordered."""
 
-    kind: str  # "whole", "first", "least", "greatest"
+    kind: str  # "whole"; "all" of a list whose length an argument decided; "first", "least", "greatest" of one
     said: str
 
 
 class _Judge:
     """Judges one answer."""
 
-    def __init__(self, returned: Returned) -> None:
+    def __init__(self, returned: Returned, seconds: float = MAX_SECONDS) -> None:
         self.derived: list[str] = []
         self.unverified: list[str] = []
         self._of = returned
-        self._left, self._ends = MAX_VALUES, time.monotonic() + MAX_SECONDS
+        self._left, self._ends = MAX_VALUES, time.monotonic() + seconds
         self._described: list[Listed] | None = None
+        self._numbered: dict[str, str | None] | None = None  # documents by their number
         self._grouped: dict[tuple[int, tuple[str, ...]], dict[tuple[str, ...], list[str]]] = {}
 
     def judge(self, value: Any, kinds: frozenset[str] = ANY) -> None:
@@ -388,7 +394,7 @@ class _Judge:
         rows: list[_Row] = []
         for key, one in value.items():
             label = _folded(key)
-            if key in self._of.ids or (label not in KINDS and label not in FIELD_OF):
+            if self._is_id(key) or (label not in KINDS and label not in FIELD_OF):
                 rows += self._rows_of((("", key),), one)
             elif label in KINDS:
                 self.judge(one, KINDS[label])
@@ -405,7 +411,7 @@ class _Judge:
         if not all(map(_is_scalar, value)):
             self._judge_rows([row for one in value for row in self._rows_of((), one)], kinds)
         elif all(self._is_id(one) for one in value):
-            choice = self._choice(value) if kinds & {"*", "ids", "rows", "rows:document"} else None
+            choice = self.choice(value) if kinds & {"*", "ids", "rows", "rows:document"} else None
             self._say(f"{len(value)} documents", choice and choice.said)
         elif all(isinstance(one, str) for one in value):
             self._say(f"{len(value)} valeurs", self._distinct_said(value, kinds))
@@ -433,8 +439,18 @@ class _Judge:
         else:
             yield _Row((*path, ("", value)))
 
+    def _document(self, value: Any) -> str | None:
+        """Return the id of the document that an id, or the number that one described document alone has, names."""
+        if not isinstance(value, str) or value in self._of.ids:
+            return value if isinstance(value, str) else None
+        if self._numbered is None:
+            self._numbered = {}
+            for doc, fields in self._of.fields.items():
+                self._numbered[fields["number"]] = None if fields["number"] in self._numbered else doc
+        return self._numbered.get(value) if value else None
+
     def _is_id(self, value: Any) -> bool:
-        return isinstance(value, str) and value in self._of.ids
+        return self._document(value) is not None
 
     def _judge_rows(self, rows: Sequence[_Row], kinds: frozenset[str]) -> None:
         self._spend(sum(len(row.parts) + len(row.ids or ()) for row in rows))
@@ -450,7 +466,7 @@ class _Judge:
         """Judge rows about a document each: every part must be of that document, a column of one kind."""
         docs, columns = [], list[dict[str, None]]()
         for row in rows:
-            doc = next(one for _, one in row.parts if self._is_id(one))
+            doc = next(filter(None, (self._document(one) for _, one in row.parts)))
             found = self._sources_in_row(doc, row)
             if found is None or (columns and len(found) != len(columns)):
                 self._say(", ".join(_shown(one) for _, one in row.parts), None)
@@ -462,12 +478,12 @@ class _Judge:
             counts = {one[docs[0]] for one in self._of.measures.values() if docs[0] in one}
             if any(_is_by_chance(one, counts) for _, one in rows[0].parts if _is_number(one)):
                 said = None
-            choice = self._choice(docs) if kinds & {"least", "greatest"} else None
+            choice = self.choice(docs) if kinds & {"least", "greatest"} else None
             fits = "*" in kinds or "rows" in kinds or (choice and choice.kind in kinds)
             shown = ", ".join(_shown(one) for _, one in rows[0].parts)
             self._say(shown, ", ".join(filter(None, (said, choice and choice.said))) if fits and said else None)
             return
-        choice = self._choice(docs) if kinds & {"*", "rows", "rows:document"} else None
+        choice = self.choice(docs) if kinds & {"*", "rows", "rows:document"} else None
         if said and choice is None:
             self.unverified.append(f"{len(rows)} lignes : leur choix ou leur ordre")
         self._say(f"{len(rows)} lignes", f"{said} ; {choice.said}" if said and choice else None)
@@ -475,7 +491,7 @@ class _Judge:
     def _sources_in_row(self, doc: str, row: _Row) -> list[dict[str, None]] | None:
         """Return where each part of a row may come from, but for the document; None where one comes from nowhere."""
         parts = list(row.parts)
-        parts.remove(next(part for part in parts if part[1] == doc and type(part[1]) is str))
+        del parts[next(n for n, (_, one) in enumerate(parts) if self._document(one) == doc)]
         found = [self._direct_sources(doc, name, one) for name, one in parts]
         if loose := [part for part, sources in zip(parts, found, strict=True) if not sources]:
             records = self._of.records.get(doc, ())
@@ -501,27 +517,30 @@ class _Judge:
             found["année de la fiche"] = None
         if name in ("", "measure") and _is_number(value):
             found |= {said: None for said, counts in self._of.measures.items() if counts.get(doc) == value}
-        if self._is_id(value):
+        if isinstance(value, str):
             found |= {one.said.split(" de ou vers")[0]: None for one in self._of.links.get(doc, ()) if value in one.ids}
         return found
 
-    def _choice(self, docs: Sequence[str]) -> _Choice | None:
+    def choice(self, named: Sequence[str]) -> _Choice | None:
         """Say how documents were chosen and ordered: all or the first of a list, the least or the greatest of one."""
+        docs = [doc for one in named if (doc := self._document(one)) is not None]
+        by_name = list(named) == sorted(named) and len(docs) == len(named)
         chosen = frozenset(docs)
-        if len(chosen) < len(docs):
+        if len(chosen) < len(named):
             return None
         for base in self._bases(chosen):
             self._spend(0)
             if tuple(docs) == base.ids[: len(docs)]:
-                whole = len(docs) == len(base.ids)
-                return _Choice("whole" if whole else "first", base.said if whole else _first_of(len(docs), base.said))
+                if len(docs) < len(base.ids):
+                    return _Choice("first", _first_of(len(docs), base.said))
+                return _Choice("whole" if base.whole else "all", base.said)
+            if by_name and len(docs) == len(base.ids):
+                return _Choice("whole" if base.whole else "all", f"{base.said}, par identifiant")
             if choice := self._extreme(docs, chosen, base):
                 return choice
         return None
 
     def _extreme(self, docs: Sequence[str], chosen: frozenset[str], base: Listed) -> _Choice | None:
-        if len(docs) == len(base.ids) and list(docs) == sorted(docs):
-            return _Choice("whole", f"{base.said}, par identifiant")
         for said, values in self._orders(base):
             if any(doc not in values for doc in docs):
                 continue
@@ -549,6 +568,8 @@ class _Judge:
                 yield one
         for links in self._of.links.values():
             yield from (one for one in links if chosen.issubset(one.ids))
+        if len(chosen) == 1:  # which some group or set would hold alone, whichever it is
+            return
         for one in self._lists_described():
             if chosen.issubset(one.ids):
                 yield from self._group_of(chosen, one)
@@ -672,7 +693,7 @@ class _Judge:
         if CITED.search(text):  # its citations are checked elsewhere
             return
         if self._is_id(text):
-            choice = self._choice([text])
+            choice = self.choice([text])
             self._say(text, choice.said if choice and kinds & {"*", "doc_id", "ids", choice.kind} else None)
             return
         for listed in self._lists_described():
@@ -727,13 +748,10 @@ class _Judge:
                     yield "greatest", max(values.values()), f"la plus grande valeur : {said}, des {listed.said}"
             if listed in self._lists_described():
                 for field in GROUPING:
-                    held = self._members(listed, (field,)).keys() - {("",)}
-                    name = IN_FRENCH.get(field, field)
-                    yield (
-                        f"distinct:{name}",
-                        len(held),
-                        f"nombre de valeurs distinctes ({name}) parmi les {listed.said}",
-                    )
+                    held, name = self._members(listed, (field,)).keys(), IN_FRENCH.get(field, field)
+                    for some, which in ((held - {("",)}, ""), (held, ", la valeur vide comprise")):
+                        said = f"nombre de valeurs distinctes ({name}) parmi les {listed.said}{which}"
+                        yield f"distinct:{name}", len(some), said
 
     def _counts_of_pairs(self) -> Iterator[tuple[str, int, str]]:
         for said, _, _, ids in self._pairs():
