@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import json
 import math
 import re
 import threading
@@ -16,6 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
 from legal_rag.agent.failures import ModelFailureError
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import storable
 
 CONNECT_SECONDS = 10.0  # at most, to reach a server
@@ -24,7 +26,6 @@ GRID = 1.25  # timeouts are rounded up to powers of it: DSPy keeps a connection 
 LONGEST_WAIT = 60.0  # seconds between two attempts, unless the server names a time
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
 MAX_CHARS = 200_000  # read of a reply; a runaway model may send millions
-MAX_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
@@ -226,10 +227,10 @@ class LenientAdapter(dspy.ChatAdapter):
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:
-            if not 0 < completion.count("{") <= MAX_BRACES:
+            if not isinstance(found := repaired_json(completion[completion.find("{") :]), dict):
                 raise
             try:
-                return dspy.JSONAdapter().parse(signature, completion)
+                return dspy.JSONAdapter().parse(signature, json.dumps(found))
             except (RecursionError, ValueError):  # nested too deeply
                 raise error from None
 

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -86,7 +87,6 @@ TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : rec
 
 # How replies are read.
 MAX_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
-MAX_BRACKETS = 300  # of one that is repaired: thousands left open take minutes
 MAX_TRIES = 100  # places where an object may begin
 DEEPEST = 4  # objects within objects: {"resultat": [{…}]}
 MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
@@ -405,20 +405,8 @@ def _values(text: str) -> Iterator[Any]:
         if any(True for _ in _objects(value)):
             found = True
             yield value
-    if not found and (value := _repaired(text)):
+    if not found and "{" in text and (value := repaired_json(text[text.index("{") :])):
         yield value
-
-
-def _repaired(text: str) -> Any:
-    import json_repair
-
-    if "{" not in text or text.count("{") + text.count("[") > MAX_BRACKETS:
-        return None
-    try:
-        value = json_repair.loads(text[text.index("{") :])
-    except (ValueError, RecursionError):  # brackets within brackets, deeper than it goes
-        return None
-    return value if isinstance(value, dict | list) else None
 
 
 def _objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
