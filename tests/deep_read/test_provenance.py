@@ -73,8 +73,7 @@ HONEST = [
     METAS + "FINAL([{'doc_id': i, 'titre': m['title'], 'date': m['date']} for i, m in metas.items()])",
     METAS + "FINAL(sorted(([i, m['char_count']] for i, m in metas.items()), key=lambda r: -r[1])[:5])",
     METAS + "FINAL(min((m for m in metas.values() if m['date']), key=lambda m: m['date'])['doc_id'])",
-    METAS
-    + "FINAL([i for i, m in metas.items() if (m['juridiction'], m['date'][:4]) == ('Conseil constitutionnel', '1993')])",
+    METAS + "FINAL([i for i, m in metas.items() if m['date'][:4] == '1993' and m['doc_type'] == 'AN'])",
     METAS
     + "c = {}\nfor m in metas.values():\n    c.setdefault(m['juridiction'], Counter())[m['date'][:4]] += 1\nFINAL(c)",
     METAS + "c = {}\nfor i, m in metas.items():\n    c.setdefault(m['juridiction'], []).append(i)\nFINAL(c)",
