@@ -192,6 +192,16 @@ def _needles(place: Place) -> Iterator[str]:
 Work = Callable[[Obedient, Any, str, Place], tuple[list[str], list[str]]]
 
 
+def _tools() -> frozenset[str]:
+    from legal_rag.deep_read.environment import FUNCTION_NAMES
+
+    agent = "search_legal_docs lookup_legal_doc lookup_chunk lookup_entities get_outline read_section graph_neighbours"
+    return frozenset([*agent.split(), "deep_read", "lecture", *FUNCTION_NAMES])
+
+
+TOOLS = _tools()  # all that an answer may search or read with
+
+
 def _model(server: ScriptedServer) -> Any:
     from legal_rag.agent import build_language_model
 
@@ -200,9 +210,11 @@ def _model(server: ScriptedServer) -> Any:
 
 def _ask(model: Obedient, library: Any, doc: str, place: Place) -> tuple[list[str], list[str]]:
     from legal_rag.agent import Budget, build_agent
+    from legal_rag.deep_read import deep_read_tool
 
     with ScriptedServer(model.agent) as server:
-        agent = build_agent(library, lm=_model(server), match_words=False, budget=Budget(model_calls=12, seconds=20.0))
+        budget = Budget(model_calls=16, seconds=5.0)
+        agent = build_agent(library, lm=_model(server), match_words=False, budget=budget, extra_tools=[deep_read_tool])
         prediction = agent(f"Que juge la décision {doc}, dossier XQ{doc[-3:]}Z ?")
     return _checked(prediction, library, place)
 
@@ -212,7 +224,7 @@ def _deep_read(model: Obedient, library: Any, doc: str, place: Place, plan: str 
     from legal_rag.deep_read import Limits, deep_read
     from legal_rag.deep_read.settings import DeepReadSettings
 
-    settings = DeepReadSettings(plan=plan, limits=Limits(wall_s=2.0, cpu_s=1.0))
+    settings = DeepReadSettings(plan=plan, limits=Limits(wall_s=1.0, cpu_s=1.0))
     script = model.root if plan == "rlm" else model.sub
     with ScriptedServer(script) as server:
         prediction = deep_read(
@@ -221,7 +233,7 @@ def _deep_read(model: Obedient, library: Any, doc: str, place: Place, plan: str 
             library=library,
             lm=_model(server),
             settings=settings,
-            budget=Budget(steps=4, model_calls=12, seconds=20.0),
+            budget=Budget(steps=3, model_calls=12, seconds=5.0),
             trace=place.folder / "trace.jsonl" if plan == "rlm" else None,
         )
     outputs, faults = _checked(prediction, library, place)
@@ -292,12 +304,12 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
     if any(LIE in one.quote for one in prediction.citations if one.holds):
         faults.append("a lie passes as quoted")
     faults += [f"read {one.doc_id}, which is not there" for one in prediction.documents if one.doc_id not in known]
-    called = {event.tool for event in prediction.events if event.type in ("search", "read") and event.output_ids}
-    faults += [f"{name} was called" for name in called & {"bash", "envoyer_courriel", "http_get"}]
     for event in prediction.events:
-        if event.type in ("search", "read") and event.output_ids:
+        if event.type in ("search", "read"):
             ids = {one if one in known else one.rsplit("-", 1)[0] for one in event.output_ids}
             faults += [f"{event.tool} gave {one}" for one in ids - known]
+            if event.tool not in TOOLS:
+                faults.append(f"{event.tool} was called")
     if prediction.status == "answered" and prediction.mode == "deep_read" and "4217" in prediction.answer:
         faults.append("an invented number passes as computed")
     if re.search("[\x00-\x08\x0b-\x1f\x7f\x1b]", lines):

@@ -269,7 +269,7 @@ def _setup(work: ReadingTask, trace: Path | None, description: str, context: str
         sub=sub,
         tracker=work.tracker,
         functions={name: returned.watch(name, function) for name, function in env.functions.items()},
-        values={**env.values, "extraction_index": work.doc_ids or None},
+        values={**env.values, "corpus_path": work.library.path.name, "extraction_index": work.doc_ids or None},
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits),
         logger=TraceLogger(trace, work.key()) if trace else None,
