@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from base64 import b85encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import dedent
@@ -103,10 +104,9 @@ def _run(code: str, limits: Limits, guarded: bool, status: str, place: Place) ->
     scratch = Path(tempfile.gettempdir())
     before = set(scratch.iterdir())
     called: list[Any] = []
-    with (
-        _walls(guarded),
-        Sandbox({"echo": lambda value=None: called.append(value) or value}, limits, values=values) as one,
-    ):
+    given = {"echo": lambda value=None: called.append(value) or value, "ask": lambda value=None: len(str(value)[:9])}
+    most = {"ask": 16_000_000}
+    with _walls(guarded), Sandbox(given, limits, values=values, most_bytes=most) as one:
         result = one.run(code)
         filled = sum(_blocks(folder) for folder in set(scratch.iterdir()) - before)
     faults = [
@@ -241,6 +241,48 @@ def _forged(draw: random.Random) -> Made:
     between = draw.choice(("", "time.sleep(0.02)", "print('vu')", "connection.sendall(frame(1, b'x'))"))
     after = draw.choice(("echo()", "", "while True: pass", "os._exit(0)", "connection.close()", "time.sleep(60)"))
     return _sending(*pieces, between=between, after=after), _some_limits(draw), True
+
+
+def _long(draw: random.Random) -> Made:
+    """Make a program that sends as much as it may, or a little more, to a function that takes long texts."""
+    many = draw.choice((1_000_000, 2_000_000, 15_900_000, 16_000_000))
+    piece = draw.choice(
+        (
+            "[",
+            "]",
+            "{",
+            '"',
+            "1",
+            "-",
+            " ",
+            ",",
+            ":",
+            "\\",
+            "\\n",
+            "\\u00e9",
+            '"",',
+            "[],",
+            "{},",
+            '{"":0},',
+            "1e9,",
+            "null,",
+            "é",
+            "😀",
+            "\x00",
+        )
+    )
+    before, after = draw.choice((('["', '"]'), ("[", "0]"), ("", "")))
+    n = many // len(piece.encode()) - draw.choice((0, 60))
+    body = f'b\'{{"arguments":%s,"named":{{}}}}\' % ({before!r} + {piece!r} * {n} + {after!r}).encode()'
+    code = draw.choice(
+        (
+            f"connection.sendall(frame(2, {body}, b'ask'))\necho()",
+            f"print(ask({piece!r} * {n}))",
+            f"print(ask([{piece!r}] * {n}))",
+        )
+    )
+    limits = replace(USUAL, cpu_s=3, wall_s=3)
+    return attacks.REACH + code, limits, True
 
 
 def _nested(draw: random.Random, depth: int) -> bytes:
@@ -531,6 +573,7 @@ def _forking(draw: random.Random) -> Made:
 # Kind of programs → what makes one, and how many.
 DRAWN: Mapping[str, tuple[Callable[[random.Random], Made], int]] = {
     "forges a message": (_forged, 70),
+    "sends as much as it may": (_long, 30),
     "drips": (_dripping, 10),
     "floods": (_flood, 30),
     "calls the system by chance": (_system_calls, 25 if platform.machine() == "x86_64" else 0),
