@@ -16,6 +16,7 @@ import click
 
 from legal_rag.encoder.runtime import OpenVinoError
 from legal_rag.lazy import missing_extra
+from legal_rag.printing import PrintableStream, printable, printable_streams
 
 COMMANDS = {  # name: module, short help; read without importing the commands
     "index": ("library", "Build a Library from a source."),
@@ -108,18 +109,23 @@ def commands() -> None:
 
 def run() -> NoReturn:
     """Run the command line and leave the process with its status."""
+    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)  # type: ignore[assignment]
     sys.exit(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command, by default of the process's own arguments.
+    """Run one command, by default of the process's own arguments; nothing that it prints steers a terminal.
 
     Returns:
         0, or what the command gives; after an expected error, which is one line on stderr, 1, or what `FAILED` says.
     """
+    with printable_streams():
+        return _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
+
+
+def _run(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
@@ -142,7 +148,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, status: int) -> int:
-    # Names of documents may stand in it: nothing in them may steer the terminal.
-    printable = "".join(one for one in message if one.isprintable() or one.isspace())
-    click.echo("legal-rag: " + " ".join(printable.split()), err=True)
+    click.echo("legal-rag: " + " ".join(printable(message).split()), err=True)
     return status
