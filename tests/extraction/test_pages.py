@@ -132,7 +132,7 @@ def test_a_hostile_document_is_nothing_but_data(attack, tmp_path):
     index = Page((tmp_path / "entities.html").read_text("utf-8"))
     assert [attrs["href"][-9:] for tag, attrs in index.tags if tag == "a"] == ["0001.html", "0002.html"]
     assert [tag for tag, _ in index.tags if tag in ("script", "img", "svg", "iframe")] == ["script"] * 3
-    assert json.loads(index.scripts[0])[0][:2] == [attack, attack]
+    assert json.loads(index.scripts[0])[0][:2] == [named, named]
 
 
 def test_the_policy_stands_first_and_lets_only_the_pages_own_script_and_style_through():
