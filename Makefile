@@ -10,7 +10,7 @@ TREC := .venv-trec
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test slow lint measure notebooks trec clean
+.PHONY: demo test slow attack fuzz lint measure notebooks trec clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -31,6 +31,12 @@ test: $(INSTALLED)  ## the tests, but for the slow ones
 
 slow: $(INSTALLED)  ## kills, notebooks, separate environments
 	$(BIN)/python -m pytest -m slow $(WORKERS)
+
+attack: $(INSTALLED)  ## programs, servers, files and decisions that mean harm, some 45 minutes; ATTACK="--seconds 60" for some
+	PYTHONPATH=tests $(BIN)/python -m attacks.campaign $(ATTACK)
+
+fuzz: $(INSTALLED)  ## what strangers' bytes come in by, for an hour; FUZZ="--seconds 60 --seed 7" for less, or otherwise
+	PYTHONPATH=tests $(BIN)/python -W ignore -m attacks.fuzz $(FUZZ)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -1,0 +1,1 @@
+"""Attacks by strangers: programs, servers, files, decisions; `make attack` runs them all and prints the table."""
