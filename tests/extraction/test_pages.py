@@ -23,8 +23,8 @@ from legal_rag.extraction.outputs import write_outputs
 from legal_rag.extraction.pages import PageLink, colours, page_parts
 from legal_rag.extraction.store import Recipe
 from legal_rag.html import safe_json
-from legal_rag.printing import printable
 from legal_rag.library import Library
+from legal_rag.printing import printable
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
