@@ -26,8 +26,7 @@ DEFAULT_SPLIT = "train"
 EMAIL = "courriel"  # the `nature` of a text file that begins as an e-mail does
 PATIENCE = 1000  # records read before a column that none of them has is an error
 TEXT_CHARS = 5_000_000  # of a document's text: 2,500 pages
-FIELD_CHARS = 10_000  # of its title, date, court, chamber, outcome
-ID_CHARS = 1_000
+FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome
 MOST_BAD = 100_000  # records left out, where fewer than a tenth as many are read: the rest of the source is left out
 MOST_COLUMNS = 1_000  # remembered, for a message
 UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # what no id may hold
@@ -184,7 +183,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
 
 def _too_long(row: Mapping[str, Any], options: SourceOptions) -> str:
     """Say which column holds more than a document's may; '' if none does."""
-    limits = {options.text_column: TEXT_CHARS, options.id_column: ID_CHARS}
+    limits = {options.text_column: TEXT_CHARS, options.id_column: FIELD_CHARS}
     limits |= {name: FIELD_CHARS for name in (*TEXT_FIELDS, "config") if name not in (*limits, "summary")}
     for name, most in limits.items():
         if isinstance(value := row.get(name), str) and len(value) > most:

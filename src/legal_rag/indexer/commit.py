@@ -88,7 +88,8 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
         if (target / INSTRUCTIONS).is_file():
             link_or_copy(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
         with carrying_entities(target, scratch), carrying_answers(target, scratch), carrying_graph(target, scratch):
-            record_all(scratch, {INSTRUCTIONS, *files_in_manifest(Library(scratch).manifest)})
+            manifest = json.loads((scratch / MANIFEST).read_text(encoding="utf-8"))
+            record_all(scratch, {INSTRUCTIONS, *files_in_manifest(manifest)})
             put_in_place(scratch, target)
 
 
@@ -407,17 +408,21 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
     """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them."""
-    before = _stamp(folder / STORE)
+    before = _stamps(folder)
     try:
         yield
     finally:
-        mappings = [path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}")]
-        if _stamp(folder / STORE) != before:
-            record_checksums(folder, STORE, BAD_RECORDS, LEXICAL_FOLDER, *mappings)
+        after = _stamps(folder)
+        record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
 
 
-def _stamp(path: Path) -> tuple[int, int]:
-    return (path.stat().st_size, path.stat().st_mtime_ns)
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of the files that commits write; those of the index of words as one."""
+    mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
+    found = {name: folder / name for name in (STORE, BAD_RECORDS, *mappings) if (folder / name).is_file()}
+    stamps = {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in found.items()}
+    words = [path.stat().st_mtime_ns for path in (folder / LEXICAL_FOLDER).rglob("*.json")]
+    return stamps | {LEXICAL_FOLDER: (len(words), max(words, default=0))}
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

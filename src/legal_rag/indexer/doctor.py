@@ -13,10 +13,10 @@ from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
 from legal_rag.library.checksums import CHECKSUMS, checksum_problems
-from legal_rag.library.library import CHUNK_VECTORS, CORPUS_INDEX, INSTRUCTIONS, RUNS, STORE, Library
-from legal_rag.library.manifest import files_in_manifest, is_sealed
+from legal_rag.library.library import CHUNK_VECTORS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
+from legal_rag.library.manifest import is_sealed
 from legal_rag.library.outlines import OUTLINES, outline_problems
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
+from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 from legal_rag.sqlite import connect_as_allowed, connect_to_read
 
 REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
@@ -93,8 +93,9 @@ def damage_of(path: Path) -> str | None:
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
     if (library.path / CHECKSUMS).is_file() or is_sealed(library.path):
-        elsewhere = {INSTRUCTIONS, *files_in_manifest(library.manifest)}
-        yield from checksum_problems(library.path, elsewhere)
+        mappings = (f"{Path(one['path']).parent.as_posix()}/{MAPPING}" for one in library.manifest["shards"])
+        parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
+        yield from checksum_problems(library.path, [*parts, *(one.removeprefix("./") for one in mappings)])
 
 
 def _remedy(name: str) -> str:
@@ -136,7 +137,7 @@ def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterato
 
 
 def _content_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
-    rows = connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1))
+    rows = connection.execute(SELECT_HASHED)
     for content_hash, *row in progress("Reading", iterable=rows, unit=" documents"):
         document = document_of_stored(row)
         if document.content_hash != content_hash:

@@ -66,10 +66,10 @@ def read_checksums(folder: Path) -> dict[str, str]:
     return {match[2]: match[1] for match in found if match and _is_inside(match[2])}
 
 
-def checksum_problems(folder: Path, others: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file of a Library that is not as it was recorded, or is not recorded, and what is wrong with it.
+def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each file of a Library that is not as it was recorded, and what is wrong with it.
 
-    `others` are not looked for: see `record_all`.
+    `parts` are files and folders which, where they are there, must be recorded.
     """
     file = folder / CHECKSUMS
     if not file.is_file():
@@ -84,7 +84,8 @@ def checksum_problems(folder: Path, others: Iterable[str]) -> Iterator[tuple[str
             yield name, "missing"
         elif _digest_or_reason(path) != digest:
             yield name, "not what was written (its SHA-256 differs)"
-    for name in sorted(set(_files_in(folder, "")).difference(records, others)):
+    there = {name for part in parts for name in ([part] if (folder / part).is_file() else _files_in(folder, part))}
+    for name in sorted(there - records.keys()):
         yield name, "no checksum of it was recorded"
 
 

@@ -32,7 +32,15 @@ from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST, read_manifest
 from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
-from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at, present_keys
+from legal_rag.library.store import (
+    SELECT_DOCUMENTS,
+    SELECT_HASHED,
+    Contents,
+    Place,
+    document_of_stored,
+    present_at,
+    present_keys,
+)
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
@@ -140,14 +148,25 @@ class Library(Corpus):
 
         Raises:
             LookupError: If there is none; the message names the nearest id.
+            ValueError: If it is not what was written.
         """
-        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
+        row = self._one(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return document_of_stored(row)
+        return self._undamaged(*row)
+
+    def _undamaged(self, content_hash: str, *row: Any) -> Document:
+        try:
+            document = document_of_stored(row)
+        except (ValueError, TypeError) as error:  # a damaged row may hold anything
+            raise ValueError(f"{self.path / STORE} is damaged ({error}): 'legal-rag doctor' says more") from error
+        if document.content_hash != content_hash:
+            problem = f"document {document.id!r} is not what was written"
+            raise ValueError(f"{self.path / STORE} is damaged ({problem}): 'legal-rag doctor' says more")
+        return document
 
     def documents(self) -> Iterator[Document]:
         """Stream all documents in index order."""
