@@ -8,6 +8,7 @@ from dspy.utils import DummyLM
 from support.agent_scripts import QUESTION, SEARCHED, always, in_steps, quotation, sound, wants_step
 from support.scripted_server import Reply, ScriptedServer, fields, step
 
+from legal_rag import deadline
 from legal_rag.agent import Budget, LegalReActAgent, Usage, build_language_model, default_instructions
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.model_calls import CallTimeout, ModelCalls, UsageTracker
@@ -89,6 +90,18 @@ def test_dollars_are_counted_where_the_price_is_known(ask):
     assert (prediction.status, len(server.prompts)) == ("exhausted", 2)
     assert prediction.usage.cost == pytest.approx(2 * (0.15e-6 + 0.6e-6))
     assert prediction.notice.startswith("Budget épuisé : 0,000001 dollar. ")
+
+
+def test_the_seconds_end_a_tool_that_goes_on(ask, monkeypatch):
+    def endless(*_, **__):
+        while True:
+            deadline.check()
+
+    monkeypatch.setattr("legal_rag.agent.tools._Tools._search", endless)
+    started = time.monotonic()
+    prediction, _ = ask(restless, Budget(seconds=0.7))
+    assert time.monotonic() - started < 4.0
+    assert prediction.notice == f"Budget épuisé : 0,7 seconde. {INSTEAD}"
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_retries": 5}, {"timeout": 0.2, "num_retries": 50}])

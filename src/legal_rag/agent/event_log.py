@@ -20,6 +20,7 @@ from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
 INPUT_CHARS, INPUT_ITEMS = 20_000, 1000  # kept of an event's input
 INPUT_DEPTH = 8  # lists within lists
+NAME_CHARS = 100  # of a parameter's name
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
@@ -250,7 +251,7 @@ class _Kept:
             self._items -= len(some)
             if not isinstance(value, Mapping):
                 return [self.of(one, depth + 1) for one in some]
-            return {self.of(str(name)): self.of(one, depth + 1) for name, one in some}
+            return {_shown(name)[:NAME_CHARS]: self.of(one, depth + 1) for name, one in some}
         is_number = isinstance(value, int) and value.bit_length() <= 64
         return value if value is None or is_number or isinstance(value, float) else self.of(_shown(value))
 
