@@ -5,6 +5,7 @@ import difflib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cachetools import LRUCache
@@ -141,7 +142,7 @@ class MultiDocREPL:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
         entities, doc_type, author, char_count, cluster.
         """
-        return self.corpus.documents[self._id(doc_id)].to_json()
+        return _without_place(self.corpus.documents[self._id(doc_id)].to_json())
 
     @bounded()
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -639,7 +640,12 @@ def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
 def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
     # Not by `to_json`, which takes five times as long: thousands of these are asked for at once.
     values = {name: value for name, value in vars(meta).items() if name != "entities"}
-    return {**values, "keywords": list(meta.keywords)}
+    return _without_place({**values, "keywords": list(meta.keywords)})
+
+
+def _without_place(values: dict[str, Any]) -> dict[str, Any]:
+    """Name the index's file without its folder, which is nothing that a program's answer should tell."""
+    return {**values, "detailed_index_path": Path(values["detailed_index_path"]).name}
 
 
 def _passage(hit: SearchHit) -> dict[str, Any]:
