@@ -116,9 +116,10 @@ class Model:
 
 
 def prepare(place: Place) -> None:
-    """Load what is loaded once: the encoder, all workers of the pools, dspy."""
+    """Load what is loaded once: the encoder, all workers of the pools, dspy, LangExtract with tqdm's thread."""
     for _ in range(20):
         _tools(place)["search_legal_docs"]("Quel préavis est dû ?")
+    run_program(place, "on_demand_extract('Le plafond est de 1000 euros. ' * 2000, 'x', ['plafond'])")
 
 
 @cache

@@ -8,7 +8,7 @@ from support.indexed_corpora import indexed_sample
 
 from legal_rag import deadline
 from legal_rag.agent.budget import Budget, BudgetExceededError
-from legal_rag.agent.event_log import INPUT_CHARS, INPUT_ITEMS, EventLog
+from legal_rag.agent.event_log import ARGUMENT_CHARS, INPUT_CHARS, INPUT_ITEMS, EventLog
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Event
 from legal_rag.agent.tool_arguments import LARGEST_BITS, MAX_GUESSED, NAME, QUESTION, TEXTS, within_bound
@@ -159,8 +159,11 @@ def test_an_event_keeps_the_beginning_of_its_input():
     assert len(repr(log.events[0].input)) < 3 * INPUT_CHARS
     assert len(log.events[0].input["many"]) <= INPUT_ITEMS
     assert log.events[0].input["number"] == "…"  # what may be kept was spent on the long text
+    with log.record("search", "s", query="x" * 20_000):
+        pass
+    assert log.events[1].input == {"query": "x" * ARGUMENT_CHARS + "…"}
     log.add(Event("search", "s", {"query": "préavis", "k": 5, "score": 0.5, "ids": ("a", "b"), "no": None}, [], 0.0))
-    assert log.events[1].input == {"query": "préavis", "k": 5, "score": 0.5, "ids": ["a", "b"], "no": None}
+    assert log.events[2].input == {"query": "préavis", "k": 5, "score": 0.5, "ids": ["a", "b"], "no": None}
 
 
 class Sub:
