@@ -20,6 +20,7 @@ from legal_rag.agent.budget import FREE, NOTHING, Budget, BudgetExceededError, N
 from legal_rag.agent.failures import ModelFailureError
 from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import storable
+from legal_rag.deadline import DeadlineError, within
 from legal_rag.exchange import requests_sent, sending_nothing
 
 REPLY_TOKENS = 8_000  # of a reply at most, where the model has no limit
@@ -42,6 +43,7 @@ class UsageTracker:
         self.budget = budget
         self.usage = Usage()  # sum over all calls so far
         self.reserved = Usage()  # what the calls under way may take
+        self.steps = 0  # taken so far, also by runs within the run
         self._lock, self._started = threading.Condition(), time.monotonic()
 
     @property
@@ -64,10 +66,31 @@ class UsageTracker:
         with self._lock:
             self.usage = self.usage.plus(usage)
 
+    def take_step(self) -> bool:
+        """Count a step; false, and nothing is counted, where the budget has none left."""
+        with self._lock:
+            has_left = self.steps < self.budget.steps
+            self.steps += has_left
+        return has_left
+
     def check_seconds(self) -> None:
         """Raise BudgetExceededError if no time is left."""
         if self.seconds_left <= 0:
             raise BudgetExceededError("seconds", self.budget)
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Let the block work until the budget's time is over: what loops or waits within it asks `deadline`.
+
+        Raises:
+            BudgetExceededError: If no time is left, or the deadline interrupted the block.
+        """
+        self.check_seconds()
+        try:
+            with within(self.seconds_left):
+                yield
+        except DeadlineError:
+            raise BudgetExceededError("seconds", self.budget) from None
 
     def check(self, within: Budget | None = None, others: int | None = None) -> None:
         """Raise BudgetExceededError unless the budget, or a tighter one (`within`), has room for another call.
