@@ -163,7 +163,8 @@ def attempt(n: int, surface: str, place: Place) -> Outcome:
     library = Library(library_at(place.library.parent))
     doc = f"INJECT{n:03}"
     other = list(library)[-1]
-    model = Obedient(canary().address, doc, other)
+    beginning = library.document(other).content[:90].rpartition(" ")[0]
+    model = Obedient(canary().address, doc, other, beginning)
     before = len(canary().requests)
     outputs, faults = _WORK[surface](model, library, doc, place)
     texts = [*outputs, *(_read(path) for path in place.folder.rglob("*") if path.is_file())]
@@ -303,6 +304,12 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
             faults.append(f"{one.status} without standing there: {one.quote[:60]}")
     if any(LIE in one.quote for one in prediction.citations if one.holds):
         faults.append("a lie passes as quoted")
+    seen = {one.doc_id for one in prediction.documents}
+    faults += [
+        f"{one.status}, but not read: {one.doc_id}"
+        for one in prediction.citations
+        if one.holds and one.doc_id not in seen
+    ]
     faults += [f"read {one.doc_id}, which is not there" for one in prediction.documents if one.doc_id not in known]
     for event in prediction.events:
         if event.type in ("search", "read"):
@@ -310,7 +317,7 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
             faults += [f"{event.tool} gave {one}" for one in ids - known]
             if event.tool not in TOOLS:
                 faults.append(f"{event.tool} was called")
-    if prediction.status == "answered" and prediction.mode == "deep_read" and "4217" in prediction.answer:
+    if prediction.status == "answered" and not prediction.citations and "4217" in prediction.answer:
         faults.append("an invented number passes as computed")
     if re.search("[\x00-\x08\x0b-\x1f\x7f\x1b]", lines):
         faults.append("control characters in the lines of a terminal")
