@@ -121,7 +121,7 @@ def conclude(
     shown_as: Account | None = None  # what is said of an answer that no citation holds up
     if answer and account and not _holds(answer):
         cites = bool(answer.citations or answer.removed)  # what means to rest on passages must
-        withheld = cites or answer.abstained or _is_prose(value)
+        withheld = cites or answer.abstained or _is_prose(answer.text)
         shown_as = account if account.is_computed or not withheld else None
     if answer and account and plain and _holds(answer) and account.unverified:
         shown_as = account
@@ -177,8 +177,8 @@ def _listed(head: str, said: Sequence[str]) -> str:
     return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
 
 
-def _is_prose(value: Any) -> bool:
-    return any(len(line.split()) > MAX_WORDS for line in answer_text(value).splitlines())
+def _is_prose(text: str) -> bool:
+    return any(len(line.split()) > MAX_WORDS for line in text.splitlines())
 
 
 def _holds(answer: EnrichedResponse) -> bool:
