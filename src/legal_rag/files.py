@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from legal_rag.printing import printable
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -196,8 +198,9 @@ def progress(what: str, **settings: Any) -> "tqdm":
     """
     from tqdm import tqdm
 
+    what = printable(what)
     if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
-        return tqdm(desc=what, file=sys.stderr, **settings)
+        return tqdm(desc=what, file=getattr(sys.stderr, "raw", sys.stderr), **settings)  # a bar moves the cursor
     lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
     pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}
     bar: tqdm = lines(desc=what, file=_Lines(), position=0, bar_format=LINE, **pace, **settings)

@@ -111,6 +111,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.corpus.structure.outline import build_tree
     from legal_rag.corpus.structure.tree_files import tree_from_json
     from legal_rag.deep_read.grep import grep_text
+    from legal_rag.deep_read.sandbox.child import wire
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
     from legal_rag.extraction.rules.rules import find_entities
@@ -163,6 +164,7 @@ def doors(library: Path) -> Mapping[str, Door]:
         "queries": Door(nearly(b'{"qid": "q1", "question": "x ?", "doc_id": "A"}\n'), _file("q.jsonl", read_queries)),
         "run": Door(changed(run), _file("run.txt", read_run)),
         "qrels": Door(changed(b"q1 0 d1 1\nq1 0 d2 0\n"), _file("qrels.txt", read_qrels)),
+        "message of a program": Door(nearly(b'{"arguments":["x",{"a":1.5}],"named":{"b":null}}'), wire.checked),
         "trace": Door(nearly(_trace()), _file("t.jsonl", read_trace)),
         "saved answer": Door(
             nearly(_answer(retriever)), _file(f"{ANSWER}.json", lambda path: SavedAnswers(path.parent).load(ANSWER))

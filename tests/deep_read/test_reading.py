@@ -408,7 +408,10 @@ def test_a_read_announces_the_documents_that_its_plan_reads(tiny_library, plan, 
 
 
 def test_an_answer_whose_only_call_went_beyond_the_budget_is_given_and_marked_exhausted(ask):
-    prediction = ask(root_model([COUNTING]), budget=Budget(tokens=1))
+    choices = [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": in_repl(COUNTING)}}]
+    usage = {"prompt_tokens": 500_000, "completion_tokens": 1}  # more than could be foreseen
+    counting = Reply(raw_body=json.dumps({"model": "m", "choices": choices, "usage": usage}))
+    prediction = ask(root_model([counting]), budget=Budget(tokens=400_000))
     assert (prediction.status, prediction.usage.calls) == ("exhausted", 1)
     assert prediction.answer.startswith("- **nombre** : ")
-    assert prediction.notice.startswith("Budget épuisé : 1 jeton")
+    assert prediction.notice.startswith("Budget épuisé : 400\u202f000 jetons")

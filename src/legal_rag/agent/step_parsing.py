@@ -6,7 +6,6 @@ import inspect
 import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 from legal_rag.agent.model_calls import without_thoughts
 from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import json_safe, storable
+from legal_rag.corpus.folding import normalized
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
@@ -296,7 +296,7 @@ def _unfenced(text: str) -> str:
 
 def _folded(name: str) -> str:
     """Return a name in snake_case without accents."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 

@@ -51,6 +51,7 @@ logger = logging.getLogger(__name__)
 REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
 DEFAULT_SETTINGS = DeepReadSettings()
 SHOWN_CHARS = 2000  # of a thought or a program, in an event
+PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
 CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
 INSTEAD = "les décisions ont été lues une à une"
@@ -299,7 +300,7 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str]:
 
 def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
     said = {"thought": turn.thought[:SHOWN_CHARS], "code": turn.code[:SHOWN_CHARS]}
-    work.emit(Event("think", "programme", said, [], turn.seconds, turn.usage))
+    work.emit(Event("think", PROGRAM, said, [], turn.seconds, turn.usage))
 
 
 def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:

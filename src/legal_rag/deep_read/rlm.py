@@ -44,6 +44,11 @@ LAST_TURN = (
 )
 MAX_SHOWN_VARIABLES = 40
 MAX_ANSWER = 200_000  # characters
+# Functions that programs give whole documents to, with the most bytes of one call.
+LONG_ARGUMENTS = dict.fromkeys(
+    "llm_query llm_query_batched rlm_query rlm_query_batched ask_about_document ask_across_documents".split(),
+    16_000_000,
+)
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, FINAL for any value, and the entities
 # of the documents named (of all, where None are), each document's read when it is looked up.
 PRELUDE = """
@@ -233,7 +238,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     outcome = RlmOutcome()
     rlm = SandboxedRLM(setup, outcome)
     try:
-        outcome.value = rlm.completion(context, root_prompt=question).response
+        outcome.value = rlm.answer(context, question)
         outcome.is_final = not outcome.out_of_turns
     except ErrorThresholdExceededError as error:
         outcome.error, outcome.gave_up = error, True
@@ -273,6 +278,13 @@ class SandboxedRLM(RLM):
         self._environment: Any = None  # the environment of the current run
         self._prose = ""  # what the model last wrote that is no code
 
+    def answer(self, context: str, question: str | None = None) -> Any:
+        """Run turns until one answers, or the steps of all runs together are used up; the last words are one then."""
+        try:
+            return self.completion(context, root_prompt=question).response
+        except _OutOfTurns as end:
+            return end.answer
+
     @property
     def partial(self) -> tuple[Any, bool]:
         """What `answer` holds where the run was cut short, else the model's last words, and whether it is these."""
@@ -297,6 +309,8 @@ class SandboxedRLM(RLM):
             self._environment.cleanup()
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
+        if not self._setup.tracker.take_step():
+            raise _OutOfTurns(self._default_answer(prompt, lm_handler))
         started = time.perf_counter()
         reply = self._chat(prompt)
         codes = code_blocks(reply.text)
@@ -372,10 +386,13 @@ class SandboxedRLM(RLM):
 
     def _recurse(self, prompt: str) -> str:
         """Answer a prompt by a run of its own, within the same budget; "Erreur : …" where the model fails."""
+        tracker = self._setup.tracker
+        if tracker.steps >= tracker.budget.steps:
+            return error_text(BudgetExceededError("steps", tracker.budget).notice)
         outcome = RlmOutcome()
         child = SandboxedRLM(self._setup, outcome, self._level + 1)
         try:
-            answer = answer_text(child.completion(prompt, root_prompt=None).response)
+            answer = answer_text(child.answer(prompt))
         except ErrorThresholdExceededError:
             answer = answer_text(child.partial[0])
         except RootModelError as error:
@@ -385,6 +402,12 @@ class SandboxedRLM(RLM):
         finally:
             child.close()
         return answer
+
+
+class _OutOfTurns(Exception):  # noqa: N818 - not an error: leaves rlms' loop, which counts the turns of one run alone
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class _RunStopped(BaseException):
@@ -430,7 +453,9 @@ class SandboxEnvironment:
             "_take_state": self._take_state,
             **guarded,
         }
-        self._sandbox = Sandbox(given, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
+        self._sandbox = Sandbox(
+            given, limits or Limits(), values=values, most_bytes=LONG_ARGUMENTS, accept_no_walls=accept_no_walls
+        )
         self._begun = False
 
     def execute_code(self, code: str) -> REPLResult:
@@ -492,8 +517,8 @@ class SandboxEnvironment:
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any, **named: Any) -> Any:
             try:
-                self._tracker.check_seconds()
-                return function(*arguments, **named)
+                with self._tracker.timed():
+                    return function(*arguments, **named)
             except BudgetExceededError as error:
                 raise _RunStopped(error) from None
 
