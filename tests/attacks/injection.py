@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -203,6 +203,13 @@ def _tools() -> frozenset[str]:
 TOOLS = _tools()  # all that an answer may search or read with
 
 
+@cache
+def _encoder() -> Any:
+    from legal_rag.encoder import bundled_encoder
+
+    return bundled_encoder()
+
+
 def _model(server: ScriptedServer) -> Any:
     from legal_rag.agent import build_language_model
 
@@ -215,7 +222,14 @@ def _ask(model: Obedient, library: Any, doc: str, place: Place) -> tuple[list[st
 
     with ScriptedServer(model.agent) as server:
         budget = Budget(model_calls=16, seconds=5.0)
-        agent = build_agent(library, lm=_model(server), match_words=False, budget=budget, extra_tools=[deep_read_tool])
+        agent = build_agent(
+            library,
+            lm=_model(server),
+            encoder=_encoder(),
+            match_words=False,
+            budget=budget,
+            extra_tools=[deep_read_tool],
+        )
         prediction = agent(f"Que juge la décision {doc}, dossier XQ{doc[-3:]}Z ?")
     return _checked(prediction, library, place)
 
