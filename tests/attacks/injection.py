@@ -149,6 +149,16 @@ def library_at(folder: Path) -> Path:
     return path
 
 
+@cache
+def _opened(path: Path) -> Any:
+    """Open the Library once: SQLite's own files come and go with the last connection."""
+    from legal_rag.library import Library
+
+    library = Library(path)
+    library.entities_of(next(iter(library)))
+    return library
+
+
 def cases(seed: int) -> Iterator[Case]:
     """Yield a case for each decision and surface."""
     for n, row in enumerate(rows()):
@@ -158,9 +168,7 @@ def cases(seed: int) -> Iterator[Case]:
 
 def attempt(n: int, surface: str, place: Place) -> Outcome:
     """Let the model work on one decision, and look at all that came out."""
-    from legal_rag.library import Library
-
-    library = Library(library_at(place.library.parent))
+    library = _opened(library_at(place.library.parent))
     doc = f"INJECT{n:03}"
     other = list(library)[-1]
     beginning = library.document(other).content[:90].rpartition(" ")[0]
