@@ -1,8 +1,8 @@
 """Change bytes of every file of a Library: `doctor` names the file, and commands answer or say one line.
 
-A file is changed 500 times, each time in one way at a place drawn anew: a bit flipped, a byte replaced, bytes cut out or
-off the end, zeros written, bytes added. Each time the files are examined as `doctor` does it. Now and then commands run
-on the damaged Library too. What they print is counted as the same as before, one line that says what is wrong, or
+A file is changed 500 times, each time in one way at a place drawn anew: a bit flipped, a byte replaced, bytes cut out
+or off the end, zeros written, bytes added. Each time the files are examined as `doctor` does it. Now and then commands
+run on the damaged Library too. What they print is counted as the same as before, one line that says what is wrong, or
 another answer: a search reads vectors and words as they are, and only `doctor` reads all bytes.
 """
 
@@ -51,6 +51,13 @@ def cases(seed: int) -> Iterator[Case]:
     for name in FILES:
         yield Case(name.replace("*", "x"), partial(_changed_often, name, seed), seconds=90.0, attempts=CHANGES)
     yield Case("no other file", _all_are_listed, seconds=5.0)
+
+
+def prepare(place: Place) -> None:
+    """Load what commands load once: the encoder, compiled kernels, threads that stay."""
+    library = place.copy()
+    for command in (*COMMANDS, *BY_VECTORS):
+        _said(command, library)
 
 
 def _changed_often(pattern: str, seed: int, place: Place) -> Outcome:
