@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
+
+from legal_rag.printing import printable
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -154,6 +157,18 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         shutil.copyfile(source, target)
 
 
+def parse_json(text: str) -> Any:
+    """Parse JSON that anyone may have written.
+
+    Raises:
+        ValueError: If it is none, nested too deeply, or holds a number of more than 4,300 digits.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
 def sha256_of(path: Path) -> str:
     """Return a file's SHA-256 in hexadecimal."""
     with path.open("rb") as file:
@@ -196,8 +211,9 @@ def progress(what: str, **settings: Any) -> "tqdm":
     """
     from tqdm import tqdm
 
+    what = printable(what)
     if sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel"):
-        return tqdm(desc=what, file=sys.stderr, **settings)
+        return tqdm(desc=what, file=getattr(sys.stderr, "raw", sys.stderr), **settings)  # a bar moves the cursor
     lines = type("LineProgress", (tqdm,), {"monitor_interval": 0})  # no thread: later forks would not survive it
     pace = {"delay": LINE_SECONDS, "mininterval": LINE_SECONDS, "miniters": 1}
     bar: tqdm = lines(desc=what, file=_Lines(), position=0, bar_format=LINE, **pace, **settings)

@@ -1,12 +1,15 @@
-"""Self-contained HTML pages: content security policy, inlined styles, escaped text."""
+"""Self-contained HTML pages: content security policy, inlined styles, escaped text without control characters."""
 
 import base64
 import hashlib
 import json
 import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from legal_rag.printing import printable
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -65,7 +68,8 @@ def safe_json(value: Any) -> "Markup":
     """Write JSON that can stand in an HTML script block: nothing in it can end the block."""
     from markupsafe import Markup
 
-    return Markup(plain_json(value).replace("<", "\\u003c"))  # noqa: S704 - no other character ends a block
+    text = printable(json.dumps(value, ensure_ascii=False))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704 - no other character ends a block
 
 
 def in_notebook() -> bool:
@@ -103,7 +107,18 @@ def _source(text: str) -> str:
 
 @cache
 def _environment(package: str) -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+
+    class PrintablePage(Template):
+        def render(self, *arguments: Any, **values: Any) -> str:
+            return printable(super().render(*arguments, **values))
+
+        def generate(self, *arguments: Any, **values: Any) -> Iterator[str]:
+            return map(printable, super().generate(*arguments, **values))
 
     loader = PackageLoader(package, "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.template_class = PrintablePage
+    return environment

@@ -16,6 +16,19 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
 READ_CACHE_KB = 512  # of each connection: few pages are read twice, and the system keeps those as well
 STEPS = 20_000  # of SQLite's machine between two looks at the clock: at most some milliseconds
+# What a disk or another process does, not damage.
+BUSY_OR_FULL = frozenset(
+    (
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_NOMEM,
+    )
+)
 ANY_ROW = "SELECT 1 FROM sqlite_master LIMIT 1"  # reads the file, whatever tables are in it
 
 

@@ -9,6 +9,8 @@ import pytest
 from support.scripted_server import ScriptedServer, fields
 
 from legal_rag.cli import COMMANDS, EXAMPLES, main
+from legal_rag.library import Library
+from legal_rag.library.manifest import write_manifest
 
 QUESTION = "Dans quel délai le candidat doit-il déposer son compte de campagne ?"
 
@@ -32,10 +34,9 @@ def copied(tiny_library, tmp_path):
 
 
 def edit_manifest(library_folder, **changes):
-    file = library_folder / "manifest.json"
-    manifest = json.loads(file.read_text("utf-8"))
+    manifest = Library(library_folder).manifest
     manifest["encoder"] |= changes
-    file.write_text(json.dumps(manifest), "utf-8")
+    write_manifest(library_folder, manifest)
 
 
 def test_index_builds_a_library_and_tells_its_counts(tmp_path, tiny_model_folder, capfd):

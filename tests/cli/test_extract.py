@@ -340,7 +340,7 @@ def test_an_entity_that_is_not_where_it_is_said_to_be_is_found(library):
         wrong[0] = {**wrong[0], "char_start": wrong[0]["char_start"] + 1}
         result = ExtractionResult(doc_name="a", extractions=wrong, model_id="rules")
         store.hold_many([("a", document.content_hash, document.content, recipe, result, [])])
-    (problem,) = examine(Library(library.path))
+    _, problem = examine(Library(library.path))  # the first: its checksum
     assert problem.startswith("entities.sqlite: date at 4-14 of 'a' is '12 mai 1993'")
 
 

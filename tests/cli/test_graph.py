@@ -150,7 +150,7 @@ def test_a_library_without_a_graph_says_how_to_make_it(refused, library, tmp_pat
 def test_a_damaged_graph_is_one_line(refused, library, tmp_path):
     copy = with_answer(library, tmp_path)
     (copy.path / "graph.sqlite").write_bytes(b"not a database" * 100)
-    assert "not a database" in refused("graph", "most-cited", *place_of(copy))
+    assert "graph.sqlite: not what was written" in refused("graph", "most-cited", *place_of(copy))
 
 
 def test_names_steer_no_terminal(library, tmp_path, capfd):

@@ -16,6 +16,7 @@ from legal_rag.encoder import EncoderConfig
 from legal_rag.indexer import IndexConfig, build_index, open_index, preprocess
 from legal_rag.library import Library, PlaidShards
 from legal_rag.library.bm25 import LEXICAL_FOLDER
+from legal_rag.library.checksums import CHECKSUMS
 
 
 @pytest.fixture
@@ -28,11 +29,11 @@ def change(config, **values):
 
 
 def files_of(library):
-    """Return the files' checksums; but for the index of words, whose parts tantivy names at random."""
+    """Return the files' checksums; but for the index of words, whose parts tantivy names at random, and their list."""
     return {
         path.relative_to(library.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(library.path.rglob("*"))
-        if path.is_file() and LEXICAL_FOLDER not in path.relative_to(library.path).parts
+        if path.is_file() and not {LEXICAL_FOLDER, CHECKSUMS} & {*path.relative_to(library.path).parts}
     }
 
 
@@ -91,6 +92,7 @@ def test_no_chunk_is_longer_than_the_encoder_reads(tiny_library, tiny_encoder):
 def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     report = build_index(change(config, seed=7, n_bits=2), tiny_encoder)
     manifest = json.loads((Path(report.path) / "manifest.json").read_text("utf-8"))
+    assert len(manifest.pop("sha256")) == 64
     status = sample_file.stat()
     (shard,) = manifest.pop("shards")
     shard.pop("checksums")
@@ -138,6 +140,7 @@ def test_the_checksums_are_those_of_the_shards_files(tiny_library):
 
 def test_a_library_holds_nothing_but_its_store_indexes_mapping_manifest_and_shard(tiny_library):
     assert names_in(tiny_library.path) == [
+        "checksums.sha256",
         "chunk_vectors",
         "corpus.sqlite",
         "corpus_index.sqlite",

@@ -34,7 +34,7 @@ from legal_rag.library.outlines import count_outlines
 from legal_rag.retriever import Retriever
 
 SHARD_CHUNKS = 24
-WRITTEN = {"corpus.sqlite", "corpus_index.sqlite", "manifest.json"}  # by each commit
+WRITTEN = {"checksums.sha256", "corpus.sqlite", "corpus_index.sqlite", "manifest.json"}  # by each commit
 QUERY = "trouble anormal de voisinage"
 
 

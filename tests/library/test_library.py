@@ -13,6 +13,7 @@ from legal_rag import files as folders
 from legal_rag.corpus import ChunkConfig, build_chunker, chunk_document, read_documents
 from legal_rag.indexer.commit import building, finish_library, updating
 from legal_rag.library import Filters, Library
+from legal_rag.library.manifest import write_manifest
 from legal_rag.library.store import StoreWriter
 
 ODD_IDS = [
@@ -24,7 +25,6 @@ ODD_IDS = [
     "avec  deux espaces",
     "ünïcödé 日本 😀",
     "C:\\dossier\\x.txt",
-    "a\nb",
     "x" * 5000,
     "-1",
     "0",
@@ -54,7 +54,9 @@ def finish(path, store, **manifest):
     store.finish()
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
     plaid = {"keep_embeddings": False, "n_bits": 0}
-    whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **manifest}
+    encoder = {"name": "none", "revision": "", "dim": 0, "query_length": 0, "document_length": 0}
+    made = {"encoder": encoder, "chunks": {"chunk_tokens": 40, "header_on": "none", "header_columns": []}}
+    whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **made, **manifest}
     finish_library(path, whole, store.n_shards)
 
 
@@ -320,18 +322,19 @@ def test_an_earlier_format_is_refused(tmp_path):
 @pytest.mark.parametrize("path", ["../secret", "/etc", "shard/../../secret"])
 def test_a_shard_outside_the_library_is_refused(tmp_path, path):
     folder = write_library(tmp_path, rows("a"))
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "shards": [{"path": path}]}))
-    with pytest.raises(ValueError, match="names a shard outside itself"):
-        _ = Library(folder).shard_folders
+    write_manifest(
+        folder, Library(folder).manifest | {"shards": [{"path": path, "chunks": 9, "tokens": 0, "checksums": {}}]}
+    )
+    with pytest.raises(ValueError, match="damaged manifest: .*names a shard outside itself"):
+        Library(folder)
 
 
 @pytest.mark.parametrize("name", ["../manifest.json", "/etc/passwd", "a/b", ".."])
 def test_a_shards_file_outside_its_folder_is_refused(tmp_path, name):
     folder = write_library(tmp_path, rows("a"))
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = Library(folder).manifest
     manifest["shards"][0]["checksums"] = {name: ""}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
     with pytest.raises(ValueError, match="damaged manifest: .*a file outside its shard"):
         Library(folder)
 
@@ -519,12 +522,12 @@ def test_a_reader_knows_another_library_by_its_later_shards_too(tmp_path):
     folder = write_library(tmp_path, rows("a"))
     reader = Library(folder)
     reader.check_unchanged()
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"commit": 0}))
+    manifest = reader.manifest
+    write_manifest(folder, manifest | {"commit": 0})
     with pytest.raises(ValueError, match="was built anew"):
         reader.check_unchanged()
     other = [{**manifest["shards"][0], "chunks": 7}]
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"shards": other}))
+    write_manifest(folder, manifest | {"shards": other})
     with pytest.raises(ValueError, match="was built anew"):
         reader.check_unchanged()
 
@@ -602,8 +605,9 @@ def test_the_positions_of_a_filter_are_found_without_reading_documents(tmp_path,
 def test_chunks_that_the_manifest_does_not_count_are_damage(tmp_path, monkeypatch):
     monkeypatch.setattr("legal_rag.library.library.FEW_DOCUMENTS", 0)
     folder = write_library(tmp_path, of_courts(*"abc"), plaid=WITHOUT_PLAID)
-    manifest = (folder / "manifest.json").read_text("utf-8")
-    (folder / "manifest.json").write_text(manifest.replace('"chunks": 3', '"chunks": 2'), "utf-8")
+    manifest = Library(folder).manifest
+    shards = [one | {"chunks": 2} for one in manifest["shards"]]
+    write_manifest(folder, manifest | {"shards": shards, "counts": manifest["counts"] | {"chunks": 2}})
     library = Library(folder)
     with pytest.raises(ValueError, match="damaged index: .* names 2 chunks in shard 0, corpus.sqlite has others"):
         library.positions(COURT)

@@ -10,12 +10,17 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import pairwise
+from json import JSONDecodeError
+from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from legal_rag.encoder.runtime import OpenVinoError
 from legal_rag.lazy import missing_extra
+from legal_rag.printing import PrintableStream, one_line, printable_streams
+from legal_rag.sqlite import BUSY_OR_FULL
 
 COMMANDS = {  # name: module, short help; read without importing the commands
     "index": ("library", "Build a Library from a source."),
@@ -63,6 +68,7 @@ EXAMPLES = {  # of each command, shown by its --help
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
+MOST_SAID = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
 
 
@@ -108,18 +114,23 @@ def commands() -> None:
 
 def run() -> NoReturn:
     """Run the command line and leave the process with its status."""
+    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)  # type: ignore[assignment]
     sys.exit(main())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command, by default of the process's own arguments.
+    """Run one command, by default of the process's own arguments; nothing that it prints steers a terminal.
 
     Returns:
         0, or what the command gives; after an expected error, which is one line on stderr, 1, or what `FAILED` says.
     """
+    with printable_streams():
+        return _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
+
+
+def _run(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
@@ -134,15 +145,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         if (missing := missing_extra(error)) is None:
             raise
         return _fail(str(missing), failed)
-    except (ValueError, LookupError, OSError, sqlite3.DatabaseError, OpenVinoError) as error:
+    except BaseException as error:
+        if not _is_expected(error) and (damage := _damage(error, arguments)):
+            return _fail(damage, failed)
+        if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
+            raise
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
         return _fail(str(error) or type(error).__name__, failed)
     return status or 0
 
 
+def _is_expected(error: BaseException) -> bool:
+    """Tell an error that is raised with a line for the user from what a bug or a damaged index makes."""
+    if isinstance(error, sqlite3.DatabaseError):
+        return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in BUSY_OR_FULL
+    if isinstance(error, KeyError | IndexError | UnicodeError | JSONDecodeError):
+        return False
+    return isinstance(error, ValueError | LookupError | OSError | OpenVinoError)
+
+
+def _damage(error: BaseException, arguments: Sequence[str]) -> str | None:
+    """Return what is wrong with the files of a command's index, if that may be why it failed."""
+    # A panic in Rust code is no Exception.
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        return None
+    from legal_rag.indexer.doctor import damage_of
+    from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
+
+    folder = _given(arguments, "--index-folder", DEFAULT_FOLDER)
+    path = Path(folder).expanduser() / _given(arguments, "--index-name", DEFAULT_NAME)
+    return damage_of(path) if path.is_dir() else None
+
+
+def _given(arguments: Sequence[str], option: str, default: str) -> str:
+    """Return the value that an option was last given."""
+    given = [after for one, after in pairwise([*arguments, ""]) if one == option]
+    given += [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
+    return given[-1] if given else default
+
+
 def _fail(message: str, status: int) -> int:
-    # Names of documents may stand in it: nothing in them may steer the terminal.
-    printable = "".join(one for one in message if one.isprintable() or one.isspace())
-    click.echo("legal-rag: " + " ".join(printable.split()), err=True)
+    click.echo(f"legal-rag: {one_line(message[:MOST_SAID])}{'…' * (len(message) > MOST_SAID)}", err=True)
     return status

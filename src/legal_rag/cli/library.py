@@ -275,11 +275,14 @@ def compact_command(n_bits: int | None, retrain: bool, index_folder: str, index_
 @place_options
 def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
     """Check all of a Library; status 1 and a list if anything is damaged."""
-    from legal_rag.indexer.doctor import examine
+    from legal_rag.indexer.doctor import examine, unverified
 
-    problems = examine(open_library(index_folder, index_name))
+    library = open_library(index_folder, index_name)
+    problems, not_vouched_for = examine(library), unverified(library)
     if as_json:
-        print_json({"problems": problems})
+        print_json({"problems": problems, "unverified": not_vouched_for})
+    elif not_vouched_for:
+        click.echo(not_vouched_for, err=True)
     for problem in problems:
         click.echo(problem, err=True)
     if not as_json and any("'legal-rag " not in one for one in problems):  # the others say it

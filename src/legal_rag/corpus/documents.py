@@ -1,21 +1,20 @@
 """The `Document` value, and reading a source into documents."""
 
 import bisect
-import datetime
 import difflib
 import hashlib
 import json
 import logging
-import math
 import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import clean_text, json_safe, storable
+from legal_rag.corpus.cleaning import clean_text, json_safe, plain_text
 from legal_rag.corpus.patterns import find_dates, read_letterhead
 from legal_rag.corpus.sources import BadRecord, Record, open_source
+from legal_rag.printing import UNPRINTABLE, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +25,11 @@ DEFAULT_CONFIG = "juri"  # the dataset's others are cetat and constit
 DEFAULT_SPLIT = "train"
 EMAIL = "courriel"  # the `nature` of a text file that begins as an e-mail does
 PATIENCE = 1000  # records read before a column that none of them has is an error
+TEXT_CHARS = 5_000_000  # of a document's text: 2,500 pages
+FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome
+MOST_BAD = 100_000  # records left out, where fewer than a tenth as many are read: the rest of the source is left out
+MOST_COLUMNS = 1_000  # remembered, for a message
+UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # what no id may hold
 NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
 TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
@@ -101,7 +105,7 @@ def read_documents(
     seen: set[bytes] = set()
     columns: dict[str, None] = {}
     bad: list[BadRecord] = []  # the first ones, for a message
-    n_records = 0
+    n_records = n_bad = 0
 
     for record in open_source(source, options.config, options.split):
         n_records += 1
@@ -109,14 +113,20 @@ def read_documents(
         if isinstance(record, BadRecord):
             result = record
         else:
-            columns.update(dict.fromkeys(record.row))
+            if len(columns) < MOST_COLUMNS:
+                columns.update(dict.fromkeys(record.row))
             result = _document(record, options, seen)
         if isinstance(result, Document):
             yield result
         else:
+            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names hold anything
             if len(bad) < 3:
                 bad.append(result)
             report(result)
+            n_bad += 1
+            if n_bad >= MOST_BAD and n_bad > 10 * len(seen):
+                report(BadRecord(record.where, f"the {n_bad:,}th record left out: what follows is left out unread"))
+                break
         if not seen and n_records == PATIENCE:
             _require_columns(source, columns, options)
     if not seen:
@@ -135,10 +145,14 @@ def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions
 
 def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
     row = dict(record.row)
-    identifier = clean_text(_text(row.pop(options.id_column, None))).strip()
+    if problem := _too_long(row, options):
+        return BadRecord(record.where, problem)
+    identifier = clean_text(plain_text(row.pop(options.id_column, None))).strip()
     content = row.pop(options.text_column, None)
     if not identifier:
         return BadRecord(record.where, f"no id (column {options.id_column!r} is empty or missing)")
+    if UNNAMEABLE.search(identifier):
+        return BadRecord(record.where, f"an id with control characters or line ends: {identifier!r:.80}")
     if not isinstance(content, str) or not content.strip():
         return BadRecord(record.where, f"no text (column {options.text_column!r} of {identifier} is empty or missing)")
     # 16 bytes an id: ten million of them fit in memory.
@@ -150,7 +164,7 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
         return BadRecord(record.where, f"no text left in {identifier} once its markup is removed")
     seen.add(digest)
     laws = [law for column in LAW_COLUMNS for law in _laws(row.pop(column, None))]
-    fields = {name: clean_text(_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
+    fields = {name: clean_text(plain_text(row.pop(name, None))).strip() for name in TEXT_FIELDS}
     fields["decision_date"] = _iso_date(fields["decision_date"])
     if record.is_file:
         read = read_letterhead(clean)
@@ -160,27 +174,31 @@ def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Docum
         id=identifier,
         content=clean,
         applied_laws=tuple(dict.fromkeys(laws)),
-        config=_text(row.pop("config", None)) or record.config,
-        extra={key: value for key, value in json_safe(row, text_of=_text).items() if value not in (None, "", [], {})},
+        config=plain_text(row.pop("config", None)) or record.config,
+        extra={
+            key: value for key, value in json_safe(row, text_of=plain_text).items() if value not in (None, "", [], {})
+        },
         **fields,
     )
+
+
+def _too_long(row: Mapping[str, Any], options: SourceOptions) -> str:
+    """Say which column holds more than a document's may; '' if none does."""
+    limits = {options.text_column: TEXT_CHARS, options.id_column: FIELD_CHARS}
+    limits |= {name: FIELD_CHARS for name in (*TEXT_FIELDS, "config") if name not in (*limits, "summary")}
+    for name, most in limits.items():
+        if isinstance(value := row.get(name), str) and len(value) > most:
+            return f"{name} of {len(value):,} characters (at most {most:,})"
+    return ""
 
 
 def _laws(value: Any) -> list[str]:
     """Split the laws that a decision applies: a list, or one text with semicolons or line breaks."""
     if isinstance(value, list | tuple):
-        laws = [clean_text(_text(law)) for law in value]
+        laws = [clean_text(plain_text(law)) for law in value]
     else:
-        laws = re.split(r"[;\n]", clean_text(_text(value)))  # cleaned first: "&amp;" ends in a semicolon too
+        laws = re.split(r"[;\n]", clean_text(plain_text(value)))  # cleaned first: "&amp;" ends in a semicolon too
     return [law.strip() for law in laws if law.strip()]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, datetime.datetime):
-        value = value.date()
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return storable(str(value))
 
 
 def _iso_date(text: str) -> str:

@@ -3,17 +3,24 @@
 import codecs
 import csv
 import gzip
+import itertools
 import json
 import logging
+import os
 import re
+import stat
 import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
+from legal_rag.corpus.cleaning import json_safe, plain_text
+from legal_rag.corpus.reader_process import ReaderProcess
+from legal_rag.files import parse_json
 from legal_rag.lazy import require
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
@@ -22,7 +29,16 @@ JUDILIBRE = Path(__file__).parent / "judilibre.toml"  # names of its courts and 
 SAMPLE_QUESTIONS = Path(__file__).parent / "sample" / "questions.jsonl"
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 ENCODING_BYTES = 2**24  # of a file, read to tell its encoding
-MAX_FIELD = 2**31 - 1  # characters in one CSV field; Python's own limit of 131,072 is below a long decision
+# Beyond these a record or a file is left out, whoever wrote it: memory and time stay bounded.
+LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
+SKIPPED_CHARS = 500_000_000  # of a line too long: behind it no other is looked for
+BLANK_LINES = 1_000_000  # one after the other: likewise
+TEXT_FILE_BYTES = 50_000_000  # of a text file
+FILE_BYTES = 200_000_000  # of JSON that is not in lines, PDF, Word
+RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
+RECORD_LEVELS = 100  # of lists and objects within one another; SQLite's JSON functions read 1,000
+INTEGER_BITS = 10_000  # of a number; Python writes no more than 4,300 digits
+CARD_CHARS = 1_000_000  # of a dataset's README.md
 
 
 class BadRecord(NamedTuple):
@@ -60,19 +76,29 @@ def open_source(source: Any, config: str | None, split: str) -> Records:
     if path.is_file():
         if not _suffix(path):
             raise ValueError(f"unknown kind of file: {path} (expected one named {', '.join(READERS)})")
-        return _rows_of_file(path, path.parent)
+        return _closed(lambda process: _rows_of_file(path, path.parent, process))
     if path.is_dir():
-        return _rows_of_folder(path, config, split)
+        return _closed(lambda process: _rows_of_folder(path, config, split, process))
     if HUB_ID.fullmatch(str(source)) and not _suffix(path) and not path.parent.exists():
+        _require_datasets()
         return _rows_of_dataset(str(source), config, split)
     raise FileNotFoundError(
         f"no such file or folder: {source} (expected a file, a folder, a hub dataset as owner/name, or '{SAMPLE}')"
     )
 
 
+def _closed(rows: Callable[[ReaderProcess], Records]) -> Records:
+    """Stream rows that need a process, and end it with them."""
+    with closing(ReaderProcess()) as process:
+        yield from rows(process)
+
+
+def _require_datasets() -> None:
+    require("datasets", f"a file or a folder needs none: --source FILE_OR_FOLDER, or --source {SAMPLE}")
+
+
 def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
     """Stream comma-separated configurations of a Hugging Face dataset, by hub id or folder."""
-    require("datasets", f"a file or a folder needs none: --source FILE_OR_FOLDER, or --source {SAMPLE}")
     from datasets import load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
@@ -86,48 +112,164 @@ def _rows_of_dataset(name: str, config: str | None, split: str) -> Records:
                 f"no such file or folder, and no dataset that can be reached: {name} ({reason})"
             ) from error
         for index, row in enumerate(rows):
-            yield Record(f"{label}, row {index}", row, config=(one or "").strip())
+            record = _checked(row, f"{label}, row {index}")
+            yield record._replace(config=(one or "").strip()) if isinstance(record, Record) else record
 
 
-def _rows_of_folder(folder: Path, config: str | None, split: str) -> Records:
+def _rows_of_folder(folder: Path, config: str | None, split: str, process: ReaderProcess) -> Records:
     """Stream a folder: saved by `datasets`, laid out like a hub dataset, or any tree of documents."""
     if (folder / "dataset_info.json").is_file() or (folder / "dataset_dict.json").is_file():
-        yield from _rows_of_saved_dataset(folder, split)
+        require("datasets")
+        yield from _rows_of_process(process, "saved", [str(folder), split], folder.name)
         return
     readme = folder / "README.md"
-    if readme.is_file() and re.search(r"^(configs|dataset_info):", readme.read_text("utf-8", "replace"), re.MULTILINE):
-        yield from _rows_of_dataset(str(folder), config, split)
+    if readme.is_file() and re.search(r"^(configs|dataset_info):", card := _card_of(readme), re.MULTILINE):
+        _require_datasets()
+        if outside := _path_outside(card):
+            raise ValueError(f"{readme} names data outside its folder: {outside!r}")
+        yield from _rows_of_process(process, "dataset", [str(folder), config or "", split], folder.name)
         return
-    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    files = [path for path in found if _suffix(path)]
-    if not files:
+    found = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    root = os.path.realpath(folder)
+    problems = {path: problem for path in found if (problem := _no_file(path, root))}
+    files = [path for path in found if _suffix(path) and path not in problems]
+    if not files and not problems:
         raise ValueError(f"no document in folder {folder} (expected files named {', '.join(READERS)})")
     for path in files:
-        yield from _rows_of_file(path, folder)
-    others = Counter(path.suffix for path in found if not (_suffix(path) or path.name.startswith(".")))
-    if others:
-        kinds = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in others.most_common(5))
-        yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {kinds}")
+        yield from _rows_of_file(path, folder, process)
+    for path, problem in problems.items():
+        yield BadRecord(path.relative_to(folder).as_posix(), problem)
+    others = [path for path in found if not (_suffix(path) or path.name.startswith(".") or path in problems)]
+    if kinds := Counter(path.suffix for path in others):
+        listed = ", ".join(f"{n} {suffix or 'without suffix'}" for suffix, n in kinds.most_common(5))
+        yield BadRecord(f"{folder.name}/", f"files of kinds that are not read: {listed}")
 
 
-def _rows_of_saved_dataset(folder: Path, split: str) -> Records:
-    require("datasets")
+def _no_file(path: Path, root: str) -> str:
+    """Say why what lies in a source's folder is not read: it leads elsewhere, or is no file; '' of a file."""
+    if path.is_symlink():
+        target = os.path.realpath(path)
+        if os.path.commonpath([root, target]) != root:
+            return "a link out of the folder"
+        if Path(target).is_dir():
+            return "a link to a folder"
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return "" if is_file else "a pipe, a socket or a device, not a file"
+
+
+def _card_of(readme: Path) -> str:
+    with readme.open(encoding="utf-8", errors="replace") as file:
+        return file.read(CARD_CHARS)
+
+
+def _path_outside(card: str) -> str | None:
+    """Return a data file that a dataset's card names and that lies outside its folder: elsewhere, or on a server."""
+    import yaml
+
+    try:
+        waiting = [(yaml.safe_load(card.split("---")[1] if card.startswith("---") else card), False, 0)]
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return "no readable card"
+    n_values = 0
+    while waiting:
+        value, named, level = waiting.pop()
+        n_values += 1
+        if n_values > RECORD_VALUES or level > RECORD_LEVELS:
+            return "a card of too many values"
+        if isinstance(value, Mapping):
+            below = (
+                (one, named or name in ("data_files", "data_dir", "path"), level + 1) for name, one in value.items()
+            )
+            waiting.extend(below)
+        elif isinstance(value, list):
+            waiting.extend((one, named, level + 1) for one in value)
+        elif named and isinstance(value, str):
+            path = PureWindowsPath(value)
+            if (
+                "://" in value
+                or "::" in value
+                or ".." in path.parts
+                or path.drive
+                or path.root
+                or value.startswith("~")
+            ):
+                return value
+    return None
+
+
+def _rows_of_saved_dataset(folder: str, split: str) -> Records:
     from datasets import DatasetDict, load_from_disk
 
-    dataset = load_from_disk(str(folder))
+    dataset = load_from_disk(folder)
     if isinstance(dataset, DatasetDict):
         if split not in dataset:
             raise ValueError(f"no split {split!r} in {folder} (its splits: {', '.join(dataset)})")
         dataset = dataset[split]
     for index, row in enumerate(dataset):
-        yield Record(f"{folder.name}, row {index}", row)
+        yield Record(f"{Path(folder).name}, row {index}", row)
 
 
-def _rows_of_file(path: Path, root: Path) -> Records:
+def _rows_of_file(path: Path, root: Path, process: ReaderProcess) -> Records:
+    """Read a file of a known kind; what is wrong with it as a whole is one bad record."""
+    suffix, name = _suffix(path), path.relative_to(root).as_posix()
+    where = path.name if suffix in TABLE_READERS else name
+    most = TEXT_FILE_BYTES if suffix in TEXT_SUFFIXES else FILE_BYTES
+    try:
+        if suffix not in STREAMED and (size := path.stat().st_size) > most:
+            yield BadRecord(where, f"{size:,} bytes (a {suffix[1:]} file may have {most:,})")
+        elif suffix in PROCESS_SUFFIXES:
+            if suffix == ".parquet":
+                require("pyarrow")
+            yield from _rows_of_process(process, "file", [str(path), str(root)], where)
+        else:
+            yield from _rows_of_file_here(path, root)
+    except (OSError, UnicodeError) as error:
+        if isinstance(error, ModuleNotFoundError):
+            raise
+        yield BadRecord(where, f"cannot be read ({error})")
+
+
+def _rows_of_file_here(path: Path, root: Path) -> Records:
     if _suffix(path) in TABLE_READERS:
         yield from TABLE_READERS[_suffix(path)](path)
     else:
         yield _row_of_file(path, root)
+
+
+def _rows_of_process(process: ReaderProcess, reader: str, arguments: list[str], where: str) -> Records:
+    """Stream what a reader gives in a process of its own; see `PROCESS_READERS`."""
+    try:
+        for line in process.lines(reader, arguments, 2 * LINE_CHARS):
+            place, problem, row, config, is_html, is_file = json.loads(line)
+            record = BadRecord(place, problem) if row is None else _checked(row, place)
+            yield record if isinstance(record, BadRecord) else Record(place, record.row, config, is_html, is_file)
+    except (ChildProcessError, RecursionError) as error:
+        yield BadRecord(where, f"unreadable file ({error})")
+
+
+def _given(records: Records) -> Iterator[list[Any]]:
+    """Write records as `_rows_of_process` reads them; whatever else a parser raises is one bad record."""
+    last = ""
+    try:
+        for record in records:
+            last = record.where
+            if isinstance(record, BadRecord):
+                yield [record.where, record.problem, None, "", False, False]
+                continue
+            problem = record_problem(record.row)
+            row = None if problem else json_safe(record.row, text_of=plain_text)
+            yield [record.where, problem, row, record.config, record.is_html, record.is_file]
+    except (FileNotFoundError, ValueError):
+        raise
+    except Exception as error:  # parsers of arbitrary files break in every way
+        yield [last or "the file", f"it breaks off ({_one_line(error)})", None, "", False, False]
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}"[:300].split())
 
 
 def _suffix(path: Path) -> str:
@@ -136,53 +278,86 @@ def _suffix(path: Path) -> str:
 
 
 def _open_text(path: Path, newline: str | None = None) -> TextIO:
-    """Open a text file, perhaps gzipped: UTF-8, UTF-16 with its mark, or cp1252, which older French systems write."""
+    """Open a text file, perhaps gzipped: UTF-8, UTF-16 with its mark, or cp1252, which older French systems write.
+
+    What it gives goes through `_without_strays`.
+    """
     opener: Callable[..., Any] = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rb") as file:
         encoding = _encoding_of(file)
-    return cast(TextIO, opener(path, "rt", encoding=encoding, errors=STRAY_BYTES, newline=newline))
+    errors = "replace" if encoding == "utf-16" else "surrogateescape"
+    return cast(TextIO, opener(path, "rt", encoding=encoding, errors=errors, newline=newline))
+
+
+def _without_strays(text: str) -> str:
+    """Read bytes that are not of a file's encoding as cp1252, or Latin-1 where that leaves them undefined."""
+    return text.translate(_STRAYS) if _STRAY.search(text) else text
+
+
+_STRAY = re.compile("[\udc80-\udcff]")  # how Python keeps a byte that it cannot decode
+_STRAYS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
+
+
+def _lines(file: TextIO) -> Iterator[str | None]:
+    """Yield a file's lines; None for one of more than `LINE_CHARS`, whose rest is skipped.
+
+    Raises:
+        EOFError: Where a line is endless, or only blank ones come.
+    """
+    n_blank = 0
+    while line := file.readline(LINE_CHARS):
+        if len(line) < LINE_CHARS or line.endswith("\n"):
+            n_blank = 0 if line.strip() else n_blank + 1
+            if n_blank > BLANK_LINES:
+                raise EOFError(f"more than {BLANK_LINES:,} blank lines")
+            yield _without_strays(line)
+            continue
+        n_skipped = 0
+        while not line.endswith("\n") and line:
+            n_skipped += len(line)
+            if n_skipped > SKIPPED_CHARS:
+                raise EOFError(f"a line of more than {SKIPPED_CHARS:,} characters")
+            line = file.readline(2**16)
+        yield None
 
 
 def _encoding_of(file: BinaryIO) -> str:
-    """Tell the encoding by the first lines: cp1252 where more of those beyond ASCII are not UTF-8 than are."""
-    n_utf8 = n_others = n_bytes = 0
-    try:
-        while n_bytes < ENCODING_BYTES and (line := file.readline(ENCODING_BYTES)):
-            if not n_bytes and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16"
-            n_bytes += len(line)
-            if not line.isascii():
-                is_utf8 = _is_utf8(line)
-                n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
-    except (EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
-        pass
+    """Tell the encoding by the first bytes: cp1252 where more lines beyond ASCII are not UTF-8 than are."""
+    data = _first_bytes(file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    n_utf8 = n_others = at = 0
+    while found := _BEYOND_ASCII.search(data, at):
+        at = data.find(b"\n", found.start())
+        at = len(data) if at < 0 else at
+        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, found.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
+        n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
     return "cp1252" if n_others > n_utf8 else "utf-8-sig"
 
 
-def _is_utf8(line: bytes) -> bool:
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def _first_bytes(file: BinaryIO) -> bytes:
+    """Return what can be read of the first `ENCODING_BYTES` of a file."""
+    data = bytearray()
+    with suppress(EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
+        while len(data) < ENCODING_BYTES and (piece := file.read(min(2**16, ENCODING_BYTES - len(data)))):
+            data += piece
+    return bytes(data)
+
+
+def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return len(line) == ENCODING_BYTES and error.end == len(line)  # a character cut in two is no error
+        return is_cut and error.end == len(line)  # a character cut in two is no error
     return True
 
 
-def _stray_bytes(error: UnicodeError) -> tuple[str, int]:
-    """Read bytes that are not of a file's encoding as cp1252, or Latin-1 where that leaves them undefined."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    stray = error.object[error.start : error.end]
-    return "".join(_LATIN[byte] for byte in stray), error.end
-
-
-_LATIN = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(256)}
-STRAY_BYTES = "legal_rag.stray_bytes"  # the error handler of `_stray_bytes`
-codecs.register_error(STRAY_BYTES, _stray_bytes)
-
-
 def _rows_of_jsonl(path: Path) -> Records:
-    with _open_text(path) as lines:
-        numbered = enumerate(lines, start=1)
+    with _open_text(path) as file:
+        numbered = enumerate(_lines(file), start=1)
         while True:
             try:
                 number, line = next(numbered)
@@ -191,14 +366,19 @@ def _rows_of_jsonl(path: Path) -> Records:
             except (EOFError, OSError, zlib.error) as error:
                 yield BadRecord(path.name, f"the file breaks off ({error})")
                 return
-            if line.strip():
-                yield _parse_row(line, f"{path.name}, line {number}")
+            where = f"{path.name}, line {number}"
+            if line is None:
+                yield BadRecord(where, TOO_LONG)
+            elif line.strip():
+                yield _parse_row(line, where)
 
 
 def _parse_row(line: str, where: str) -> Record | BadRecord:
+    if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before they are made, each of many bytes
+        return BadRecord(where, TOO_MANY)
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of more than 4,300 digits
+        row = parse_json(line)
+    except ValueError as error:  # ValueError: also a number of more than 4,300 digits
         return BadRecord(where, f"broken JSON ({json_problem(error)})")
     return _record(row, where)
 
@@ -209,10 +389,46 @@ def json_problem(error: Exception) -> str:
 
 
 def _record(row: Any, where: str) -> Record | BadRecord:
-    if not isinstance(row, Mapping):
-        return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
+    if isinstance(record := _checked(row, where), BadRecord):
+        return record
     is_judilibre = "text" in row and "jurisdiction" in row and "content" not in row
     return Record(where, _judilibre_row(row) if is_judilibre else row)
+
+
+def _checked(row: Any, where: str) -> Record | BadRecord:
+    if not isinstance(row, Mapping):
+        return BadRecord(where, f"not a row but {type(row).__name__} (expected an object with named columns)")
+    problem = record_problem(row)
+    return BadRecord(where, problem) if problem else Record(where, row)
+
+
+def record_problem(row: Mapping[str, Any]) -> str:
+    """Say what makes a record too large to be read: values, levels, digits, characters; '' of others."""
+    n_values = n_chars = 0
+    waiting: list[tuple[Any, int]] = [(row, 1)]
+    while waiting:
+        value, level = waiting.pop()
+        if isinstance(value, str):
+            n_chars += len(value)
+        elif isinstance(value, int):
+            if value.bit_length() > INTEGER_BITS:
+                return "a number of too many digits"
+        elif isinstance(value, Mapping | list | tuple | set | frozenset):
+            n_values += len(value)
+            if level > RECORD_LEVELS:
+                return f"nested more than {RECORD_LEVELS} levels deep"
+            if n_values > RECORD_VALUES:
+                return TOO_MANY
+            names = value if isinstance(value, Mapping) else ()
+            waiting.extend((one, level + 1) for one in names)
+            waiting.extend((one, level + 1) for one in (value.values() if isinstance(value, Mapping) else value))
+        if n_chars > LINE_CHARS:
+            return TOO_LONG
+    return ""
+
+
+TOO_LONG = f"more than {LINE_CHARS:,} characters"
+TOO_MANY = f"more than {RECORD_VALUES:,} values"
 
 
 def _judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,9 +463,8 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        with _open_text(path) as file:
-            value = json.load(file)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(_text_of_plain_file(path))
+    except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
     if isinstance(value, dict) and isinstance(value.get("results"), list):
@@ -259,35 +474,57 @@ def _rows_of_json(path: Path) -> Records:
 
 
 def _rows_of_csv(path: Path) -> Records:
-    csv.field_size_limit(MAX_FIELD)
+    csv.field_size_limit(LINE_CHARS)
     with _open_text(path, newline="") as file:
-        header = file.readline()
+        header = file.readline(LINE_CHARS)
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
-        reader = csv.DictReader(file, delimiter=delimiter)
-        try:
-            for row in reader:
-                where = f"{path.name}, line {reader.line_num}"
-                too_long = row.pop(None, None)
-                yield BadRecord(where, "more fields than columns") if too_long else Record(where, row)
-        except csv.Error as error:
-            yield BadRecord(f"{path.name}, line {reader.line_num}", f"broken CSV ({error})")
+        too_long: list[int] = []  # lines
+        reader = csv.reader(_noting(_lines(file), too_long), delimiter=delimiter)
+        columns: list[str] | None = None
+        while True:
+            where = f"{path.name}, line {reader.line_num + 1}"
+            try:
+                fields = next(reader, None)
+            except csv.Error as error:
+                yield BadRecord(where, f"broken CSV ({error})")
+                continue
+            except EOFError as error:
+                yield BadRecord(path.name, f"the file breaks off ({error})")
+                return
+            while too_long:
+                yield BadRecord(f"{path.name}, line {too_long.pop(0)}", TOO_LONG)
+            if fields is None:
+                return
+            if columns is None and fields:
+                columns = fields
+            elif fields and len(fields) > len(columns or ()):
+                yield BadRecord(where, "more fields than columns")
+            elif fields:
+                yield _checked(dict(itertools.zip_longest(columns or (), fields)), where)
+
+
+def _noting(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
+    """Give a blank line for one that is too long, and note its number."""
+    for number, line in enumerate(lines, start=1):
+        if line is None:
+            too_long.append(number)
+        yield line or ""
 
 
 def _rows_of_parquet(path: Path) -> Records:
-    require("pyarrow")
     import pyarrow
     import pyarrow.parquet
 
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             index = 0
-            for batch in file.iter_batches(batch_size=256):
+            for batch in file.iter_batches(batch_size=64):
                 for row in batch.to_pylist():
                     yield Record(f"{path.name}, row {index}", row)
                     index += 1
-    except (pyarrow.ArrowException, OSError) as error:
-        yield BadRecord(path.name, f"unreadable Parquet ({str(error).splitlines()[0]})")
+    except (pyarrow.ArrowException, OSError, MemoryError) as error:
+        yield BadRecord(path.name, f"unreadable Parquet ({_one_line(error)})")
 
 
 def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
@@ -297,7 +534,7 @@ def _row_of_file(path: Path, root: Path) -> Record | BadRecord:
     try:
         text = TEXT_READERS[suffix](path)
     except Exception as error:  # arbitrary files break the parsers in every way (struct, key, recursion, zip errors…)
-        return BadRecord(name, f"unreadable {suffix[1:]} file ({type(error).__name__}: {error})".replace("\n", " "))
+        return BadRecord(name, f"unreadable {suffix[1:]} file ({_one_line(error)})")
     if not text.strip():
         return BadRecord(name, f"no text in this {suffix[1:]} file")
     row = {"id": name, "title": path.stem, "content": text}
@@ -311,7 +548,7 @@ def is_text_file(doc_id: str) -> bool:
 
 def _text_of_plain_file(path: Path) -> str:
     with _open_text(path, newline="") as file:
-        return file.read()
+        return _without_strays(file.read())
 
 
 def _text_of_pdf(path: Path) -> str:
@@ -352,3 +589,12 @@ TEXT_READERS: dict[str, Callable[[Path], str]] = {
     ".docx": _text_of_docx,
 }
 READERS = (*TABLE_READERS, *TEXT_READERS)
+STREAMED = (".jsonl", ".jsonl.gz", ".ndjson", ".csv", ".parquet")  # read piece by piece, whatever their size
+TEXT_SUFFIXES = (".txt", ".md", ".html", ".htm")
+PROCESS_SUFFIXES = (".json", ".parquet", ".pdf", ".docx")  # whose parsers make much of little, or crash
+# What a `ReaderProcess` runs, by name; see `_rows_of_process`.
+PROCESS_READERS: dict[str, Callable[..., Iterator[list[Any]]]] = {
+    "file": lambda path, root: _given(_rows_of_file_here(Path(path), Path(root))),
+    "saved": lambda folder, split: _given(_rows_of_saved_dataset(folder, split)),
+    "dataset": lambda folder, config, split: _given(_rows_of_dataset(folder, config or None, split)),
+}

@@ -34,6 +34,7 @@ from legal_rag.corpus_index.tables import (
 )
 from legal_rag.corpus_index.terms import read_terms
 from legal_rag.files import beside, locked, progress, sync
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 from legal_rag.sqlite import connect_to_read, connect_to_write, transaction
@@ -94,6 +95,7 @@ class CorpusIndexer:
             put = "INSERT OR REPLACE INTO sections SELECT document_key, ?, ? FROM documents"
             values = (getattr(self._sub_llm, "name", ""), sections_to_json(sections), doc_id)
             connection.execute(f"{put} WHERE id = ? AND removed IS NULL", values)
+        record_checksums(index.path.parent, CORPUS_INDEX)
         return sections
 
 
@@ -136,6 +138,7 @@ def fill_index(
     sync(unfinished)
     os.replace(unfinished, target)
     sync(folder)
+    record_checksums(folder, CORPUS_INDEX)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from legal_rag.corpus_index.tables import (
     read_statistics,
 )
 from legal_rag.corpus_index.terms import read_terms
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
 from legal_rag.library.store import DOCUMENT_COLUMNS, document_of_stored, present_at
 from legal_rag.sqlite import connect_to_read
@@ -58,6 +59,8 @@ def update_corpus_index(folder: Path, lineage: str, commit: int) -> None:
             raise
         # Readers reject the index for lack of the commit, and the Library's commit must not fail for it.
         logger.warning("the corpus index is left as it is: %s", error)
+    else:
+        record_checksums(folder, CORPUS_INDEX)
 
 
 def _is_transient(error: Exception) -> bool:

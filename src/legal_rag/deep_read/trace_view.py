@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import regex
 
 from legal_rag.agent.budget import Usage
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.patterns.dates import MONTHS
 from legal_rag.deep_read.models import SubCall
 from legal_rag.deep_read.rlm import prose_of
@@ -115,7 +114,7 @@ def render_trace(trace: Trace) -> str:
         "file": trace.path.name,
     }
     heading = f"{_one_line(question)[:100] or TITLE} — {TITLE}"
-    return storable(page_template(PACKAGE, "trace.html.j2").render(**frame_of_page(heading, script, style), **values))
+    return page_template(PACKAGE, "trace.html.j2").render(**frame_of_page(heading, script, style), **values)
 
 
 def show_trace(trace: Trace, height: int = 720) -> Any:

@@ -21,6 +21,7 @@ from legal_rag.html import NotebookFrame, in_notebook, plain_json
 
 JSONL, JSON, INDEX, PAGE = "entities.jsonl", "entities.json", "extraction_index.txt", "entities.html"
 PAGES = "entities_pages"  # folder of the pages, where there are several
+OUTPUTS = (JSONL, JSON, INDEX, PAGE, PAGES)
 MAX_SHOWN = 50  # documents below a notebook's cell: they are saved with it
 INDEX_HEAD = "===== EXTRACTION INDEX =====\nPre-extracted structured data with source document and character offsets.\n"
 # Line ends for some reader that JSON does not escape.

@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.legal_citations import code_abbreviations, legal_citation, legal_date
 from legal_rag.graph.drawing import HEIGHT, WIDTH, Drawing, Placed, draw, years_of
 from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, Edge, Episode, KnowledgeGraph, Node
@@ -258,7 +257,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "number": french_number,
         "size": (WIDTH, HEIGHT),
     }
-    return storable(page_template(PACKAGE, "graph.html.j2").render(**frame, **values))
+    return page_template(PACKAGE, "graph.html.j2").render(**frame, **values)
 
 
 def view_graph(library: Corpus | str | Path, name: str, height: int = 820) -> NotebookFrame:

@@ -20,8 +20,17 @@ from legal_rag.extraction.store import ExtractionStore
 from legal_rag.files import beside, progress, sync
 from legal_rag.graph.facts import RULES_VERSION, Fact, entity_facts, text_facts
 from legal_rag.graph.names import Named
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
-from legal_rag.sqlite import ANY_ROW, connect_to_read, connect_to_write, copy_database, parameter, transaction
+from legal_rag.sqlite import (
+    ANY_ROW,
+    BUSY_OR_FULL,
+    connect_to_read,
+    connect_to_write,
+    copy_database,
+    parameter,
+    transaction,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -33,18 +42,6 @@ SUPPORTS = (TEXT, STATED, UNSUPPORTED)
 MAKE_COMMAND = "'legal-rag rebuild --only graph' makes it"
 # What reading a damaged file raises: it may hold anything.
 DAMAGE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, AttributeError)
-_OF_THE_DISK = frozenset(
-    (
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_NOMEM,
-    )
-)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS texts (
     text_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL, content_hash TEXT NOT NULL, UNIQUE (doc_id, content_hash)
@@ -121,9 +118,10 @@ class GraphWriter:
             raise
 
     def close(self) -> None:
-        """Close the file, and make sure that it is on the disk."""
+        """Close the file, make sure that it is on the disk, and record its checksum."""
         self.connection.close()
         sync(self.path)
+        record_checksums(self.path.parent, self.path.name)
 
     def node(self, named: Named, *, of_text: bool = False) -> int:
         """Return a node's number; a node keeps the name that a text first gave it, else that an answer did."""
@@ -337,6 +335,7 @@ def leaving_bad_graph(folder: Path) -> Iterator[None]:
             raise
         logger.warning("%s is damaged (%s): it is set aside, %s anew", folder / GRAPH, error, MAKE_COMMAND)
         os.replace(folder / GRAPH, beside(folder / GRAPH, "damaged"))
+        record_checksums(folder, GRAPH)
 
 
 @contextmanager
@@ -461,7 +460,7 @@ def _schema_of(connection: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
 
 def is_damage(error: Exception) -> bool:
     """Tell whether an error is of the file itself, not of the disk or of another process."""
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in _OF_THE_DISK
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF not in BUSY_OR_FULL
 
 
 def _fill_texts(writer: GraphWriter, lacking: Sequence[int]) -> None:

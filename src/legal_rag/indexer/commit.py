@@ -19,21 +19,21 @@ from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.updating import update_corpus_index
 from legal_rag.files import beside, link_or_copy, locked, progress, put_in_place, restore, sha256_of, sync, write_whole
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, leaving_bad_graph
-from legal_rag.indexer.shards import describe_shard, discard_vectors, shard_home
+from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
+from legal_rag.library.checksums import record_all, record_checksums
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import (
     BAD_RECORDS,
     CHUNK_VECTORS,
-    FORMAT_VERSION,
     INSTRUCTIONS,
-    MANIFEST,
     MAPPING,
     STORE,
     Library,
     codebook_id,
 )
+from legal_rag.library.manifest import FORMAT_VERSION, MANIFEST, files_in_manifest, write_manifest
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
@@ -88,6 +88,8 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any]) -> Iterator[Pa
         if (target / INSTRUCTIONS).is_file():
             link_or_copy(target / INSTRUCTIONS, scratch / INSTRUCTIONS)
         with carrying_entities(target, scratch), carrying_answers(target, scratch), carrying_graph(target, scratch):
+            manifest = json.loads((scratch / MANIFEST).read_text(encoding="utf-8"))
+            record_all(scratch, {INSTRUCTIONS, *files_in_manifest(manifest)})
             put_in_place(scratch, target)
 
 
@@ -396,16 +398,31 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
     """
     target = Path(index_folder).expanduser() / index_name
     Library(target)  # before the lock, whose file would stay where there is none
-    with library_locked(target), closing(LibraryUpdate(Library(target))) as update:
+    with library_locked(target), _recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
         except sqlite3.OperationalError as error:
             raise OSError(f"cannot write in {target}: {error}") from error
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest atomically: this is the moment of a commit."""
-    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=2) + "\n")
+@contextmanager
+def _recording(folder: Path) -> Iterator[None]:
+    """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them."""
+    before = _stamps(folder)
+    try:
+        yield
+    finally:
+        after = _stamps(folder)
+        record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of the files that commits write; those of the index of words as one."""
+    mappings = (path.relative_to(folder).as_posix() for path in folder.glob(f"{SHARDS}/*/{MAPPING}"))
+    found = {name: folder / name for name in (STORE, BAD_RECORDS, *mappings) if (folder / name).is_file()}
+    stamps = {name: (path.stat().st_size, path.stat().st_mtime_ns) for name, path in found.items()}
+    words = [path.stat().st_mtime_ns for path in (folder / LEXICAL_FOLDER).rglob("*.json")]
+    return stamps | {LEXICAL_FOLDER: (len(words), max(words, default=0))}
 
 
 def append_bad_records(folder: Path, bad: Iterable[BadRecord], n_before: int) -> None:

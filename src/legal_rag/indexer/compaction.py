@@ -39,17 +39,18 @@ from legal_rag.indexer.shards import (
     is_complete,
     shard_home,
 )
+from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import (
     CHUNK_VECTORS,
     CORPUS_INDEX,
     DEFAULT_FOLDER,
     DEFAULT_NAME,
-    MANIFEST,
     MAPPING,
     RUNS,
     STORE,
     Library,
 )
+from legal_rag.library.manifest import MANIFEST
 from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER
@@ -279,7 +280,7 @@ def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndar
 
 def _carry_over(target: Path, scratch: Path) -> None:
     """Link the other files of the Library's folder: bad records, entity pages, instructions."""
-    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, CHUNK_VECTORS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
+    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, CHUNK_VECTORS, CHECKSUMS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
     for path in target.iterdir():
         if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES, GRAPH)):
             continue

@@ -1,38 +1,109 @@
-"""Verification of an index: checksums, row counts, offsets, content hashes, leftovers."""
+"""Verification of an index: checksums of all its files, then row counts, offsets, content hashes, leftovers."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from pathlib import Path
 
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus_index.updating import index_problems
 from legal_rag.extraction.entities import ENTITIES, Entity
+from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.files import beside, locked, progress, sha256_of
-from legal_rag.graph.store import graph_problems
+from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
-from legal_rag.library.outlines import outline_problems
-from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored, present_at
+from legal_rag.library.checksums import CHECKSUMS, checksum_problems
+from legal_rag.library.library import CHUNK_VECTORS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
+from legal_rag.library.manifest import is_sealed
+from legal_rag.library.outlines import OUTLINES, outline_problems
+from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 from legal_rag.sqlite import connect_as_allowed, connect_to_read
 
 REBUILD_VECTORS = "'legal-rag rebuild --only vectors'"
 SHOWN_CHARS = 60  # of a passage in a message
 
 
+# What makes a part anew, by the beginning of its files' paths.
+REMEDIES = {
+    LEXICAL_FOLDER: "'legal-rag rebuild --only words --force' makes it anew",
+    OUTLINES: "delete it: 'legal-rag rebuild --only trees' makes it anew",
+    GRAPH: "delete it: 'legal-rag rebuild --only graph' makes it anew, without what answers gave",
+    CORPUS_INDEX: "'legal-rag corpus-index' rebuilds it",
+    ENTITIES: "delete it: 'legal-rag extract' makes it anew",
+    **dict.fromkeys(OUTPUTS, "'legal-rag extract' writes it anew"),
+    RUNS: "'legal-rag answers' lists those that can be read",
+    CHECKSUMS: "'legal-rag compact' records all anew",
+}
+BUILD = "'legal-rag index' builds all anew"
+
+
 def examine(library: Library) -> list[str]:
-    """Verify an index; return its problems, none if it is sound."""
-    checks = (
-        _store_problems,
-        _shard_problems,
-        chunk_vector_problems,
-        _lexical_problems,
-        _entity_problems,
-        _outline_problems,
-        _graph_problems,
-        index_problems,
-        _leftovers,
+    """Verify an index; return its problems, none if it is sound.
+
+    Every byte of every file is compared with the checksums recorded when it was last written, and what files say of one
+    another is checked. Not vouched for are a user's instructions, locks, and a Library of before: see `unverified`.
+    """
+    found = dict(_checksum_problems(library))
+    problems = [f"{name}: {problem} ({_remedy(name)})" for name, problem in found.items()]
+    damaged = {next((part for part in REMEDIES if _is_of(name, part)), name) for name in found}
+    checks = {
+        STORE: _store_problems,
+        "shards": _shard_problems,
+        CHUNK_VECTORS: chunk_vector_problems,
+        LEXICAL_FOLDER: _lexical_problems,
+        ENTITIES: _entity_problems,
+        OUTLINES: _outline_problems,
+        GRAPH: _graph_problems,
+        CORPUS_INDEX: index_problems,
+        "leftovers": _leftovers,
+    }
+    for part, check in checks.items():
+        if part == LEXICAL_FOLDER and part in damaged:  # Tantivy panics
+            continue
+        try:
+            problems += check(library)
+        except Exception as error:  # a damaged file may hold anything
+            if not {part, STORE} & damaged:
+                problems.append(f"{part}: cannot be examined ({type(error).__name__}: {error}; {BUILD})")
+    return problems
+
+
+def unverified(library: Library) -> str | None:
+    """Say what of a Library `examine` cannot vouch for; None of one that was written with checksums."""
+    if is_sealed(library.path) or (library.path / CHECKSUMS).is_file():
+        return None
+    return (
+        "it was written without checksums of its manifest, texts, words, mappings, entities, outlines, graph and corpus"
+        " index: only their structure and content were checked; 'legal-rag compact' records them"
     )
-    return [problem for check in checks for problem in check(library)]
+
+
+def damage_of(path: Path) -> str | None:
+    """Return what is wrong with the files of an index that could not be read, in one line; None if they are whole."""
+    try:
+        library = Library(path)
+        for name, problem in _checksum_problems(library):
+            return f"{path / name}: {problem} ({_remedy(name)})"
+        files = (_shard_problems(library), chunk_vector_problems(library))
+        problems = [problem for some in files for problem in some] or (examine(library) if unverified(library) else [])
+    except (ValueError, OSError, sqlite3.DatabaseError) as error:
+        return f"{path}: {error}" if str(path) not in str(error) else str(error)
+    return f"{path}: {problems[0]}" if problems else None
+
+
+def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
+    if (library.path / CHECKSUMS).is_file() or is_sealed(library.path):
+        mappings = (f"{Path(one['path']).parent.as_posix()}/{MAPPING}" for one in library.manifest["shards"])
+        parts = (STORE, LEXICAL_FOLDER, ENTITIES, OUTLINES, GRAPH, CORPUS_INDEX)
+        yield from checksum_problems(library.path, [*parts, *(one.removeprefix("./") for one in mappings)])
+
+
+def _remedy(name: str) -> str:
+    return next((remedy for part, remedy in REMEDIES.items() if _is_of(name, part)), BUILD)
+
+
+def _is_of(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}/")
 
 
 def _store_problems(library: Library) -> Iterator[str]:
@@ -66,7 +137,7 @@ def _count_problems(library: Library, connection: sqlite3.Connection) -> Iterato
 
 
 def _content_problems(library: Library, connection: sqlite3.Connection) -> Iterator[str]:
-    rows = connection.execute(SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1))
+    rows = connection.execute(SELECT_HASHED)
     for content_hash, *row in progress("Reading", iterable=rows, unit=" documents"):
         document = document_of_stored(row)
         if document.content_hash != content_hash:

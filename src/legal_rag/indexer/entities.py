@@ -16,7 +16,7 @@ from typing import Any, Literal
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.engine import Extractor
 from legal_rag.extraction.entities import ENTITIES, Entity, ExtractedDocument, ExtractionResult
-from legal_rag.extraction.outputs import write_outputs
+from legal_rag.extraction.outputs import OUTPUTS, write_outputs
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.extraction.terms import terms_of_all
@@ -24,6 +24,7 @@ from legal_rag.files import progress
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
 from legal_rag.indexer.commit import library_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import STORE, Library
 
 logger = logging.getLogger(__name__)
@@ -56,9 +57,10 @@ class EntityWriter:
         self._extractor = Extractor(self.settings, None if self.settings.model_id == RULES else self.store)
 
     def close(self) -> None:
-        """Close the stores."""
+        """Close the stores, and record the checksum of the Library's."""
         for store in self._stores:
             store.close()
+        record_checksums(self.library.path, ENTITIES)
 
     def holds(self, document: Document) -> bool:
         """Tell whether a document needs no extraction: it has one by the same recipe, or one to keep."""
@@ -328,4 +330,7 @@ def _write_files(writer: EntityWriter, report: ExtractReport, output: str | Path
             report.entities += len(entities)
             yield ExtractedDocument.of(document, entities)
 
-    return write_outputs(Path(output).expanduser() if output else writer.library.path, items())
+    paths = write_outputs(Path(output).expanduser() if output else writer.library.path, items())
+    if not output:
+        record_checksums(writer.library.path, *OUTPUTS)
+    return paths

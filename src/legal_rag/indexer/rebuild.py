@@ -10,12 +10,14 @@ from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.extraction.schemas import RULES, ExtractionSettings
 from legal_rag.files import beside, put_in_place
 from legal_rag.graph.store import count_unlinked, fill_graph
-from legal_rag.indexer.commit import library_locked, write_chunk_vectors, write_manifest
+from legal_rag.indexer.commit import library_locked, write_chunk_vectors
 from legal_rag.indexer.config import REBUILT_PARTS, RebuiltPart
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
+from legal_rag.library.manifest import write_manifest
 from legal_rag.library.outlines import count_lacking, fill_outlines
 
 
@@ -119,3 +121,4 @@ def _write_words(path: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
         write_lexical(scratch, path / STORE)
         put_in_place(scratch, path / LEXICAL_FOLDER)
+        record_checksums(path, LEXICAL_FOLDER)

@@ -6,8 +6,8 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
 from legal_rag.sqlite import connect_to_read
 
 LEXICAL_FOLDER = "lexical"
+MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"
 HEADER_COLUMNS = ("title", "section")  # indexed with every chunk of a document
 WRITER_BYTES = 100_000_000  # of memory, before a segment is written
 POSITION_BITS = 32  # low bits of a place written as one integer; the shard is above them
@@ -88,15 +89,22 @@ class LexicalIndex:
         for name in (CHUNKS, DOCUMENTS):
             if not (folder / name).is_dir() or not tantivy.Index.exists(str(folder / name)):
                 raise FileNotFoundError(f"no lexical index at {folder / name}")
-        self._chunks = _open_to_read(folder / CHUNKS).searcher()
-        self._documents = _open_to_read(folder / DOCUMENTS).searcher()
+        with _damage_named():
+            self._chunks = _open_to_read(folder / CHUNKS).searcher()
+            self._documents = _open_to_read(folder / DOCUMENTS).searcher()
         self._n_shards = n_shards
         self._removed = _numbers(removed)
 
     @property
     def n_chunks(self) -> int:
         """The number of indexed chunks of this commit's shards, removed ones included."""
-        return int(self._chunks.search(_in_shards(0, self._n_shards), 1).count)  # type: ignore[attr-defined]
+        with _damage_named():
+            return int(self._chunks.search(_in_shards(0, self._n_shards), 1).count)  # type: ignore[attr-defined]
+
+    @property
+    def n_entries(self) -> int:
+        """The number of indexed chunks, those of later commits included; read from the file's head."""
+        return int(self._chunks.num_docs)
 
     def search(self, query: str | ParsedQuery, k: int, subsets: Sequence[np.ndarray] | None = None) -> Ranked:
         """Rank the chunks that share words or reference keys with a query.
@@ -138,9 +146,10 @@ class LexicalIndex:
         numbers = np.array([_number(*place) for place in places], dtype=np.int64)
         hits = self._hits(self._chunks, _at(np.unique(numbers)), max(len(places), 1))
         addresses = [address for _, address in hits]
-        found, firsts, counts = (
-            self._chunks.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
-        )
+        with _damage_named():
+            found, firsts, counts = (
+                self._chunks.fast_field_values(name, addresses) for name in ("place", "document", "n_chunks")
+            )
         facts = dict(zip(found, zip(firsts, counts, strict=True), strict=True))
         documents, n_chunks = np.array([facts[number] for number in numbers.tolist()], dtype=np.int64).reshape(-1, 2).T
         return self._scores(self._documents, query, documents), n_chunks
@@ -165,12 +174,14 @@ class LexicalIndex:
         if not terms:
             return 0.0
         n_chunks = self._chunks.num_docs
-        n = min(self._chunks.doc_freq("text", term) for term in terms)
+        with _damage_named():
+            n = min(self._chunks.doc_freq("text", term) for term in terms)
         return math.log1p((n_chunks - n + 0.5) / (n + 0.5))
 
     def share_citing(self, name: str) -> float:
         """Return the share of documents, in [0, 1], that cite a key of `reference_keys`."""
-        return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
+        with _damage_named():
+            return float(self._documents.doc_freq("cited", name) / max(self._documents.num_docs, 1))
 
     def _scores(self, searcher: tantivy.Searcher, query: str | ParsedQuery, numbers: np.ndarray) -> np.ndarray:
         """Score the entries at some places, encoded as integers."""
@@ -185,16 +196,29 @@ class LexicalIndex:
         """Return places, encoded as integers, and scores of the best entries, best first."""
         searcher = searcher or self._chunks
         hits = self._hits(searcher, query, limit)
-        places = searcher.fast_field_values("place", [address for _, address in hits])
+        with _damage_named():
+            places = searcher.fast_field_values("place", [address for _, address in hits])
         return np.array(places, dtype=np.int64), np.array([score for score, _ in hits], dtype=np.float32)
 
     def _hits(self, searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> list[Any]:
-        try:
+        with _damage_named():
             return list(searcher.search(query, limit, count=False).hits)
-        except BaseException as error:  # a damaged file makes Tantivy panic, which is not an Exception
-            if type(error).__name__ != "PanicException":
-                raise
-            raise ValueError(f"damaged index of words: {str(error).splitlines()[0]}") from None
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Turn what Tantivy makes of a damaged file into one kind of error.
+
+    Raises:
+        ValueError: As all do that it raises; a panic is not even an Exception.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException" and not isinstance(error, ValueError):
+            raise
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ValueError(f"damaged index of words, {LEXICAL_FOLDER} ({reason}): {MAKE_COMMAND}") from None
 
 
 def lexical_words(text: str) -> list[str]:

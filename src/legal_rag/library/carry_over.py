@@ -9,6 +9,7 @@ from pathlib import Path
 
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.files import beside, link_or_copy, sync
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.library import RUNS
 from legal_rag.sqlite import connect_to_write, copy_database
 
@@ -66,12 +67,13 @@ def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
     """Delete the entities of removed documents, and the exported files of all: `legal-rag extract` writes new ones."""
     if not (library / ENTITIES).is_file():
         return
-    from legal_rag.extraction.outputs import delete_outputs
+    from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
     from legal_rag.extraction.store import ExtractionStore
 
     with ExtractionStore(library / ENTITIES) as store:
         store.drop(doc_ids)
     delete_outputs(library)
+    record_checksums(library, ENTITIES, *OUTPUTS)
 
 
 def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> None:

@@ -19,10 +19,10 @@ from numba import njit
 from legal_rag import deadline
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.files import sha256_of, written_whole
+from legal_rag.library.manifest import FRAME
 from legal_rag.library.plaid.files import map_npy
 from legal_rag.library.plaid.search import top
 
-FRAME = "frame.npy"
 MAKE_COMMAND = "'legal-rag rebuild --only vectors' makes them"
 LARGEST = 127  # of a row's numbers, either sign
 CLIPPED_DEVIATIONS = 4.0  # a row's numbers further out are clipped: one in ten thousand

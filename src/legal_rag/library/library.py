@@ -11,11 +11,10 @@ import numpy as np
 
 from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
 from legal_rag.corpus.references import ParsedQuery
-from legal_rag.corpus.sources import json_problem
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
 from legal_rag.files import beside
-from legal_rag.library.bm25 import LEXICAL_FOLDER, LexicalIndex
+from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.corpus import Corpus, IdentifierMatches, StoredChunk
 from legal_rag.library.entities import LibraryEntities
@@ -28,22 +27,28 @@ from legal_rag.library.filters import (
     own_name_condition,
     unknown_values,
 )
+from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST, read_manifest
 from legal_rag.library.outlines import OUTLINES, LibraryOutlines, Outline, passage_condition
 from legal_rag.library.plaid.files import PLAID_FOLDER
 from legal_rag.library.plaid.search import ShardSize
-from legal_rag.library.store import SELECT_DOCUMENTS, Contents, Place, document_of_stored, present_at, present_keys
+from legal_rag.library.store import (
+    SELECT_DOCUMENTS,
+    SELECT_HASHED,
+    Contents,
+    Place,
+    document_of_stored,
+    present_at,
+    present_keys,
+)
 from legal_rag.sqlite import ThreadConnections, answers, connect_to_read
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
     from legal_rag.library.chunk_vectors import ChunkVectors
 
-FORMAT_VERSION = 3
-REQUIRED = {"commit", "counts", "lineage", "shards", "updates"}  # of a manifest, by every reader
 DEFAULT_FOLDER = "index"
 DEFAULT_NAME = "legal_french_index"
-MANIFEST, STORE, MAPPING, BAD_RECORDS = "manifest.json", "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
-CHUNK_VECTORS = "chunk_vectors"  # see `legal_rag.library.chunk_vectors`
+STORE, MAPPING, BAD_RECORDS = "corpus.sqlite", "doc_mapping.json", "bad_records.jsonl"
 CORPUS_INDEX = "corpus_index.sqlite"  # see `legal_rag.corpus_index`
 INSTRUCTIONS = "instructions.md"  # a user's own, for the agent; kept when the index is replaced
 NAMES_LISTED = 20  # of other indexes, in a message
@@ -142,14 +147,25 @@ class Library(Corpus):
 
         Raises:
             LookupError: If there is none; the message names the nearest id.
+            ValueError: If it is not what was written.
         """
-        row = self._one(f"{SELECT_DOCUMENTS} WHERE id = ? AND {self._present}", doc_id)
+        row = self._one(f"{SELECT_HASHED} WHERE id = ? AND {self._present}", doc_id)
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
                 f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
-        return document_of_stored(row)
+        return self._undamaged(*row)
+
+    def _undamaged(self, content_hash: str, *row: Any) -> Document:
+        try:
+            document = document_of_stored(row)
+        except (ValueError, TypeError) as error:  # a damaged row may hold anything
+            raise ValueError(f"{self.path / STORE} is damaged ({error}): 'legal-rag doctor' says more") from error
+        if document.content_hash != content_hash:
+            problem = f"document {document.id!r} is not what was written"
+            raise ValueError(f"{self.path / STORE} is damaged ({problem}): 'legal-rag doctor' says more")
+        return document
 
     def documents(self) -> Iterator[Document]:
         """Stream all documents in index order."""
@@ -267,8 +283,16 @@ class Library(Corpus):
 
         Raises:
             FileNotFoundError: If it is missing.
+            ValueError: If it is damaged.
         """
-        return LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+        index = LexicalIndex(self.path / LEXICAL_FOLDER, len(self.manifest["shards"]), self.removed_positions())
+        n_chunks = sum(shard["chunks"] for shard in self.manifest["shards"])
+        if index.n_entries < n_chunks:
+            raise ValueError(
+                f"damaged index of words: {self.path / LEXICAL_FOLDER} has {index.n_entries} of {n_chunks} chunks"
+                f" ({MAKE_COMMAND})"
+            )
+        return index
 
     def chunk_vectors(self) -> "ChunkVectors | None":
         """Open the vectors by which a search finds its candidates; None where the Library has none, as of before.
@@ -440,21 +464,11 @@ def _recover(path: Path) -> Path:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    file = path / MANIFEST
-    if not file.is_file():
+    if not (path / MANIFEST).is_file():
         raise FileNotFoundError(f"no index at {path} ({_why_none(path)})")
-    try:
-        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        version = _version_of(manifest)
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        reason = f"it lacks {error}" if isinstance(error, KeyError) else json_problem(error)
-        raise ValueError(f"damaged manifest: {file} ({reason}): build it again") from error
-    if version > FORMAT_VERSION:
-        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: update it")
-    if version < FORMAT_VERSION:
-        raise ValueError(f"{path} has format {version}, this legal_rag reads {FORMAT_VERSION}: build it again")
+    manifest = read_manifest(path)
     if not (path / STORE).is_file():
-        raise FileNotFoundError(f"incomplete index at {path}: no {STORE}")
+        raise FileNotFoundError(f"incomplete index at {path}: no {STORE} ('legal-rag index' builds it anew)")
     return manifest
 
 
@@ -482,24 +496,3 @@ def _indexes_in(folder: Path) -> str:
     found = (one for one in folder.iterdir() if is_library(one) or (one / PLAID_FOLDER).is_dir())
     names = sorted(one.name for one in found if not one.name.startswith("."))
     return ", ".join(names[:NAMES_LISTED]) + f" and {len(names) - NAMES_LISTED} more" * (len(names) > NAMES_LISTED)
-
-
-def _version_of(manifest: dict[str, Any]) -> int:
-    """Return the format's version; check the required parts if it is the one read here."""
-    version = int(manifest["format_version"])
-    if version == FORMAT_VERSION:
-        if missing := REQUIRED - manifest.keys():
-            raise KeyError(min(missing))
-        for name in (name for shard in manifest["shards"] for name in shard.get("checksums", ())):
-            if Path(name).name != name or name == "..":  # a manifest may come from anyone
-                raise ValueError(f"a file outside its shard: {name!r}")
-        for shard in manifest["shards"]:
-            checksums, counts = shard.get("checksums", {}), [shard.get(name, 0) for name in ("chunks", "tokens")]
-            if not isinstance(shard["path"], str) or not isinstance(checksums, dict):
-                raise ValueError(f"a shard with path {shard['path']!r} and checksums {checksums!r:.40}")
-            if any(type(count) is not int or count < 0 for count in counts):
-                raise ValueError(f"a shard of {counts[0]!r} chunks and {counts[1]!r} tokens")
-        vectors = manifest.get(CHUNK_VECTORS, {"segments": []})
-        if not isinstance(vectors, dict) or not isinstance(vectors.get("segments"), list):
-            raise ValueError(f"{CHUNK_VECTORS}: {vectors!r:.60}")
-    return version

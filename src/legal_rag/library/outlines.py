@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.structure.tree import Paragraph, TreeNode, section_titles
 from legal_rag.files import beside, progress, sync
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.filters import Condition, Filters, UnsupportedFilterError
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
@@ -186,6 +187,7 @@ def fill_outlines(library: Path, store: Path, *, earlier: Path | None = None, an
             for table in ("passages", "outlines"):
                 connection.execute(f"DELETE FROM {table} WHERE outline_key IN ({gone})")  # noqa: S608
     sync(library / OUTLINES)
+    record_checksums(library, OUTLINES)
     return made
 
 
@@ -196,6 +198,7 @@ def add_outlines(library: Path, store: Path) -> None:
             connection.execute("ATTACH ? AS store", (str(store),))
             _make_missing(connection)
         sync(library / OUTLINES)
+        record_checksums(library, OUTLINES)
 
 
 def count_lacking(library: Path, store: Path) -> int:
@@ -234,6 +237,7 @@ def put_outlines(library: Path, outlines: Iterable[tuple[Document, Outline]], ba
                     _put(connection, document.content_hash, outline)
             n += len(some)
     sync(library / OUTLINES)
+    record_checksums(library, OUTLINES)
     return n
 
 

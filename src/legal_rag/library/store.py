@@ -49,6 +49,7 @@ KEYED_TABLES = ("names", "chunks", "documents")  # with a document_key; referrin
 DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
 STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
 SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
+SELECT_HASHED = SELECT_DOCUMENTS.replace("SELECT ", "SELECT content_hash, ", 1)
 JSON_COLUMNS = ("applied_laws", "extra")
 
 Place = tuple[int, int]  # shard, position

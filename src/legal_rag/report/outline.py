@@ -8,7 +8,6 @@ from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.legal_citations import legal_citation
@@ -140,7 +139,7 @@ def render_outline(corpus: Corpus, doc_id: str) -> str:
     heading = f"{named[:100]} — {TITLE}"
     frame = frame_of_page(heading, own_script(PACKAGE, "outline.js", "print.js"), outline_style())
     values = {"view": view, "named": named, "words": VOICES_IN_FRENCH, "number": french_number}
-    return storable(page_template(PACKAGE, "outline.html.j2").render(**frame, **values))
+    return page_template(PACKAGE, "outline.html.j2").render(**frame, **values)
 
 
 def show_outline(library: Corpus | str | Path, doc_id: str, height: int = 720) -> Any:

@@ -18,7 +18,6 @@ from legal_rag.agent.spoken import CourtAnswer, answer_to_quashed
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import parse_chunk_id
-from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.legal_citations import LegalCitation, legal_citation
@@ -159,7 +158,7 @@ def render_answer(prediction: Prediction, corpus: Corpus | None = None) -> str:
     script, style = own_script(PACKAGE, "outline.js", "report.js", "print.js"), outline_style()
     heading = f"{prediction.question[:100]} — {TITLE}"
     frame = frame_of_page(heading, script, style)
-    return storable(page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction, corpus)))
+    return page_template(PACKAGE, "report.html.j2").render(**frame, **_values(prediction, corpus))
 
 
 def show_answer(prediction: Prediction, height: int = 720, *, corpus: Corpus | None = None) -> Any:

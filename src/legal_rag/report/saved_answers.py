@@ -14,6 +14,7 @@ from legal_rag.agent.prediction import Mode, Prediction, Status, new_answer_id
 from legal_rag.files import write_whole
 from legal_rag.graph.answers import remove_answer
 from legal_rag.library.carry_over import locked_answers
+from legal_rag.library.checksums import record_checksums
 from legal_rag.library.corpus import Corpus
 from legal_rag.library.library import RUNS
 
@@ -80,6 +81,7 @@ class SavedAnswers:
                     return answer_id
                 answer_id = new_answer_id()
             write_whole(self.folder / f"{answer_id}.json", json.dumps(value, ensure_ascii=False) + "\n")
+            self._record(answer_id)
         return answer_id
 
     def load(self, answer_id: str) -> Prediction:
@@ -107,10 +109,15 @@ class SavedAnswers:
         in_graph = _checked_id(answer_id) and index is not None and remove_answer(index, answer_id)
         with suppress(LookupError) if in_graph else nullcontext():
             self._file_of(answer_id).unlink()
+            self._record(answer_id)
 
     def list(self) -> Sequence[SavedAnswerSummary]:
         """List all answers, the newest first; damaged files are skipped with a warning."""
         return [summary for file in self._files() if (summary := _summary_or_none(file))]
+
+    def _record(self, answer_id: str) -> None:
+        if self._library is not None:
+            record_checksums(self._library, f"{RUNS}/{answer_id}.json")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

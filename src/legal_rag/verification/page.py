@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from legal_rag.corpus.cleaning import storable
 from legal_rag.html import NotebookFrame, frame_of_page, french_number, own_script, own_style, page_template
 from legal_rag.verification.verdicts import IN_FRENCH, VERDICTS, Reference, Verdict, Verification
 
@@ -64,7 +63,7 @@ def render_verification(verification: Verification, title: str = "") -> str:
         "number": french_number,
         "typeset": typeset,
     }
-    return storable(page_template(PACKAGE, "verification.html.j2").render(**frame, **values))
+    return page_template(PACKAGE, "verification.html.j2").render(**frame, **values)
 
 
 def show_verification(verification: Verification, height: int = 720) -> Any:
