@@ -624,6 +624,12 @@ PARENTS = {
     "outlives a parent that was started in a thread that ended": _PARENT.replace("HOLD", "pass")
     + "made = []\none = threading.Thread(target=lambda: made.append(Sandbox({'told': told}, Limits(wall_s=60, cpu_s=60))))\n"
     "one.start(); one.join()\nmade[0].run('import os\\ntold(os.getpid())\\nwhile True: pass')",
+    "outlives, before it has begun, a parent that is killed": _PARENT.replace("HOLD", "pass")
+    + "one = Sandbox({})\ntold(one._child._pid)\ntime.sleep(99)",
+    "outlives, before it has begun, a parent whose fork lives on": _PARENT.replace(
+        "HOLD", "held.append(os.fork())\n    if not held[-1]: os.close(1); time.sleep(99)"
+    )
+    + "one = Sandbox({})\ntold(one._child._pid)\ntime.sleep(99)",
     "outlives a parent that is interrupted": _PARENT.replace("HOLD", "threading.Timer(0.1, os._exit, (3,)).start()")
     + _RUN,
 }

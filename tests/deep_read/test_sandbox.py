@@ -327,6 +327,21 @@ def test_a_folder_is_deleted_whatever_its_depth_names_and_modes(tmp_path, monkey
     assert [one.name for one in tmp_path.rglob("*")] == ["kept", "file"]
 
 
+def test_a_folder_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    taken = []
+
+    def lock(folder, how):
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            taken[0].rmdir()
+
+    monkeypatch.setattr("legal_rag.deep_read.sandbox.scratch.fcntl.flock", lock)
+    made = Scratch()
+    assert [made.path] == list(tmp_path.iterdir()) != taken
+    made.delete()
+
+
 def test_what_cannot_be_deleted_is_left_and_says_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     made = Scratch()

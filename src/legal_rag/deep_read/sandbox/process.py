@@ -22,6 +22,7 @@ from legal_rag.deep_read.sandbox.scratch import Quota, Scratch, remove_leftovers
 START_S = 30.0  # for the child to be ready, on however busy a machine
 ENDING_S = 0.5  # for a child to be gone that has closed its end
 BURYING_S = 5.0  # for a child to be gone that was killed, on however busy a machine
+GONE = "son processus a pris fin"
 MOST_TOLD = 500  # characters of why a child did not start
 MOST_CPU_S = 10**9  # that a kernel is asked for
 LIFE_PROGRAMS = 30  # programs' worth of processor time in a child's whole life, even if nobody watches it
@@ -145,7 +146,7 @@ class Child:
         try:
             walls = self._prepared({**setup, **_filters(), **child}, disk)
         except (ChildGoneError, ForgedMessageError, OutOfTimeError) as error:
-            raise StartError(f"le bac à sable n'a pas démarré : {self._last_words() or error}") from error
+            raise StartError(f"le bac à sable n'a pas démarré : {self._last_words() or str(error) or GONE}") from error
         self._close_stderr()
         self.hold()
         return walls

@@ -179,6 +179,7 @@ def system_name() -> str:
 MOST_CODE = 200_000  # characters of one program
 MOST_NAME = 255  # bytes
 LOST = "les variables sont perdues, le prochain programme repart de zéro"
+CLOSED = "le bac à sable a été fermé"
 WINDOWS = "refusé : sous Windows il n'y a pas de bac à sable ; WSL y supplée, --plan map lit sans programme"
 
 
@@ -310,7 +311,7 @@ class Sandbox:
                 return SandboxResult("refused", "", refusal)
         except (StartError, OSError) as error:
             self._end_child()
-            return SandboxResult("refused", "", f"refusé : {error}")
+            return SandboxResult("refused", "", f"refusé : {CLOSED if self._closed else error}")
         output = Output(self._limits.output_chars)
         try:
             return self._converse(child, code, output)
@@ -320,7 +321,7 @@ class Sandbox:
             return self._lost("killed", output, f"le programme a contrefait un message ({error})")
         except ChildGoneError:
             if self._closed:  # by another thread
-                return self._lost("killed", output, "le bac à sable a été fermé")
+                return self._lost("killed", output, CLOSED)
             ended = child.exit_code()
             return self._lost("timeout" if ended == -signal.SIGXCPU else "killed", output, end_in_french(ended))
 
