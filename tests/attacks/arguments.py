@@ -222,7 +222,7 @@ def cases(seed: int) -> Iterator[Case]:
             [_called("grep_corpus", pattern=_shown(code + drawn.choice(PIECES))) for _ in range(10)],
         )
     for name in _TOOLS:
-        yield Case(f"tool {name}", _tool_tried(name), 20.0, len(TOOL_VALUES))
+        yield Case(f"tool {name}", _tool_tried(name), 60.0, len(TOOL_VALUES))
 
 
 PIECES = (
