@@ -191,7 +191,7 @@ def sending_nothing() -> Iterator[None]:
 def httpx_transport(module: Any, connections: ModelConnections, seconds: float = math.inf) -> Any:
     """Return a transport for clients of `httpx` or `httpx2`, whose requests may take so many seconds, or their own."""
 
-    class Transport(module.BaseTransport):  # type: ignore[misc]
+    class Transport(module.BaseTransport):
         def handle_request(self, request: Any) -> Any:
             own = (request.extensions.get("timeout") or {}).get("read")
             body = b"".join(request.stream)
@@ -294,15 +294,16 @@ class _Connection:
             raise BadReplyError(f"the server redirects ({status}), which is not followed: name its final address")
         most = MAX_ERROR if status >= 400 else MAX_BODY
         decoder, body = _Decoder(response.headers.get_all("content-encoding") or [], most), bytearray()
-        while not decoder.is_full and (data := response.read(CHUNK)):
+        while data := response.read(CHUNK):
             body += decoder.decode(data)
-            if decoder.is_full and status < 400:
-                raise BadReplyError(f"a reply of more than {most:,} bytes")
-        whole = response.isclosed() and not response.length
-        if not decoder.is_full:
-            if not whole or not decoder.is_whole:
-                raise UnreachableServerError("the connection broke off in the midst of a reply")
-            self.is_reusable = not response.will_close
+            if decoder.is_full:
+                break
+        is_whole = response.isclosed() and not response.length and decoder.is_whole
+        if decoder.is_full and status < 400:
+            raise BadReplyError(f"a reply of more than {most:,} bytes")
+        if not decoder.is_full and not is_whole:
+            raise UnreachableServerError("the connection broke off in the midst of a reply")
+        self.is_reusable = is_whole and not response.will_close
         kept = [(name.lower(), value[:MAX_MESSAGE]) for name, value in response.getheaders()]
         return status, tuple((name, value) for name, value in kept if _is_kept(name, value)), bytes(body[:most])
 
