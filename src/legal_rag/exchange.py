@@ -122,7 +122,8 @@ class ModelConnections:
             raise
         except deadline.DeadlineError:
             raise ServerTimeoutError("the server's reply timed out") from None
-        return Reply(status, kept, cleaned(data, keys, is_error=status >= 400))
+        harmless = tuple((name, value) for name, value in kept if value.isascii() and mask_keys(value, keys) == value)
+        return Reply(status, harmless, cleaned(data, keys, is_error=status >= 400))
 
     def _exchange(self, method: str, url: str, headers: Headers, body: bytes) -> tuple[int, Any, bytes]:
         target = urlsplit(url)

@@ -13,8 +13,8 @@ import tempfile
 import zlib
 from base64 import b85encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -104,10 +104,9 @@ def _run(code: str, limits: Limits, guarded: bool, status: str, place: Place) ->
     scratch = Path(tempfile.gettempdir())
     before = set(scratch.iterdir())
     called: list[Any] = []
-    with (
-        _walls(guarded),
-        Sandbox({"echo": lambda value=None: called.append(value) or value}, limits, values=values) as one,
-    ):
+    given = {"echo": lambda value=None: called.append(value) or value, "ask": lambda value=None: len(str(value)[:9])}
+    most = {"ask": 16_000_000}
+    with _walls(guarded), Sandbox(given, limits, values=values, most_bytes=most) as one:
         result = one.run(code)
         filled = sum(_blocks(folder) for folder in set(scratch.iterdir()) - before)
     faults = [
@@ -244,6 +243,48 @@ def _forged(draw: random.Random) -> Made:
     return _sending(*pieces, between=between, after=after), _some_limits(draw), True
 
 
+def _long(draw: random.Random) -> Made:
+    """Make a program that sends as much as it may, or a little more, to a function that takes long texts."""
+    many = draw.choice((1_000_000, 2_000_000, 15_900_000, 16_000_000))
+    piece = draw.choice(
+        (
+            "[",
+            "]",
+            "{",
+            '"',
+            "1",
+            "-",
+            " ",
+            ",",
+            ":",
+            "\\",
+            "\\n",
+            "\\u00e9",
+            '"",',
+            "[],",
+            "{},",
+            '{"":0},',
+            "1e9,",
+            "null,",
+            "é",
+            "😀",
+            "\x00",
+        )
+    )
+    before, after = draw.choice((('["', '"]'), ("[", "0]"), ("", "")))
+    n = many // len(piece.encode()) - draw.choice((0, 60))
+    body = f'b\'{{"arguments":%s,"named":{{}}}}\' % ({before!r} + {piece!r} * {n} + {after!r}).encode()'
+    code = draw.choice(
+        (
+            f"connection.sendall(frame(2, {body}, b'ask'))\necho()",
+            f"print(ask({piece!r} * {n}))",
+            f"print(ask([{piece!r}] * {n}))",
+        )
+    )
+    limits = replace(USUAL, cpu_s=3, wall_s=3)
+    return attacks.REACH + code, limits, True
+
+
 def _nested(draw: random.Random, depth: int) -> bytes:
     opening, closing = draw.choice(((b"[", b"]"), (b'{"a":', b"}"), (b'[{"":', b"}]")))
     return b'{"arguments":[%s0%s],"named":{}}' % (opening * depth, closing * draw.choice((depth, depth, depth - 1)))
@@ -320,7 +361,7 @@ def _scratch(draw: random.Random) -> Made:
                     lambda: f"f = t(os.open, {path()}, os.O_RDWR | os.O_CREAT, {draw.choice((0o666, 0, 0o4777))})",
                     lambda: f"if f: t(os.pwrite, f, b'x' * {draw.choice((1, 2, 4096, 50_000))}, {draw.randrange(2**draw.randint(1, 40))})",
                     lambda: f"if f: t(os.ftruncate, f, {draw.choice((0, 5_000, 999_999, 2**40))})",
-                    lambda: f"for n in range({draw.randint(2, 300)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
+                    lambda: f"for n in range({draw.randint(2, 3_000)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
                     lambda: f"for n in range({draw.randint(2, 1_500)}): t(os.close, t(os.open, f'{{n}}' + {path()}, os.O_CREAT) or 99)",
                     lambda: f"for n in range({draw.randint(2, 60)}): t(os.mkdir, 'd/' * n + 'd')",
                     lambda: f"for n in range({draw.randint(2, 500)}): t(os.rename, f'd{{n}}', f'd{{n + 1}}')",
@@ -532,6 +573,7 @@ def _forking(draw: random.Random) -> Made:
 # Kind of programs → what makes one, and how many.
 DRAWN: Mapping[str, tuple[Callable[[random.Random], Made], int]] = {
     "forges a message": (_forged, 70),
+    "sends as much as it may": (_long, 30),
     "drips": (_dripping, 10),
     "floods": (_flood, 30),
     "calls the system by chance": (_system_calls, 25 if platform.machine() == "x86_64" else 0),
@@ -600,11 +642,11 @@ def _orphaned(code: str, place: Place) -> Outcome:
         for one in (child, *held):
             os.close(one)
         parent.stdout.close()
-    for _ in count():  # what held the lock of its folder takes a moment to go
+    for _ in range(5):  # what held the lock of its folder takes a moment to go
         next_one = "from legal_rag.deep_read.sandbox.sandbox import Sandbox\nSandbox({}).close()"
         subprocess.run([sys.executable, "-c", next_one], check=True, env=environment)
         left = list(place.folder.glob("legal-rag-sandbox-*"))
-        if not left or _ > 3:
+        if not left:
             break
     line = f"the program {'is gone' if gone else 'lives'}, {len(left)} folders are left"
     return Outcome(gone and not left, line)

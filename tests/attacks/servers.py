@@ -159,7 +159,7 @@ def prepare(place: Place) -> None:
     good = _once(response(completion()))
     for door in DOORS.values():
         with RawServer(good) as server, suppress(Exception):
-            door(place, server.api_base, 5.0)
+            door(place, server.api_base, 30.0)
 
 
 def _case(name: str, door: str, behaviour: Behaviour, seconds: float = BUDGET_S, *, masked: bool = False) -> Case:
@@ -180,7 +180,7 @@ def _case(name: str, door: str, behaviour: Behaviour, seconds: float = BUDGET_S,
                 del os.environ["ATTACKED_API_KEY"]
         written = b"".join(path.read_bytes() for path in place.folder.rglob("*") if path.is_file())
         shown = line.encode() + written
-        has_key = any(form.encode() in shown for form in _disguises(KEY)[:2])
+        has_key = any(form.encode() in shown for form in _disguises(KEY))
         was_asked = bool(server.requests) or not masked
         return Outcome(not has_key and was_asked and "Traceback" not in line, line)
 
@@ -491,7 +491,14 @@ def echoing() -> Iterator[tuple[str, Behaviour]]:
     escaped = "".join(f"\\u{ord(one):04x}" for one in KEY)
     yield "the key in thoughts and arguments", _once(response(completion(fields.format(KEY))))
     yield "the key in arguments, escaped twice", _once(response(completion(fields.format(escaped))))
-    yield "the key in the answer", _once(response(completion(answer.format(KEY))))
+    finish = fields.replace("search_legal_docs", "finish").format("rien")
+    for name, key in (("as it is", KEY), ("spaced out", " ".join(KEY)), ("of no width", "\u200b".join(KEY))):
+        yield (
+            f"the key in an answer, {name}",
+            lambda request, key=key: [
+                response(completion(finish if b"next_tool_name" in request else answer.format(key)))
+            ],
+        )
     program = "Je lis.\n\n```repl\nFINAL('%s ' + str(len(find_documents())))\n```"
     yield "the key in a program", _once(response(completion(program % KEY)))
     for status in ("400 Bad Request", "401 Unauthorized", "429 Too Many Requests", "500 Error"):

@@ -213,15 +213,13 @@ def grep_text(
         raise ValueError(f"plus de {MAX_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
     if time.monotonic() > ends:
         raise ValueError(f"motif trop lent : plus de {DOCUMENT_SECONDS:g} s ; évitez les répétitions sans fin")
-    found = matches_at(spans, content, context)
+    found = matches_at(spans, content, context, MAX_CHARS)
     if len(found) < len(spans):
         raise ValueError(f"plus de {MAX_CHARS} caractères d'occurrences : demandez moins de contexte")
     return found
 
 
-def matches_at(
-    spans: Sequence[tuple[int, int]], content: str, context: int = 0, most_chars: int = MAX_CHARS
-) -> list[Match]:
+def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, most_chars: int) -> list[Match]:
     """Return the passages at some spans of a text, with `context` characters on either side, up to `most_chars`."""
     found: list[Match] = []
     for start, end in spans:
