@@ -43,7 +43,7 @@ def account(tiny_library):
         names |= {**env.values, "_take_final": given.append, "context": "42 décisions, dont 17 de 1985"}
         exec(PRELUDE, names)  # noqa: S102
         exec(program, names)  # noqa: S102
-        return returned.account_for(wire.checked(wire.message_back({"value": given[0]})[wire.HEADER :])["value"])
+        return returned.account_for(wire.checked(wire.body({"value": given[0]}, wire.MOST_BYTES))["value"])
 
     return running
 
@@ -239,7 +239,7 @@ def test_beyond_what_is_kept_nothing_is_vouched_for_and_that_is_said(account, mo
     assert "plus que ce qui est retenu" in judged.unverified[-1]
 
 
-@pytest.mark.parametrize("program", ["FINAL([7] * 90_000)", "FINAL({str(n): n for n in range(30_000)})"])
+@pytest.mark.parametrize("program", ["FINAL([7] * 190_000)", "FINAL({str(n): n for n in range(60_000)})"])
 def test_a_huge_answer_is_given_up_soon(account, program):
     assert account(program).unverified == ("réponse trop longue à refaire",)
 
