@@ -10,6 +10,7 @@ from dspy.utils import DummyLM
 from support.agent_scripts import QUESTION, SEARCHED, always, in_steps, quotation, sound, wants_step
 from support.scripted_server import Reply, ScriptedServer, fields, step
 
+from legal_rag import deadline
 from legal_rag.agent import Budget, LegalReActAgent, Usage, build_language_model, default_instructions
 from legal_rag.agent.budget import BudgetExceededError, Need
 from legal_rag.agent.model_calls import (
@@ -124,6 +125,18 @@ def test_near_the_end_of_a_budget_replies_may_be_shorter(retriever):
     assert min(limits) < 8_000
     assert all(limit >= SHORTEST_REPLY for limit in limits)
     assert prediction.usage.tokens <= 15_000
+
+
+def test_the_seconds_end_a_tool_that_goes_on(ask, monkeypatch):
+    def endless(*_, **__):
+        while True:
+            deadline.check()
+
+    monkeypatch.setattr("legal_rag.agent.tools._Tools._search", endless)
+    started = time.monotonic()
+    prediction, _ = ask(restless, Budget(seconds=0.7))
+    assert time.monotonic() - started < 4.0
+    assert prediction.notice == f"Budget épuisé : 0,7 seconde. {INSTEAD}"
 
 
 @pytest.mark.parametrize("settings", [{}, {"num_retries": 5}, {"timeout": 0.2, "num_retries": 50}])

@@ -18,8 +18,10 @@ from legal_rag.corpus.documents import Document
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 
-INPUT_CHARS, INPUT_ITEMS = 20_000, 1000  # kept of an event's input
+ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
+INPUT_CHARS, INPUT_ITEMS = 200_000, 20_000  # kept of an event's input, which may be the value that answers
 INPUT_DEPTH = 8  # lists within lists
+NAME_CHARS = 100  # of a parameter's name
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
@@ -49,11 +51,12 @@ class EventLog:
         try:
             yield ids
         finally:
-            self.add(Event(kind, tool, arguments, ids, time.perf_counter() - started))
+            kept = _Kept(ARGUMENT_CHARS, ARGUMENT_ITEMS).of(arguments)
+            self.add(Event(kind, tool, kept, ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
         """Record an event; of its input the beginning is kept, and what JSON cannot hold is replaced."""
-        kept = json_safe(_Kept().of(event.input), keep_nan=True)
+        kept = json_safe(_Kept(INPUT_CHARS, INPUT_ITEMS).of(event.input), keep_nan=True)
         self.events.append(event._replace(tool=storable(event.tool[:INPUT_CHARS]), input=kept))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
@@ -234,8 +237,8 @@ class Agent(ABC):
 class _Kept:
     """What of an input is kept: characters, items, and lists within lists have their limits."""
 
-    def __init__(self) -> None:
-        self._chars, self._items = INPUT_CHARS, INPUT_ITEMS
+    def __init__(self, chars: int, items: int) -> None:
+        self._chars, self._items = chars, items
 
     def of(self, value: Any, depth: int = 0) -> Any:
         """Return a value, or its beginning."""
@@ -250,7 +253,7 @@ class _Kept:
             self._items -= len(some)
             if not isinstance(value, Mapping):
                 return [self.of(one, depth + 1) for one in some]
-            return {self.of(str(name)): self.of(one, depth + 1) for name, one in some}
+            return {_shown(name)[:NAME_CHARS]: self.of(one, depth + 1) for name, one in some}
         is_number = isinstance(value, int) and value.bit_length() <= 64
         return value if value is None or is_number or isinstance(value, float) else self.of(_shown(value))
 

@@ -19,7 +19,7 @@ import click
 
 from legal_rag.encoder.runtime import OpenVinoError
 from legal_rag.lazy import missing_extra
-from legal_rag.printing import PrintableStream, printable, printable_streams
+from legal_rag.printing import PrintableStream, one_line, printable_streams
 from legal_rag.sqlite import BUSY_OR_FULL
 
 COMMANDS = {  # name: module, short help; read without importing the commands
@@ -68,6 +68,7 @@ EXAMPLES = {  # of each command, shown by its --help
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
+MOST_SAID = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
 
 
@@ -185,5 +186,5 @@ def _given(arguments: Sequence[str], option: str, default: str) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo("legal-rag: " + " ".join(printable(message).split()), err=True)
+    click.echo(f"legal-rag: {one_line(message[:MOST_SAID])}{'…' * (len(message) > MOST_SAID)}", err=True)
     return status

@@ -427,7 +427,7 @@ class MultiDocREPL:
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
-        asked = [_prompt_of(one) for one in (prompts if isinstance(prompts, list | tuple) else [prompts])]
+        asked = [_prompt_of(one) for one in listed(prompts)]
         return list(map_in_threads(lambda prompt: _reply(sub, prompt), asked, self._workers))
 
     @bounded()
@@ -619,6 +619,11 @@ def _prompt_of(sent: object) -> str:
     if not text.strip():
         raise ValueError("la demande est vide")
     return text
+
+
+def listed(sent: object) -> Sequence[Any]:
+    """Return a list as it is, anything else as its only item."""
+    return sent if isinstance(sent, list | tuple) else [sent]
 
 
 def _texts_of(sent: object) -> list[str]:

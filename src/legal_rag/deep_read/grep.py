@@ -213,15 +213,13 @@ def grep_text(
         raise ValueError(f"plus de {MAX_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
     if time.monotonic() > ends:
         raise ValueError(f"motif trop lent : plus de {DOCUMENT_SECONDS:g} s ; évitez les répétitions sans fin")
-    found = matches_at(spans, content, context)
+    found = matches_at(spans, content, context, MAX_CHARS)
     if len(found) < len(spans):
         raise ValueError(f"plus de {MAX_CHARS} caractères d'occurrences : demandez moins de contexte")
     return found
 
 
-def matches_at(
-    spans: Sequence[tuple[int, int]], content: str, context: int = 0, most_chars: int = MAX_CHARS
-) -> list[Match]:
+def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, most_chars: int) -> list[Match]:
     """Return the passages at some spans of a text, with `context` characters on either side, up to `most_chars`."""
     found: list[Match] = []
     for start, end in spans:
@@ -347,18 +345,33 @@ def _matches(compiled: Any, data: bytes, ends: float) -> Iterator[tuple[int, int
     A match that begins in the first half of a stretch, and ends in it, is the one there is in the whole text. Where a
     text is longer than a stretch, which is short for a large pattern, longer matches are cut at its end, or missed.
     """
-    stretch = int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
-    at, size = 0, len(data)
-    while at < size and time.monotonic() <= ends:
-        check()
+    at, size, stretch = 0, len(data), _stretch(compiled)
+    while True:
         end = min(at + stretch, size)
-        match = compiled.search(data, at, end)
-        half = at + stretch // 2
-        if match is None or (match.start() > half and end < size):
-            at = size if end == size else _character_at(data, half)
-        else:
-            yield match.span()
-            at = match.end()
+        last = size if end == size else at + stretch // 2  # where a match may begin
+        for match in compiled.finditer(data, at, end):
+            span = match.span()
+            if span[0] > last:
+                break
+            at = span[1]
+            yield span
+            if _is_late(ends):
+                return
+        if end == size or _is_late(ends):
+            return
+        at = max(at, _character_at(data, last))
+
+
+@lru_cache(2 * COMPILED)
+def _stretch(compiled: Any) -> int:
+    """Return how many bytes a pattern takes some `STRETCH_NS` for at worst."""
+    return int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
+
+
+def _is_late(ends: float) -> bool:
+    """Tell whether a time is over; past the deadline, raise DeadlineError."""
+    check()
+    return time.monotonic() > ends
 
 
 def _character_at(data: bytes, at: int) -> int:

@@ -20,7 +20,9 @@ from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.agent.tool_arguments import bounded
 from legal_rag.deep_read.conclusion import answer_text
+from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
@@ -44,9 +46,12 @@ LAST_TURN = (
 )
 MAX_SHOWN_VARIABLES = 40
 MAX_ANSWER = 200_000  # characters
-# Functions that programs give whole documents to, with the most bytes of one call.
+# Functions that programs give whole documents to, or all ids of a corpus, with the most bytes of one call.
 LONG_ARGUMENTS = dict.fromkeys(
-    "llm_query llm_query_batched rlm_query rlm_query_batched ask_about_document ask_across_documents".split(),
+    """
+    llm_query llm_query_batched rlm_query rlm_query_batched on_demand_extract
+    get_doc_metas find_documents grep_corpus search_passages ask_across_documents parallel_document_search
+    """.split(),
     16_000_000,
 )
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, FINAL for any value, and the entities
@@ -442,8 +447,8 @@ class SandboxEnvironment:
         self.is_final = False
         self._names: Sequence[str] = ()
         asking: dict[str, Callable[..., Any]] = {
-            "rlm_query": lambda prompt, model=None: self._each(recurse, [prompt])[0],
-            "rlm_query_batched": lambda prompts, model=None: self._each(recurse, list(prompts)),
+            "rlm_query": bounded()(lambda prompt, model=None: self._each(recurse, [prompt])[0]),
+            "rlm_query_batched": bounded()(lambda prompts, model=None: self._each(recurse, listed(prompts))),
         }
         self._ask = functions["llm_query_batched"]
         guarded = {name: self._guarded(function) for name, function in {**functions, **asking}.items()}
@@ -536,7 +541,7 @@ class SandboxEnvironment:
         if answer.get("ready"):
             self._take_final(answer.get("content"))
 
-    def _each(self, recurse: Callable[[str], str] | None, prompts: Sequence[str]) -> list[str]:
+    def _each(self, recurse: Callable[[str], str] | None, prompts: Sequence[Any]) -> list[str]:
         return list(self._ask(prompts)) if recurse is None else [recurse(str(prompt)) for prompt in prompts]
 
 
