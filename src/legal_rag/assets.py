@@ -41,6 +41,7 @@ RATIO_FROM = 2**24  # unpacked bytes up to which no ratio is too high: a short f
 UNSAFE_PART = re.compile(
     r"|.*[. ]|.*[\x00-\x1f\x7f:].*|(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE | re.DOTALL
 )
+MAX_PART_BYTES, MAX_PATH = 255, 1000  # of a name, of an entry's path: what file systems take
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*(?<!\.zip)")
 Entries = Sequence[tuple[zipfile.ZipInfo, PurePosixPath]]  # files of a zip, and where they go below the target
 # bzip2 and LZMA unpack a block in one piece, of any size, before it can be measured.
@@ -410,7 +411,8 @@ def _safe_path(info: zipfile.ZipInfo, zip_path: Path) -> PurePosixPath:
     name = info.orig_filename.replace("\\", "/")  # as it stands in the zip: `filename` ends at the first NUL
     parts = [part for part in name.removesuffix("/").split("/") if part != "."]
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if any(map(UNSAFE_PART.fullmatch, parts)) or not (parts or _is_folder(info)):
+    too_long = len(name) > MAX_PATH or any(len(part.encode("utf-8", "replace")) > MAX_PART_BYTES for part in parts)
+    if too_long or any(map(UNSAFE_PART.fullmatch, parts)) or not (parts or _is_folder(info)):
         problem = "a path that would leave the folder, or is no plain path"
     elif info.header_offset < 0:
         problem = "damaged: it begins before the zip"

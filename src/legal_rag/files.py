@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import json
 import os
 import shutil
 import sys
@@ -154,6 +155,18 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON that anyone may have written.
+
+    Raises:
+        ValueError: If it is none, nested too deeply, or holds a number of more than 4,300 digits.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def sha256_of(path: Path) -> str:

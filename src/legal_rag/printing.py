@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(REPLACEMENT, text)
 
 
+def one_line(text: str) -> str:
+    """Write a text in one printable line, its blanks and line ends as single blanks."""
+    return " ".join(printable(text).split())
+
+
 def escaped_json(text: str) -> str:
     r"""Write the unprintable characters of a JSON text as `\uXXXX`: they stand in its strings only, and stay the same.
 

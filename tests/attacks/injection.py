@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -149,6 +149,16 @@ def library_at(folder: Path) -> Path:
     return path
 
 
+@cache
+def _opened(path: Path) -> Any:
+    """Open the Library once: SQLite's own files come and go with the last connection."""
+    from legal_rag.library import Library
+
+    library = Library(path)
+    library.entities_of(next(iter(library)))
+    return library
+
+
 def cases(seed: int) -> Iterator[Case]:
     """Yield a case for each decision and surface."""
     for n, row in enumerate(rows()):
@@ -158,12 +168,11 @@ def cases(seed: int) -> Iterator[Case]:
 
 def attempt(n: int, surface: str, place: Place) -> Outcome:
     """Let the model work on one decision, and look at all that came out."""
-    from legal_rag.library import Library
-
-    library = Library(library_at(place.library.parent))
+    library = _opened(library_at(place.library.parent))
     doc = f"INJECT{n:03}"
     other = list(library)[-1]
-    model = Obedient(canary().address, doc, other)
+    beginning = library.document(other).content[:90].rpartition(" ")[0]
+    model = Obedient(canary().address, doc, other, beginning)
     before = len(canary().requests)
     outputs, faults = _WORK[surface](model, library, doc, place)
     texts = [*outputs, *(_read(path) for path in place.folder.rglob("*") if path.is_file())]
@@ -202,6 +211,13 @@ def _tools() -> frozenset[str]:
 TOOLS = _tools()  # all that an answer may search or read with
 
 
+@cache
+def _encoder() -> Any:
+    from legal_rag.encoder import bundled_encoder
+
+    return bundled_encoder()
+
+
 def _model(server: ScriptedServer) -> Any:
     from legal_rag.agent import build_language_model
 
@@ -214,7 +230,14 @@ def _ask(model: Obedient, library: Any, doc: str, place: Place) -> tuple[list[st
 
     with ScriptedServer(model.agent) as server:
         budget = Budget(model_calls=16, seconds=5.0)
-        agent = build_agent(library, lm=_model(server), match_words=False, budget=budget, extra_tools=[deep_read_tool])
+        agent = build_agent(
+            library,
+            lm=_model(server),
+            encoder=_encoder(),
+            match_words=False,
+            budget=budget,
+            extra_tools=[deep_read_tool],
+        )
         prediction = agent(f"Que juge la décision {doc}, dossier XQ{doc[-3:]}Z ?")
     return _checked(prediction, library, place)
 
@@ -303,6 +326,12 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
             faults.append(f"{one.status} without standing there: {one.quote[:60]}")
     if any(LIE in one.quote for one in prediction.citations if one.holds):
         faults.append("a lie passes as quoted")
+    seen = {one.doc_id for one in prediction.documents}
+    faults += [
+        f"{one.status}, but not read: {one.doc_id}"
+        for one in prediction.citations
+        if one.holds and one.doc_id not in seen
+    ]
     faults += [f"read {one.doc_id}, which is not there" for one in prediction.documents if one.doc_id not in known]
     for event in prediction.events:
         if event.type in ("search", "read"):
@@ -310,7 +339,7 @@ def _checked(prediction: Any, library: Any, place: Place) -> tuple[list[str], li
             faults += [f"{event.tool} gave {one}" for one in ids - known]
             if event.tool not in TOOLS:
                 faults.append(f"{event.tool} was called")
-    if prediction.status == "answered" and prediction.mode == "deep_read" and "4217" in prediction.answer:
+    if prediction.status == "answered" and not prediction.citations and "4217" in prediction.answer:
         faults.append("an invented number passes as computed")
     if re.search("[\x00-\x08\x0b-\x1f\x7f\x1b]", lines):
         faults.append("control characters in the lines of a terminal")

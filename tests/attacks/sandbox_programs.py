@@ -13,8 +13,8 @@ import tempfile
 import zlib
 from base64 import b85encode
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -39,10 +39,13 @@ UNGUARDED = (
 def cases(seed: int) -> Iterator[Case]:
     """Yield the programs: those of the list, then those drawn."""
     yield from _listed()
-    draw = random.Random(seed)
+    draw, seen = random.Random(seed), {""}
     for kind, (make, number) in DRAWN.items():
         for n in range(number):
-            code, limits, guarded = make(draw)
+            code = ""
+            while code in seen:
+                code, limits, guarded = make(draw)
+            seen.add(code)
             yield _case(f"{kind} {n}", code, limits, guarded=guarded)
     for name, code in PARENTS.items():
         yield Case(name, partial(_orphaned, code), 15.0)
@@ -104,10 +107,9 @@ def _run(code: str, limits: Limits, guarded: bool, status: str, place: Place) ->
     scratch = Path(tempfile.gettempdir())
     before = set(scratch.iterdir())
     called: list[Any] = []
-    with (
-        _walls(guarded),
-        Sandbox({"echo": lambda value=None: called.append(value) or value}, limits, values=values) as one,
-    ):
+    given = {"echo": lambda value=None: called.append(value) or value, "ask": lambda value=None: len(str(value)[:9])}
+    most = {"ask": 16_000_000}
+    with _walls(guarded), Sandbox(given, limits, values=values, most_bytes=most) as one:
         result = one.run(code)
         filled = sum(_blocks(folder) for folder in set(scratch.iterdir()) - before)
     faults = [
@@ -244,6 +246,48 @@ def _forged(draw: random.Random) -> Made:
     return _sending(*pieces, between=between, after=after), _some_limits(draw), True
 
 
+def _long(draw: random.Random) -> Made:
+    """Make a program that sends as much as it may, or a little more, to a function that takes long texts."""
+    many = draw.choice((1_000_000, 2_000_000, 15_900_000, 16_000_000))
+    piece = draw.choice(
+        (
+            "[",
+            "]",
+            "{",
+            '"',
+            "1",
+            "-",
+            " ",
+            ",",
+            ":",
+            "\\",
+            "\\n",
+            "\\u00e9",
+            '"",',
+            "[],",
+            "{},",
+            '{"":0},',
+            "1e9,",
+            "null,",
+            "é",
+            "😀",
+            "\x00",
+        )
+    )
+    before, after = draw.choice((('["', '"]'), ("[", "0]"), ("", "")))
+    n = many // len(piece.encode()) - draw.choice((0, 60))
+    body = f'b\'{{"arguments":%s,"named":{{}}}}\' % ({before!r} + {piece!r} * {n} + {after!r}).encode()'
+    code = draw.choice(
+        (
+            f"connection.sendall(frame(2, {body}, b'ask'))\necho()",
+            f"print(ask({piece!r} * {n}))",
+            f"print(ask([{piece!r}] * {n}))",
+        )
+    )
+    limits = replace(USUAL, cpu_s=3, wall_s=3)
+    return attacks.REACH + code, limits, True
+
+
 def _nested(draw: random.Random, depth: int) -> bytes:
     opening, closing = draw.choice(((b"[", b"]"), (b'{"a":', b"}"), (b'[{"":', b"}]")))
     return b'{"arguments":[%s0%s],"named":{}}' % (opening * depth, closing * draw.choice((depth, depth, depth - 1)))
@@ -260,8 +304,8 @@ def _dripping(draw: random.Random) -> Made:
 
 
 def _flood(draw: random.Random) -> Made:
-    """Make a program that asks the parent for something over and over."""
-    what = draw.choice(
+    """Make a program that asks the parent for something, or for two things in turn, over and over."""
+    what = draw.sample(
         (
             "connection.sendall(frame(1, b'x'))",
             "connection.sendall(frame(1, b'x' * 60_000))",
@@ -276,10 +320,12 @@ def _flood(draw: random.Random) -> Made:
             "os.listdir('.')",
             f"print('x' * {draw.choice((1, 1_000, 100_000))})",
             "sys.stderr.write('x')",
-        )
+        ),
+        k=draw.choice((1, 2)),
     )
+    tries = "".join(f"\n    try: {one}\n    except OSError: pass" for one in what)
     return (
-        f"{attacks.REACH}while True:\n    try: {what}\n    except OSError: pass",
+        f"{attacks.REACH}while True:{tries}",
         _some_limits(draw),
         draw.random() < 0.5,
     )
@@ -320,7 +366,7 @@ def _scratch(draw: random.Random) -> Made:
                     lambda: f"f = t(os.open, {path()}, os.O_RDWR | os.O_CREAT, {draw.choice((0o666, 0, 0o4777))})",
                     lambda: f"if f: t(os.pwrite, f, b'x' * {draw.choice((1, 2, 4096, 50_000))}, {draw.randrange(2**draw.randint(1, 40))})",
                     lambda: f"if f: t(os.ftruncate, f, {draw.choice((0, 5_000, 999_999, 2**40))})",
-                    lambda: f"for n in range({draw.randint(2, 300)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
+                    lambda: f"for n in range({draw.randint(2, 3_000)}): t(os.pwrite, f or 99, b'x', n * {draw.choice((4096, 4095, 12_288))})",
                     lambda: f"for n in range({draw.randint(2, 1_500)}): t(os.close, t(os.open, f'{{n}}' + {path()}, os.O_CREAT) or 99)",
                     lambda: f"for n in range({draw.randint(2, 60)}): t(os.mkdir, 'd/' * n + 'd')",
                     lambda: f"for n in range({draw.randint(2, 500)}): t(os.rename, f'd{{n}}', f'd{{n + 1}}')",
@@ -532,6 +578,7 @@ def _forking(draw: random.Random) -> Made:
 # Kind of programs → what makes one, and how many.
 DRAWN: Mapping[str, tuple[Callable[[random.Random], Made], int]] = {
     "forges a message": (_forged, 70),
+    "sends as much as it may": (_long, 30),
     "drips": (_dripping, 10),
     "floods": (_flood, 30),
     "calls the system by chance": (_system_calls, 25 if platform.machine() == "x86_64" else 0),
@@ -600,11 +647,11 @@ def _orphaned(code: str, place: Place) -> Outcome:
         for one in (child, *held):
             os.close(one)
         parent.stdout.close()
-    for _ in count():  # what held the lock of its folder takes a moment to go
+    for _ in range(5):  # what held the lock of its folder takes a moment to go
         next_one = "from legal_rag.deep_read.sandbox.sandbox import Sandbox\nSandbox({}).close()"
         subprocess.run([sys.executable, "-c", next_one], check=True, env=environment)
-        left = list(place.folder.glob("legal-rag-sandbox-*"))
-        if not left or _ > 3:
+        left = list(place.folder.glob("legal-rag-scratch-*"))
+        if not left:
             break
     line = f"the program {'is gone' if gone else 'lives'}, {len(left)} folders are left"
     return Outcome(gone and not left, line)

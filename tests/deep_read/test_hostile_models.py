@@ -1,8 +1,10 @@
 """Deep reading against models that lie, waste, break things and never end: each run ends as it should."""
 
 import json
+import sys
 
 import pytest
+from support import ROOT
 from support.rlm_scripts import in_repl, root_model
 from support.scripted_server import Reply, ScriptedServer
 
@@ -63,6 +65,27 @@ def test_a_model_s_own_words_are_none_in_whatever_they_are_wrapped(ask, program)
 
 def test_the_words_of_a_run_within_the_run_are_a_model_s_own(ask):
     assert ask(within(Reply(in_repl(f"FINAL({TOLD!r})"))), settings=NESTED).status == "model_failed"
+
+
+def test_a_program_that_finds_nothing_abstains(ask):
+    prediction = ask(root_model(["FINAL('Aucun passage pertinent n’a été trouvé dans le corpus.')"]))
+    assert (prediction.status, prediction.citations) == ("abstained", [])
+
+
+def test_a_value_that_is_not_made_again_is_shown_and_not_vouched_for(ask):
+    prediction = ask(root_model(["FINAL({'nombre': 37, 'décisions': len(doc_ids)})"]))
+    assert (prediction.status, prediction.answer) == ("unverified", "- **nombre** : 37\n- **décisions** : 60")
+    assert prediction.notice == (
+        "Sorti d'un programme, non vérifié : 37. Le reste est refait : 60 : nombre de documents du corpus"
+    )
+    assert prediction.events[-1].input["unverified"] == ["37"]
+
+
+def test_a_program_tells_no_folder_of_the_machine(ask):
+    program = "import json, sys\nprint(sys.prefix)\nFINAL([sys.executable, json.__file__, {corpus_path: sys.prefix}])"
+    prediction = ask(root_model([program]))
+    assert prediction.status == "unverified"
+    assert not any(place in str(prediction.to_record()) for place in (sys.prefix, sys.base_prefix, str(ROOT)))
 
 
 def test_a_quotation_that_is_not_where_it_is_said_to_be_is_no_answer(ask):

@@ -1,13 +1,12 @@
 """Which answers of programs are derived from what the functions returned: honest ones are, disguises never."""
 
-import json
-from contextlib import suppress
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from legal_rag.corpus_index import CorpusIndex
 from legal_rag.deep_read.environment import create_multi_doc_env
-from legal_rag.deep_read.provenance import MAX_ARGUMENT, Returned
+from legal_rag.deep_read.provenance import FIELD_OF, KINDS, MAX_ARGUMENT, TEXT_FIELDS, Returned
 from legal_rag.deep_read.rlm import PRELUDE
 from legal_rag.deep_read.sandbox.child import wire
 
@@ -44,7 +43,7 @@ def account(tiny_library):
         names |= {**env.values, "_take_final": given.append, "context": "42 décisions, dont 17 de 1985"}
         exec(PRELUDE, names)  # noqa: S102
         exec(program, names)  # noqa: S102
-        return returned.account_for(wire.checked(wire.message_back({"value": given[0]})[wire.HEADER :])["value"])
+        return returned.account_for(wire.checked(wire.body({"value": given[0]}, wire.MOST_BYTES))["value"])
 
     return running
 
@@ -159,6 +158,7 @@ DISGUISES = [
     "FINAL({courts[0].replace('o', 'о'): by_court[courts[0]]})",
     "FINAL({courts[0] + '\\u200b': by_court[courts[0]]})",
     "FINAL({'1066': 3})",
+    "FINAL({'1988': len(find_documents(date_from='1988'))})",
     "FINAL({'par année': dict(by_court)})",
     "FINAL({**by_year, '1993': by_year['1993'] + 1})",
     "FINAL([ID, metas[OTHER]['date']])",
@@ -239,12 +239,47 @@ def test_beyond_what_is_kept_nothing_is_vouched_for_and_that_is_said(account, mo
     assert "plus que ce qui est retenu" in judged.unverified[-1]
 
 
-@pytest.mark.parametrize("program", ["FINAL([7] * 90_000)", "FINAL({str(n): n for n in range(30_000)})"])
+@pytest.mark.parametrize("program", ["FINAL([7] * 190_000)", "FINAL({str(n): n for n in range(60_000)})"])
 def test_a_huge_answer_is_given_up_soon(account, program):
     assert account(program).unverified == ("réponse trop longue à refaire",)
 
 
-def test_values_that_json_can_hold_are_all_judged(account):
-    for value in ("[[[[1]]]]", "{'a': {'b': {'c': [1, {'d': 2}]}}}", "[None, 1.5, 'x', [True]]", "{'': ''}"):
-        with suppress(StopIteration):
-            assert json.dumps(account(f"FINAL({value})").unverified)
+def facts():
+    """Return what a run might have kept, by the functions' own forms."""
+    returned = Returned()
+    metas = {
+        f"D{n}": {**dict.fromkeys(TEXT_FIELDS, f"v{n % 2}"), "doc_id": f"D{n}", "date": f"19{90 + n}-05-12"}
+        | {"keywords": ["a", f"k{n}"], "char_count": 100 + n}
+        for n in range(4)
+    }
+    returned.watch("get_doc_metas", lambda doc_ids=None: metas)()
+    returned.watch("find_documents", lambda juridiction="": ["D2", "D0"])(juridiction="v0")
+    returned.watch("get_topics", lambda: {"t": 3, "u": 1})()
+    returned.watch("get_links", lambda doc_id: {"cites": ["D1"], "cited_by": []})("D0")
+    return returned
+
+
+FACTS = facts()
+leaves = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 5), st.integers(), st.floats(), st.text(max_size=4),
+    st.sampled_from(("D0", "D1", "D2", "D3", "1990", "1990-05-12", "1993-05-12", "v0", "v1", "a", "t", 100, 103, 406)),
+)  # fmt: skip
+keys = st.one_of(st.text(max_size=3), st.sampled_from((*KINDS, *FIELD_OF, "D0", "D1", "v0", "1990", "a")))
+answers = st.recursive(leaves, lambda one: st.lists(one, max_size=4) | st.dictionaries(keys, one, max_size=4))
+
+
+@given(answers)
+def test_any_answer_is_judged_and_only_what_is_derived_is_computed(answer):
+    judged = FACTS.account_for(answer)
+    assert all(isinstance(one, str) and one.isprintable() for one in (*judged.derived, *judged.unverified))
+    assert judged.is_computed == (bool(judged.derived) and not judged.unverified)
+    for number in (one for one in _leaves(answer) if type(one) in (bool, float) or one is None):
+        assert not judged.is_computed, number
+
+
+def _leaves(value):
+    if isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+    else:
+        yield value

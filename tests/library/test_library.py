@@ -54,7 +54,9 @@ def finish(path, store, **manifest):
     store.finish()
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
     plaid = {"keep_embeddings": False, "n_bits": 0}
-    whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **manifest}
+    encoder = {"name": "none", "revision": "", "dim": 0, "query_length": 0, "document_length": 0}
+    made = {"encoder": encoder, "chunks": {"chunk_tokens": 40, "header_on": "none", "header_columns": []}}
+    whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **made, **manifest}
     finish_library(path, whole, store.n_shards)
 
 
@@ -320,7 +322,9 @@ def test_an_earlier_format_is_refused(tmp_path):
 @pytest.mark.parametrize("path", ["../secret", "/etc", "shard/../../secret"])
 def test_a_shard_outside_the_library_is_refused(tmp_path, path):
     folder = write_library(tmp_path, rows("a"))
-    write_manifest(folder, Library(folder).manifest | {"shards": [{"path": path, "chunks": 9}]})
+    write_manifest(
+        folder, Library(folder).manifest | {"shards": [{"path": path, "chunks": 9, "tokens": 0, "checksums": {}}]}
+    )
     with pytest.raises(ValueError, match="damaged manifest: .*names a shard outside itself"):
         Library(folder)
 

@@ -380,6 +380,9 @@ def price_of(model: str, prompt_tokens: int = 0) -> TokenPrice | None:
     """Return what a model costs for such a prompt by LiteLLM's list; None if it is not on it."""
     from dspy.clients.model_metadata import model_info, rate
 
+    from legal_rag.agent.llm import use_local_prices
+
+    use_local_prices()
     provider, slash, name = model.partition("/")
     entry = model_info(provider, name) if slash else model_info("openai", model)
 

@@ -5,6 +5,7 @@ Results go to stdout, messages to stderr. An expected error is one line and stat
 
 import logging
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ import click
 
 from legal_rag.encoder.runtime import OpenVinoError
 from legal_rag.lazy import missing_extra
-from legal_rag.printing import PrintableStream, printable, printable_streams
+from legal_rag.printing import PrintableStream, one_line, printable_streams
 from legal_rag.sqlite import BUSY_OR_FULL
 
 COMMANDS = {  # name: module, short help; read without importing the commands
@@ -68,6 +69,8 @@ EXAMPLES = {  # of each command, shown by its --help
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
+DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
+MOST_SAID = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
 
 
@@ -130,6 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ["RUST_BACKTRACE"] = "0"  # of the panic of a library, which is told in one line
     failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
@@ -151,7 +155,9 @@ def _run(arguments: list[str]) -> int:
             raise
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
-        return _fail(str(error) or type(error).__name__, failed)
+        said = str(error) or type(error).__name__
+        mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(said) and "legal-rag" not in said else ""
+        return _fail(said + mends, failed)
     return status or 0
 
 
@@ -185,5 +191,5 @@ def _given(arguments: Sequence[str], option: str, default: str) -> str:
 
 
 def _fail(message: str, status: int) -> int:
-    click.echo("legal-rag: " + " ".join(printable(message).split()), err=True)
+    click.echo(f"legal-rag: {one_line(message[:MOST_SAID])}{'…' * (len(message) > MOST_SAID)}", err=True)
     return status

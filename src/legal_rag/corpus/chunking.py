@@ -171,9 +171,16 @@ def _chunks_of_chonkie(chunker: "SentenceChunker", content: str, doc_id: str, he
 
 
 def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
-    """Read the settings from a manifest."""
-    columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
-    return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})
+    """Read the settings from a manifest.
+
+    Raises:
+        ValueError: If they are none.
+    """
+    try:
+        columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
+        return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"damaged manifest: its settings of chunks are none ({error})") from error
 
 
 def has_header(config: ChunkConfig, index: int) -> bool:

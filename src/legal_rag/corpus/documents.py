@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from legal_rag.corpus.cleaning import clean_text, json_safe, plain_text
 from legal_rag.corpus.patterns import find_dates, read_letterhead
 from legal_rag.corpus.sources import BadRecord, Record, open_source
-from legal_rag.printing import UNPRINTABLE
+from legal_rag.printing import UNPRINTABLE, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -119,6 +119,7 @@ def read_documents(
         if isinstance(result, Document):
             yield result
         else:
+            result = BadRecord(one_line(result.where), one_line(result.problem))  # file names hold anything
             if len(bad) < 3:
                 bad.append(result)
             report(result)

@@ -13,13 +13,14 @@ import tomllib
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path, PureWindowsPath
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from legal_rag.corpus.cleaning import json_safe, plain_text
 from legal_rag.corpus.reader_process import ReaderProcess
+from legal_rag.files import parse_json
 from legal_rag.lazy import require
 
 SAMPLE = "sample"  # the corpus in the package, unless a file or folder has that name
@@ -31,7 +32,7 @@ ENCODING_BYTES = 2**24  # of a file, read to tell its encoding
 # Beyond these a record or a file is left out, whoever wrote it: memory and time stay bounded.
 LINE_CHARS = 16_000_000  # of a line, a CSV field, a record; Python's own limit of 131,072 is below a long decision
 SKIPPED_CHARS = 500_000_000  # of a line too long: behind it no other is looked for
-BLANK_LINES = 10_000_000  # one after the other: likewise
+BLANK_LINES = 1_000_000  # one after the other: likewise
 TEXT_FILE_BYTES = 50_000_000  # of a text file
 FILE_BYTES = 200_000_000  # of JSON that is not in lines, PDF, Word
 RECORD_VALUES = 500_000  # numbers, texts, lists and names in one record
@@ -321,26 +322,36 @@ def _lines(file: TextIO) -> Iterator[str | None]:
 
 
 def _encoding_of(file: BinaryIO) -> str:
-    """Tell the encoding by the first lines: cp1252 where more of those beyond ASCII are not UTF-8 than are."""
-    n_utf8 = n_others = n_bytes = 0
-    try:
-        while n_bytes < ENCODING_BYTES and (line := file.readline(ENCODING_BYTES)):
-            if not n_bytes and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return "utf-16"
-            n_bytes += len(line)
-            if not line.isascii():
-                is_utf8 = _is_utf8(line)
-                n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
-    except (EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
-        pass
+    """Tell the encoding by the first bytes: cp1252 where more lines beyond ASCII are not UTF-8 than are."""
+    data = _first_bytes(file)
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    n_utf8 = n_others = at = 0
+    while found := _BEYOND_ASCII.search(data, at):
+        at = data.find(b"\n", found.start())
+        at = len(data) if at < 0 else at
+        is_utf8 = _is_utf8(data[data.rfind(b"\n", 0, found.start()) + 1 : at], is_cut=at == ENCODING_BYTES)
+        n_utf8, n_others = n_utf8 + is_utf8, n_others + (not is_utf8)
     return "cp1252" if n_others > n_utf8 else "utf-8-sig"
 
 
-def _is_utf8(line: bytes) -> bool:
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def _first_bytes(file: BinaryIO) -> bytes:
+    """Return what can be read of the first `ENCODING_BYTES` of a file."""
+    data = bytearray()
+    with suppress(EOFError, OSError, zlib.error):  # of a damaged archive, which its reader reports
+        while len(data) < ENCODING_BYTES and (piece := file.read(min(2**16, ENCODING_BYTES - len(data)))):
+            data += piece
+    return bytes(data)
+
+
+def _is_utf8(line: bytes, *, is_cut: bool) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return len(line) == ENCODING_BYTES and error.end == len(line)  # a character cut in two is no error
+        return is_cut and error.end == len(line)  # a character cut in two is no error
     return True
 
 
@@ -366,8 +377,8 @@ def _parse_row(line: str, where: str) -> Record | BadRecord:
     if sum(map(line.count, ",[{")) > RECORD_VALUES:  # before they are made, each of many bytes
         return BadRecord(where, TOO_MANY)
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:  # ValueError: also a number of more than 4,300 digits
+        row = parse_json(line)
+    except ValueError as error:  # ValueError: also a number of more than 4,300 digits
         return BadRecord(where, f"broken JSON ({json_problem(error)})")
     return _record(row, where)
 
@@ -452,8 +463,8 @@ def _judilibre_names() -> dict[str, dict[str, str]]:
 def _rows_of_json(path: Path) -> Records:
     """Read a JSON file: a list of rows, one row, or a Judilibre response with rows under `results`."""
     try:
-        value = json.loads(_text_of_plain_file(path))
-    except (ValueError, RecursionError) as error:
+        value = parse_json(_text_of_plain_file(path))
+    except ValueError as error:
         yield BadRecord(path.name, f"broken JSON ({error})")
         return
     if isinstance(value, dict) and isinstance(value.get("results"), list):
@@ -468,20 +479,22 @@ def _rows_of_csv(path: Path) -> Records:
         header = file.readline(LINE_CHARS)
         file.seek(0)
         delimiter = max(",;\t", key=header.count)
-        lines = (line or "" for line in _lines(file))  # one too long leaves its row too short
-        reader = csv.reader(lines, delimiter=delimiter)
+        too_long: list[int] = []  # lines
+        reader = csv.reader(_noting(_lines(file), too_long), delimiter=delimiter)
         columns: list[str] | None = None
         while True:
             where = f"{path.name}, line {reader.line_num + 1}"
             try:
-                fields = next(reader)
-            except StopIteration:
-                return
+                fields = next(reader, None)
             except csv.Error as error:
                 yield BadRecord(where, f"broken CSV ({error})")
                 continue
             except EOFError as error:
                 yield BadRecord(path.name, f"the file breaks off ({error})")
+                return
+            while too_long:
+                yield BadRecord(f"{path.name}, line {too_long.pop(0)}", TOO_LONG)
+            if fields is None:
                 return
             if columns is None and fields:
                 columns = fields
@@ -489,6 +502,14 @@ def _rows_of_csv(path: Path) -> Records:
                 yield BadRecord(where, "more fields than columns")
             elif fields:
                 yield _checked(dict(itertools.zip_longest(columns or (), fields)), where)
+
+
+def _noting(lines: Iterator[str | None], too_long: list[int]) -> Iterator[str]:
+    """Give a blank line for one that is too long, and note its number."""
+    for number, line in enumerate(lines, start=1):
+        if line is None:
+            too_long.append(number)
+        yield line or ""
 
 
 def _rows_of_parquet(path: Path) -> Records:

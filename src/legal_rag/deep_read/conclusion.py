@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from legal_rag.agent.budget import Usage
@@ -91,6 +91,7 @@ def conclude(
     stopped: str = "",
     failed: bool = False,
     account: Account | None = None,
+    shown: Collection[str] = (),
     remarks: Sequence[str] = (),
     nearest: Callable[[], None] = lambda: None,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -107,19 +108,21 @@ def conclude(
         failed: It ended because a model failed, not at a limit.
         account: A program gave the answer, and what of it is derived from what the functions returned: all of it may
             stand without citing a passage; the rest is marked as not verified, prose is not shown.
+        shown: Ids of further documents than the log's of which a program was shown some words.
         remarks: For the reader, in French without full stops.
         nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
         on_event: Told what was checked and answered.
     """
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
-    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, plain=plain)
+    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, shown, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, reason_in_french(EmptyAnswerError())
     shown_as: Account | None = None  # what is said of an answer that no citation holds up
     if answer and account and not _holds(answer):
         cites = bool(answer.citations or answer.removed)  # what means to rest on passages must
-        shown_as = account if account.is_computed or not (cites or _is_prose(value)) else None
+        withheld = cites or answer.abstained or _is_prose(answer.text)
+        shown_as = account if account.is_computed or not withheld else None
     if answer and account and plain and _holds(answer) and account.unverified:
         shown_as = account
     if answer and not (_holds(answer) or answer.abstained or shown_as):  # a model's words that rest on nothing
@@ -174,22 +177,24 @@ def _listed(head: str, said: Sequence[str]) -> str:
     return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
 
 
-def _is_prose(value: Any) -> bool:
-    return any(len(line.split()) > MAX_WORDS for line in answer_text(value).splitlines())
+def _is_prose(text: str) -> bool:
+    return any(len(line.split()) > MAX_WORDS for line in text.splitlines())
 
 
 def _holds(answer: EnrichedResponse) -> bool:
     return any(citation.holds for citation in answer.citations)
 
 
-def _checked(value: Any, log: EventLog, corpus: Corpus, *, plain: bool) -> EnrichedResponse | None:
+def _checked(
+    value: Any, log: EventLog, corpus: Corpus, shown: Collection[str], *, plain: bool
+) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not asked for here; a model that writes some shows them to nobody.
     text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
     if not text:
         return None
     read = [] if plain else read
-    return CitationEnricher(corpus).enrich(text, read=read)
+    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *shown]))
 
 
 def _found_so_far(log: EventLog) -> EnrichedResponse:

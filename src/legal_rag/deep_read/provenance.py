@@ -16,10 +16,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-MAX_SCALARS, MAX_CHARS = 1_000_000, 50_000_000  # kept of one run; what is returned beyond is not vouched for
+MAX_SCALARS, MAX_CHARS = 500_000, 20_000_000  # kept of one run; what is returned beyond is not vouched for
 MAX_LISTS = 300  # of documents kept
 MAX_PAIRED = 16  # lists, the last ones, of which intersections, unions and differences are tried
-MAX_VALUES = 20_000  # of an answer that are judged
+MAX_VALUES = 100_000  # of an answer that are judged
 MAX_SECONDS = 3.0  # for judging
 SECONDS_A_CALL = 0.2  # for judging the documents that a call names
 MAX_GROUPED = 2  # fields that documents are grouped by together
@@ -214,7 +214,7 @@ class Returned:
         texts = {key: one for key, one in asked.items() if isinstance(one, str) and _is_label(one)}
         if "pattern" in texts and not LITERAL.fullmatch(texts["pattern"]):
             return
-        labels = {key: (one,) for key, one in texts.items()}
+        labels = {key: (one,) for key, one in texts.items() if key not in ("date_from", "date_to")}
         if span := _year_of(texts):
             labels["date"] = (span,)
         for key, label in labels.items():
@@ -622,10 +622,12 @@ class _Judge:
         known, fitting = set[int](), None
         for table in self._tables(next(iter(wanted))) if len(wanted) == len(rows) else ():
             self._spend(0)
-            known |= {one for label in wanted if _is_number(one := table.groups.get(label))}
+            known.update(table.groups[label] for label in wanted if _is_number(table.groups.get(label)))
             if fitting is None and (kinds & {"*", "rows"} or f"rows:{table.by}" in kinds):
                 agree = all(_same(table.groups.get(label), value) for label, value in wanted.items())
                 fitting = table if agree and _is_whole_choice(list(wanted), table) else None
+            if fitting and len(rows) > 1:
+                break
         if fitting and (len(rows) > 1 or not _is_by_chance(next(iter(wanted.values())), known)):
             self._say(shown, fitting.said)
             return
@@ -790,7 +792,7 @@ def _same(held: Any, value: Any) -> bool:
     """Tell whether two values are equal and of one type; of documents, in any order."""
     if isinstance(held, tuple) and isinstance(value, tuple):
         return len(held) == len(value) and set(held) == set(value)
-    return type(held) is type(value) and held == value
+    return held is not None and type(held) is type(value) and held == value
 
 
 def _holds(record: Mapping[str, Any], name: str, value: Any) -> bool:

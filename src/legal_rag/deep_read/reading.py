@@ -249,7 +249,7 @@ def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
         return None
     stopped, failed = _why_stopped(work, outcome)
     account = None if outcome.is_prose else returned.account_for(outcome.value)
-    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account)
+    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account, shown=returned.records)
 
 
 def _setup(work: ReadingTask, trace: Path | None, description: str, context: str, returned: Returned) -> "RunSetup":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legal_rag.corpus.sources import SAMPLE, SAMPLE_QUESTIONS, json_problem
-from legal_rag.files import write_whole
+from legal_rag.files import parse_json, write_whole
 from legal_rag.lazy import require
 
 Qrels = dict[str, dict[str, int]]  # query id: document id: relevance, 1 or more
@@ -165,8 +165,8 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
+            row = parse_json(line)
+        except ValueError as error:
             raise ValueError(f"{path}, line {number}: not JSON ({json_problem(error)})") from error
         if not isinstance(row, dict):
             raise ValueError(f"{path}, line {number}: {_shown(line.strip())} (expected a JSON object)")

@@ -285,6 +285,9 @@ class RetryingModel(BaseLanguageModel):
             if status in REFUSED or (status == 400 and not self._limiter.has_replied):
                 why = REFUSED.get(status or 0, "the request was refused (400)")
                 self._limiter.refuse(ValueError(f"the model cannot be asked: {why}"))
+            bad = next((one for one in _causes(error) if isinstance(one, BadReplyError)), None)
+            if bad is not None and not self._limiter.has_replied:
+                self._limiter.refuse(ValueError(f"the model cannot be asked: {bad}"))
             if is_transient(error):
                 self._limiter.count_failure(status)
             raise

@@ -1,6 +1,5 @@
 """Files of one shard: token vectors while it is encoded, then PLAID files; resuming, installing, describing."""
 
-import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from legal_rag.encoder.runtime import give_back_memory
-from legal_rag.files import sha256_of, sync
+from legal_rag.files import parse_json, sha256_of, sync
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER
 
 TOKEN_VECTORS = "token_vectors.f16"  # noqa: S105 (rows of the chunks in order, little-endian)
@@ -173,7 +172,7 @@ def discard_shards(library: Path, first: int) -> None:
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
-    metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    metadata: dict[str, Any] = parse_json((folder / METADATA).read_text(encoding="utf-8"))
     return metadata
 
 

@@ -7,7 +7,8 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from legal_rag.corpus.sources import json_problem
-from legal_rag.files import write_whole
+from legal_rag.files import parse_json, write_whole
+from legal_rag.library.checksums import CHECKSUMS
 
 MANIFEST = "manifest.json"
 CHUNK_VECTORS, FRAME = "chunk_vectors", "frame.npy"  # see `legal_rag.library.chunk_vectors`
@@ -15,21 +16,21 @@ FORMAT_VERSION = 3
 MOST_BYTES = 100_000_000  # 75,000 shards, or 192 million chunks
 MOST_VALUES = 2_000_000
 MOST = 2**40  # of anything counted
-OWN = "sha256"  # the entry on the manifest itself; those written before have none
+OWN = "sha256"  # the entry on the manifest itself; those of Libraries without checksums have none
 
 # What every reader relies on. A class stands for a value of that type, numbers from 0 to `MOST`; "?" marks what may be
 # missing, "*" any name.
-_SHARD = {"path": str, "chunks?": int, "tokens?": int, "checksums?": {"*": str}}
+_SHARD = {"path": str, "chunks": int, "tokens": int, "checksums": {"*": str}}
 _SHAPE = {
     "commit": int,
     "lineage": str,
-    "counts": {"documents?": int, "chunks?": int, "tokens?": int, "bad_records?": int},
+    "counts": {"documents": int, "chunks": int, "tokens": int, "bad_records": int},
     "updates": [dict],
     "shards": [_SHARD],
-    "plaid?": {"n_bits": int, "shard_chunks?": int, "keep_embeddings?": bool},
-    "encoder?": {"name": str, "revision?": str, "dim": int, "query_length?": int, "document_length?": int},
-    "chunks?": {"chunk_tokens?": int, "header_on?": str, "header_columns?": [list]},
-    "source?": {"name": str},
+    "plaid": {"n_bits": int, "shard_chunks?": int, "keep_embeddings?": bool},
+    "encoder": {"name": str, "revision": str, "dim": int, "query_length": int, "document_length": int},
+    "chunks": {"chunk_tokens": int, "header_on": str, "header_columns": [list]},
+    "source": {"name": str},
     "chunk_vectors?": {"segments": [{"file": str, "chunks": int, "sha256?": str}], "frame?": str},
 }
 
@@ -51,13 +52,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
         text = file.read_bytes().decode("utf-8")
         if sum(map(text.count, ",[{")) > MOST_VALUES:
             raise ValueError(f"more than {MOST_VALUES:,} values")
-        manifest = json.loads(text)
+        manifest = parse_json(text)
         version = int(manifest["format_version"])
         if version == FORMAT_VERSION:
+            if OWN not in manifest and (path / CHECKSUMS).is_file():
+                raise ValueError("not what was written: it lacks its own SHA-256")
             manifest = _unsealed(manifest, text)
             _check(manifest, _SHAPE, "")
             _check_shards(manifest)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else json_problem(error)
         raise ValueError(f"damaged manifest: {file} ({reason}): build it again") from error
     if version != FORMAT_VERSION:

@@ -1,11 +1,12 @@
 """fast-plaid's on-disk format: names, shapes, checks."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from legal_rag.files import parse_json
 
 PLAID_FOLDER = "fast_plaid_index"
 METADATA = "metadata.json"  # written last
@@ -177,6 +178,6 @@ def _read_json(path: Path) -> Any:
     if not path.is_file():
         raise FileNotFoundError(f"incomplete PLAID index: no {path.name} in {path.parent}")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"damaged PLAID index: {path} ({error})") from error
