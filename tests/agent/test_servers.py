@@ -327,3 +327,51 @@ def test_whatever_bytes_a_server_sends_are_text_or_refused(body):
     for data in (body, b'{"choices": [' + body + b"]}", completion().replace(b"Aucun", body)):
         with suppress(BadReplyError):
             cleaned(data, [KEY]).decode()
+
+
+def test_a_proxy_of_the_environment_is_asked(monkeypatch):
+    with RawServer(lambda request: [GOOD]) as proxy:
+        monkeypatch.setenv("http_proxy", f"http://user:p%40ss@127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert ModelConnections().send("POST", "http://models.invalid/v1/x?a=1", [], b"{}", 5.0).status == 200
+        (request,) = proxy.requests
+    head = request.decode().split("\r\n")
+    assert head[0] == "POST http://models.invalid/v1/x?a=1 HTTP/1.1"
+    assert {"Host: models.invalid", "Proxy-Authorization: Basic dXNlcjpwQHNz"} <= set(head)
+
+
+def test_a_proxy_that_makes_no_tunnel_is_no_server(monkeypatch):
+    with RawServer(lambda request: [b"HTTP/1.1 403 Forbidden\r\n\r\n"]) as proxy:
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(UnreachableServerError, match="broke off"):
+            ModelConnections().send("POST", "https://models.invalid/v1/x", [("api-key", KEY)], b"{}", 5.0)
+    assert [request.split(b"\r\n")[0] for request in proxy.requests] == [b"CONNECT models.invalid:443 HTTP/1.1"]
+    assert KEY.encode() not in b"".join(proxy.requests)
+
+
+def test_a_server_without_a_certificate_that_holds_is_not_asked():
+    with RawServer(lambda request: [STAY], listens_before=False) as server:
+        https = server.api_base.replace("http:", "https:")
+        with pytest.raises(ServerTimeoutError):
+            ModelConnections().send("POST", https, [], b"{}", 0.2)
+    with RawServer(lambda request: [GOOD], listens_before=False) as server:
+        https = server.api_base.replace("http:", "https:")
+        with pytest.raises(UnreachableServerError, match="no connection"):
+            ModelConnections().send("POST", https, [], b"{}", 5.0)
+
+
+def test_langextracts_client_of_gemini_is_bounded_as_well(monkeypatch):
+    pytest.importorskip("google.genai")
+    from langextract.core.exceptions import InferenceError
+
+    from legal_rag.extraction import ExtractionSettings
+    from legal_rag.extraction.langextract import build_model
+
+    replies = iter([response(json.dumps({"candidates": [{"content": {"parts": [{"text": f"a {KEY}"}]}}]}).encode())])
+    with RawServer(lambda request: [next(replies, response(b"[" * 65 + b"]" * 65))]) as server:
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", server.api_base)
+        model = build_model(ExtractionSettings(model_id="gemini-2.5-flash", api_key=KEY), [])
+        assert next(iter(model.infer(["?"])))[0].output == f"a {MASK}"
+        with pytest.raises(InferenceError, match="nested more than 64 deep"):
+            list(model.infer(["?"]))
