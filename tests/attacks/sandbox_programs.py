@@ -39,10 +39,13 @@ UNGUARDED = (
 def cases(seed: int) -> Iterator[Case]:
     """Yield the programs: those of the list, then those drawn."""
     yield from _listed()
-    draw = random.Random(seed)
+    draw, seen = random.Random(seed), {""}
     for kind, (make, number) in DRAWN.items():
         for n in range(number):
-            code, limits, guarded = make(draw)
+            code = ""
+            while code in seen:
+                code, limits, guarded = make(draw)
+            seen.add(code)
             yield _case(f"{kind} {n}", code, limits, guarded=guarded)
     for name, code in PARENTS.items():
         yield Case(name, partial(_orphaned, code), 15.0)
@@ -301,8 +304,8 @@ def _dripping(draw: random.Random) -> Made:
 
 
 def _flood(draw: random.Random) -> Made:
-    """Make a program that asks the parent for something over and over."""
-    what = draw.choice(
+    """Make a program that asks the parent for something, or for two things in turn, over and over."""
+    what = draw.sample(
         (
             "connection.sendall(frame(1, b'x'))",
             "connection.sendall(frame(1, b'x' * 60_000))",
@@ -317,10 +320,12 @@ def _flood(draw: random.Random) -> Made:
             "os.listdir('.')",
             f"print('x' * {draw.choice((1, 1_000, 100_000))})",
             "sys.stderr.write('x')",
-        )
+        ),
+        k=draw.choice((1, 2)),
     )
+    tries = "".join(f"\n    try: {one}\n    except OSError: pass" for one in what)
     return (
-        f"{attacks.REACH}while True:\n    try: {what}\n    except OSError: pass",
+        f"{attacks.REACH}while True:{tries}",
         _some_limits(draw),
         draw.random() < 0.5,
     )
@@ -645,7 +650,7 @@ def _orphaned(code: str, place: Place) -> Outcome:
     for _ in range(5):  # what held the lock of its folder takes a moment to go
         next_one = "from legal_rag.deep_read.sandbox.sandbox import Sandbox\nSandbox({}).close()"
         subprocess.run([sys.executable, "-c", next_one], check=True, env=environment)
-        left = list(place.folder.glob("legal-rag-sandbox-*"))
+        left = list(place.folder.glob("legal-rag-scratch-*"))
         if not left:
             break
     line = f"the program {'is gone' if gone else 'lives'}, {len(left)} folders are left"

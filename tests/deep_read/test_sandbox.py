@@ -288,7 +288,7 @@ def test_what_killed_processes_left_is_deleted_at_the_next_start_and_nothing_els
     for one in parents:
         one.stdout.readline()
     folders = set(tmp_path.iterdir())
-    other = tmp_path / "legal-rag-sandbox-link"
+    other = tmp_path / "legal-rag-scratch-link"
     other.symlink_to(tmp_path.parent)
     parents[0].kill()
     parents[0].communicate()
@@ -427,6 +427,17 @@ def test_no_thread_is_left_when_a_sandbox_is_closed():
         sandbox.run("import os\nos._exit(1)")
         sandbox.run("print(1)")
     assert threading.active_count() == before
+
+
+def test_a_fork_of_this_process_runs_programs_in_a_child_of_its_own():
+    with Sandbox({}) as sandbox:
+        sandbox.run("x = 1")
+        if (fork := os.fork()) == 0:
+            found = sandbox.run("print('x' in globals())").output
+            sandbox.close()
+            os._exit(found != "False\n")
+        assert os.waitpid(fork, 0)[1] == 0
+        assert sandbox.run("print(x)").output == "1\n"
 
 
 def test_a_fork_of_this_process_does_not_end_the_child_when_it_goes():

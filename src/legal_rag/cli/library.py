@@ -301,6 +301,7 @@ def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)
+    next(iter(library), None)  # the texts can be read, or the command fails
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
     outlined, linked = count_outlines(library.path, library.path / STORE), _graph(library)
     if as_json:

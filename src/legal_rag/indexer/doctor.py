@@ -12,7 +12,7 @@ from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS, checksum_problems
+from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, checksum_problems
 from legal_rag.library.library import CHUNK_VECTORS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
 from legal_rag.library.manifest import is_sealed
 from legal_rag.library.outlines import OUTLINES, outline_problems
@@ -45,6 +45,10 @@ def examine(library: Library) -> list[str]:
     """
     found = dict(_checksum_problems(library))
     problems = [f"{name}: {problem} ({_remedy(name)})" for name, problem in found.items()]
+    if problems and (library.path / UNRECORDED).is_file():
+        problems.append(
+            f"{CHECKSUMS}: older than the files: a commit was cut off, the next 'legal-rag add' records all"
+        )
     damaged = {next((part for part in REMEDIES if _is_of(name, part)), name) for name in found}
     checks = {
         STORE: _store_problems,

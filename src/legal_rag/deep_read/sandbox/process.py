@@ -125,6 +125,11 @@ class Child:
             os.close(below)
         self._pid = self._process.pid
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process has started it, and is not a fork of the one that has."""
+        return os.getpid() == self._owner
+
     def begin(self, setup: Mapping[str, Any], disk: int) -> Mapping[str, Any]:
         """Wait until it is ready; returns what its walls came to.
 
@@ -188,12 +193,12 @@ class Child:
 
     def kill(self) -> None:
         """Kill it; whoever is talking to it notices, and `end` does the rest."""
-        if os.getpid() == self._owner:  # else this is a fork of the process that started it
+        if self.is_ours:
             self._signal(signal.SIGKILL)
 
     def end(self) -> None:
         """Kill it and delete what it has written, as far as that can be done. May be called again."""
-        if os.getpid() != self._owner:
+        if not self.is_ours:
             return
         with self._end_lock:
             self.kill()

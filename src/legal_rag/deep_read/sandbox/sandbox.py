@@ -304,7 +304,7 @@ class Sandbox:
         if len(code) > MOST_CODE:
             return SandboxResult("refused", "", f"refusé : {len(code)} caractères de code, au plus {MOST_CODE}")
         try:
-            child = self._child or self._start()
+            child = self._child if self._child is not None and self._child.is_ours else self._start()
             if not self._ready and (refusal := self._begin(child)):
                 self._end_child()
                 return SandboxResult("refused", "", refusal)

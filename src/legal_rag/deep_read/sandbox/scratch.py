@@ -11,7 +11,7 @@ from pathlib import Path
 
 from legal_rag.deep_read.sandbox.policy import filters
 
-PREFIX = "legal-rag-sandbox-"
+PREFIX = "legal-rag-scratch-"  # not that of versions without locks
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 SMALLEST_BLOCK = 4096  # bytes
 NOBODY = 65534
@@ -66,7 +66,11 @@ def _made() -> tuple[Path, int]:
     """Return a new folder, and a descriptor of it that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        folder = os.open(path, FOLDER)
+        try:
+            folder = os.open(path, FOLDER)
+        except OSError:  # too many are open
+            path.rmdir()
+            raise
         with suppress(OSError):  # a disk without locks: then nobody deletes what is left there
             fcntl.flock(folder, fcntl.LOCK_EX)
         if os.fstat(folder).st_nlink:
