@@ -3,11 +3,13 @@
 import multiprocessing
 import os
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
+from legal_rag import deadline
 from legal_rag.sqlite import (
     ThreadConnections,
     answers,
@@ -108,3 +110,30 @@ def test_a_forked_process_opens_a_connection_of_its_own(file):
 )
 def test_a_parameter_is_something_that_sqlite_takes(value, stored):
     assert parameter(value) == stored
+
+
+ENDLESS = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted) SELECT {} FROM counted"
+
+
+@pytest.mark.parametrize("taken", [list, lambda rows: rows.fetchall(), sorted])
+def test_the_deadline_interrupts_a_query_that_reads_on_afterwards(file, taken):
+    with closing(connect_to_read(file)) as connection:
+        for what in ("n", "COUNT(*)"):
+            started = time.monotonic()
+            with pytest.raises(deadline.DeadlineError), deadline.within(0.1):
+                taken(connection.execute(ENDLESS.format(what)))
+            assert time.monotonic() - started < 1.0
+        assert connection.execute(READ).fetchone() == (1,)
+
+
+def test_what_the_deadline_interrupts_writes_nothing(file):
+    with closing(connect_to_write(file)) as connection:
+        with pytest.raises(deadline.DeadlineError), deadline.within(0.1), transaction(connection):
+            connection.execute("INSERT INTO kept VALUES (2)")
+            connection.execute(f"INSERT INTO kept {ENDLESS.format('n')}")
+        assert connection.execute(READ).fetchall() == [(1,)]
+
+
+def test_a_query_that_ends_in_time_is_not_disturbed_by_a_deadline(file):
+    with closing(connect_to_read(file)) as connection, deadline.within(60.0):
+        assert len(connection.execute(f"{ENDLESS.format('n')} LIMIT 100000").fetchall()) == 100_000

@@ -1,4 +1,4 @@
-"""SQLite connections: read-only snapshots, one connection a thread, transactions."""
+"""SQLite connections: read-only snapshots, one connection a thread, transactions; a deadline interrupts queries."""
 
 import os
 import sqlite3
@@ -7,10 +7,15 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from legal_rag import deadline
+
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0  # that a reader waits for a commit to end, and a commit for readers
 READ_CACHE_KB = 512  # of each connection: few pages are read twice, and the system keeps those as well
+STEPS = 20_000  # of SQLite's machine between two looks at the clock: at most some milliseconds
 # What a disk or another process does, not damage.
 BUSY_OR_FULL = frozenset(
     (
@@ -64,13 +69,12 @@ def connect_to_write(path: Path, patience: float | None = None, *, create: bool 
     """
     timeout = PATIENCE_SECONDS if patience is None else patience
     address = str(path) if create else _address(path, "mode=rw")
-    return sqlite3.connect(address, uri=not create, timeout=timeout, isolation_level=None, check_same_thread=False)
+    return _connected(address, uri=not create, timeout=timeout)
 
 
 def connect_snapshot(path: Path) -> sqlite3.Connection:
     """Open a file that nobody writes to: without locks or a journal, which not every storage or user can have."""
-    address = _address(path, "mode=ro&immutable=1")
-    return sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    return _connected(_address(path, "mode=ro&immutable=1"))
 
 
 def connect_as_allowed(path: Path, patience: float | None = None) -> sqlite3.Connection:
@@ -185,8 +189,51 @@ class _Held:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    address = _address(path, "mode=ro")
-    return sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    return _connected(_address(path, "mode=ro"))
+
+
+def _connected(address: str, *, uri: bool = True, timeout: float = PATIENCE_SECONDS) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        address, uri=uri, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    connection.set_progress_handler(lambda: deadline.seconds_left() <= 0, STEPS)  # true interrupts the query
+    return connection
+
+
+class _Connection(sqlite3.Connection):
+    """Connection whose queries raise DeadlineError where the deadline interrupted them."""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        return self.cursor(_Cursor).execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        return self.cursor(_Cursor).executemany(*arguments)
+
+
+class _Cursor(sqlite3.Cursor):
+    def execute(self, *arguments: Any) -> "_Cursor":
+        return _in_time(super().execute, *arguments)
+
+    def executemany(self, *arguments: Any) -> "_Cursor":
+        return _in_time(super().executemany, *arguments)
+
+    def fetchone(self) -> Any:
+        return _in_time(super().fetchone)
+
+    def fetchall(self) -> list[Any]:
+        return _in_time(super().fetchall)
+
+    def __next__(self) -> Any:
+        return _in_time(super().__next__)
+
+
+def _in_time(call: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return call(*arguments)
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT and deadline.seconds_left() <= 0:
+            raise deadline.DeadlineError from error
+        raise
 
 
 def _address(path: Path, options: str) -> str:

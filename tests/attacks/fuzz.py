@@ -18,6 +18,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from support.raw_server import completion
 from tqdm import tqdm
 
 ALL = list(HealthCheck)  # to judge the machine is not the purpose
@@ -111,8 +112,10 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.corpus.structure.outline import build_tree
     from legal_rag.corpus.structure.tree_files import tree_from_json
     from legal_rag.deep_read.grep import grep_text
+    from legal_rag.deep_read.sandbox.child import wire
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
+    from legal_rag.exchange import BadReplyError, cleaned
     from legal_rag.extraction.rules.rules import find_entities
     from legal_rag.graph import parse_extraction_tags
     from legal_rag.library import Filters, Library
@@ -141,6 +144,11 @@ def doors(library: Path) -> Mapping[str, Door]:
         "text to verify": Door(written(), lambda text: verify_text(text, opened)),
         "tags": Door(written(), parse_extraction_tags),
         "tags of an answer": Door(written(), lambda text: take_tags(text, [document])),
+        "server's reply": Door(
+            nearly(completion("Aucun passage.")),
+            lambda body: cleaned(body, ["sk-0123456789"]).decode(),
+            (BadReplyError,),
+        ),
         "reply with thoughts": Door(written(), without_thoughts),
         "answer to clean": Door(written(), clean_answer),
         "arguments": Door(st.one_of(written(), values()), read_arguments),
@@ -163,6 +171,7 @@ def doors(library: Path) -> Mapping[str, Door]:
         "queries": Door(nearly(b'{"qid": "q1", "question": "x ?", "doc_id": "A"}\n'), _file("q.jsonl", read_queries)),
         "run": Door(changed(run), _file("run.txt", read_run)),
         "qrels": Door(changed(b"q1 0 d1 1\nq1 0 d2 0\n"), _file("qrels.txt", read_qrels)),
+        "message of a program": Door(nearly(b'{"arguments":["x",{"a":1.5}],"named":{"b":null}}'), wire.checked),
         "trace": Door(nearly(_trace()), _file("t.jsonl", read_trace)),
         "saved answer": Door(
             nearly(_answer(retriever)), _file(f"{ANSWER}.json", lambda path: SavedAnswers(path.parent).load(ANSWER))

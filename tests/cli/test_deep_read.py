@@ -46,7 +46,7 @@ def test_an_answer_is_printed_with_its_notice(place, model, said):
 
 def test_json_is_one_value_with_what_the_program_gave(place, model, said):
     told = json.loads(said("deep-read", QUESTION, *place, *model("FINAL([1, 2])"), "--json"))
-    assert (told["mode"], told["status"], told["answer"]) == ("deep_read", "answered", "- 1\n- 2")
+    assert (told["mode"], told["status"], told["answer"]) == ("deep_read", "unverified", "- 1\n- 2")
     assert told["events"][-1]["input"]["value"] == [1, 2]
 
 

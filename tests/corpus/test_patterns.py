@@ -10,9 +10,11 @@ from legal_rag.corpus.patterns import (
     article_value,
     decision_identifiers,
     find_amounts,
+    find_article_citations,
     find_dates,
     find_durations,
     find_identifiers,
+    find_texts,
 )
 
 
@@ -256,3 +258,29 @@ def test_what_is_no_duration_is_none(text):
 
 def test_a_sum_beside_one_that_another_overlaps_is_kept():
     assert [str(one.value) for one in find_amounts("$  500 un €12,50 euro")] == ["500.0", "1", "12.50"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "l'article 3, pourvois n° 90-41.231, ",
+        "article L. 1-1 et § pourvoi n° 12-34.567, ",
+        "\nArticle 1 : article 2 ",
+        "n° 2007-1/2/3 AN, ",
+        "L. 1-1-1-1-1",
+        "1 000 ",
+        "vingt et ",
+    ],
+)
+def test_references_are_found_in_time_linear_to_the_text(text):
+    def seconds(times):
+        started = time.process_time()
+        identifiers, dates = find_identifiers(text * times), find_dates(text * times)
+        find_article_citations(text * times, find_texts(text * times, dates))
+        find_amounts(text * times)
+        assert identifiers is not None
+        return time.process_time() - started
+
+    seconds(10)
+    few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
+    assert many < 16 * few + 0.05  # eight times the text

@@ -75,6 +75,21 @@ def test_what_the_deep_read_took_is_on_the_run_s_account(ask):
     assert ask(reading({"question": QUESTION})).usage.calls == 4  # a step, a program, another step, the answer
 
 
+def test_the_steps_of_a_deep_read_are_the_agent_s(ask):
+    def script(prompt, attempt):
+        if is_root(prompt):
+            return root_model(["print(1)"] * 9, last="Rien.")(prompt, attempt)
+        if not wants_step(prompt):
+            return fields(reasoning="Lu.", answer="Rien.")
+        return step("deep_read", question=f"{QUESTION} {prompt.count('[[ ## observation_')}")
+
+    prediction = ask(script, budget=Budget(steps=6))
+    tools = [event.tool for event in prediction.events if event.type == "think"]
+    assert tools.count("programme") == 4  # a step of the agent before, and one that is kept for it
+    assert [event.type for event in prediction.events if event.tool == "deep_read"].count("read") == 2
+    assert prediction.notice.startswith("Budget épuisé : 6 étapes")
+
+
 def test_a_budget_too_small_for_it_is_said_and_the_run_goes_on(ask, prompts):
     prediction = ask(reading({"question": QUESTION}), budget=Budget(model_calls=5))
     assert prediction.usage.calls == len(prompts) == 3  # a step, another step, the answer: none of a deep read

@@ -3,12 +3,14 @@
 import re
 import shutil
 import threading
+import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from legal_rag import deadline
 from legal_rag.deep_read import grep as grep_module
 from legal_rag.deep_read.grep import MAX_IN_DOCUMENT, SHOWN_CHARS, CorpusGrep, GrepQuery, compile_pattern, grep_text
 from legal_rag.indexer import IndexConfig, add_documents, build_index, remove_documents
@@ -318,3 +320,53 @@ def real_library(shared_data, tiny_encoder, tmp_path_factory):
 @pytest.fixture(scope="module")
 def real_words(real_library):
     return words_in(real_library)
+
+
+# --- what a pattern may take
+
+
+@pytest.mark.parametrize("pattern", ["e(?s:.*)ZZZ|e", r"\be(?s:.*)ZZZ|\be", r"(?s)\w.{0,900}\w.{0,900}\w.{0,900}ZZ"])
+def test_a_pattern_that_would_read_the_text_again_and_again_is_stopped(pattern, monkeypatch):
+    monkeypatch.setattr(grep_module, "DOCUMENT_SECONDS", 0.3)
+    monkeypatch.setattr(grep_module, "_stretch", lambda compiled: 10_000)
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="motif trop lent : plus de 0.3 s"):
+        grep_text("été et e " * 60_000, pattern)
+    assert time.monotonic() - started < 2.0
+
+
+def test_a_search_that_is_stopped_within_a_document_says_so(tiny_library, monkeypatch):
+    found = CorpusGrep(tiny_library, seconds=0.02).search(
+        GrepQuery("e(?s:.*)ZZZ|e", max_docs=None, max_matches_per_doc=None)
+    )
+    assert (found.complete, found.out_of_time) == (False, True)
+    assert found.scanned < found.total
+
+
+def test_the_deadline_ends_a_search(tiny_library):
+    with pytest.raises(deadline.DeadlineError), deadline.within(0.02):
+        CorpusGrep(tiny_library).search(GrepQuery("e(?s:.*)ZZZ|e", max_docs=None, max_matches_per_doc=None))
+
+
+@pytest.mark.parametrize("pattern", [r"[a-c]{1,40}x", "été.{0,60}fin", r"\bmot\b", r"^\w+$", r"e\W{1,9}f", "(?i)ÉTÉ"])
+def test_a_text_in_stretches_matches_as_the_whole_does(pattern, monkeypatch):
+    text = "abcabcx été, oui : la fin.\nmot\nété fin mot e  f É" * 40
+    whole = grep_text(text, pattern)
+    monkeypatch.setattr(grep_module, "_stretch", lambda compiled: 600)
+    assert grep_text(text, pattern) == whole
+    assert whole
+
+
+def test_the_text_shown_of_all_matches_is_bounded(tiny_library, monkeypatch):
+    monkeypatch.setattr(grep_module, "MAX_CHARS", 5000)
+    found = CorpusGrep(tiny_library).search(GrepQuery("e", max_docs=None, context=100))
+    assert (found.complete, bool(found.shortened)) == (False, True)
+    assert sum(len(one["text"]) + len(one["context"]) for some in found.values() for one in some) < 5300
+    with pytest.raises(ValueError, match="plus de 5000 caractères d'occurrences : demandez moins de contexte"):
+        grep_text("e " * 300, "e", context=100)
+
+
+def test_what_re2_says_of_a_pattern_is_quoted_briefly():
+    with pytest.raises(ValueError, match=r"motif mal formé \(RE2 : ") as refused:
+        compile_pattern("(" * 1900)
+    assert len(str(refused.value)) < 400

@@ -1,14 +1,15 @@
 """Deep reading against models that lie, waste, break things and never end: each run ends as it should."""
 
 import json
+import sys
 
 import pytest
+from support import ROOT
 from support.rlm_scripts import in_repl, root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.deep_read import Limits, deep_read
-from legal_rag.deep_read.conclusion import is_computed
 from legal_rag.deep_read.rlm import code_blocks, prose_of
 from legal_rag.deep_read.settings import DeepReadSettings
 
@@ -66,25 +67,25 @@ def test_the_words_of_a_run_within_the_run_are_a_model_s_own(ask):
     assert ask(within(Reply(in_repl(f"FINAL({TOLD!r})"))), settings=NESTED).status == "model_failed"
 
 
-@pytest.mark.parametrize(
-    ("value", "codes", "replies"),
-    [
-        (
-            "Le corpus compte en tout 12 décisions de la Cour de cassation, la première étant X-1.",
-            ["FINAL(f'Le corpus compte en tout {n} décisions de la Cour de cassation, la première étant {d}.')"],
-            [],
-        ),
-        (
-            {"Dépassement du plafond des dépenses de campagne": 12},
-            [],
-            ["Dépassement du plafond des dépenses de campagne"],
-        ),
-        ("12", ["print('Recherche sur les 12 mois de l’année 1993, un mois à la fois')"], []),
-        ("Inéligibilité : 3\nFraude : 2", ["FINAL(lignes)"], ["inéligibilité", "fraude"]),
-    ],
-)
-def test_a_sentence_that_a_program_filled_in_and_what_it_counted_by_label_is_computed(value, codes, replies):
-    assert is_computed(value, codes, replies)
+def test_a_program_that_finds_nothing_abstains(ask):
+    prediction = ask(root_model(["FINAL('Aucun passage pertinent n’a été trouvé dans le corpus.')"]))
+    assert (prediction.status, prediction.citations) == ("abstained", [])
+
+
+def test_a_value_that_is_not_made_again_is_shown_and_not_vouched_for(ask):
+    prediction = ask(root_model(["FINAL({'nombre': 37, 'décisions': len(doc_ids)})"]))
+    assert (prediction.status, prediction.answer) == ("unverified", "- **nombre** : 37\n- **décisions** : 60")
+    assert prediction.notice == (
+        "Sorti d'un programme, non vérifié : 37. Le reste est refait : 60 : nombre de documents du corpus"
+    )
+    assert prediction.events[-1].input["unverified"] == ["37"]
+
+
+def test_a_program_tells_no_folder_of_the_machine(ask):
+    program = "import json, sys\nprint(sys.prefix)\nFINAL([sys.executable, json.__file__, {corpus_path: sys.prefix}])"
+    prediction = ask(root_model([program]))
+    assert prediction.status == "unverified"
+    assert not any(place in str(prediction.to_record()) for place in (sys.prefix, sys.base_prefix, str(ROOT)))
 
 
 def test_a_quotation_that_is_not_where_it_is_said_to_be_is_no_answer(ask):
@@ -132,7 +133,7 @@ def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
 @pytest.mark.parametrize("last", ["FINAL(7)\n1 / 0", Reply(in_repl("1 / 0") + "\n" + in_repl("FINAL(7)"))])
 def test_the_turn_that_gives_the_answer_does_not_count_as_a_failed_one(ask, last):
     prediction = ask(root_model(["1 / 0"] * 4 + [last]))
-    assert (prediction.status, prediction.answer) == ("answered", "7")
+    assert (prediction.status, prediction.answer) == ("unverified", "7")
 
 
 def test_an_answer_that_hangs_when_it_is_read_does_not_take_final_along(ask):
@@ -150,7 +151,7 @@ def test_an_answer_too_long_to_be_read_is_told_to_its_program(ask, give):
         return Reply(in_repl("FINAL('court : ' + str(len(doc_ids)))" if told[-1] else give))
 
     prediction = ask(script)
-    assert (prediction.status, prediction.answer) == ("answered", "court : 60")
+    assert (prediction.status, prediction.answer) == ("unverified", "court : 60")
     assert told == [False, True]
 
 

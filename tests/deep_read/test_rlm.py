@@ -1,10 +1,8 @@
 """What is run of a root model's reply, and what an answer rests on."""
 
-import json
-
 import pytest
 
-from legal_rag.deep_read.conclusion import answer_text, is_computed
+from legal_rag.deep_read.conclusion import answer_text
 from legal_rag.deep_read.rlm import code_blocks, prose_of
 
 
@@ -86,27 +84,3 @@ def test_a_value_of_any_depth_is_written():
     for _ in range(50):
         value = {"niveau": [value]}
     assert "fond" in answer_text(value)
-
-
-ACCENTS = "Dès l'été, l'électrice âgée évincée, réintégrée à l'épreuve, a témoigné très tôt à l'audience."
-LONG = "Le candidat doit déposer son compte de campagne dans les deux mois qui suivent l'élection."
-
-
-@pytest.mark.parametrize(
-    ("value", "codes", "replies", "computed"),
-    [
-        (12, [], [], True),
-        (["A"], ["FINAL(['A'])"], [], True),
-        ("Il y a 12 décisions de rejet en 1993.", ["FINAL(f'Il y a {n} décisions de rejet en {year}.')"], [], True),
-        (LONG, [f"FINAL({LONG!r})"], [], False),
-        (LONG, [f"texte = {LONG!r}", "FINAL(texte)"], [], False),
-        (LONG, ["FINAL(llm_query(q))"], [LONG], False),
-        (f"Réponse : {LONG}", ["FINAL('Réponse : ' + r)"], [LONG], False),
-        (LONG[10:50], ["FINAL(r[10:50])"], [LONG], False),
-        (f"Réponse : {ACCENTS}", ["FINAL('Réponse : ' + r)"], [json.dumps({"reponse": ACCENTS})], False),
-        ("", ["FINAL('')"], [], False),
-        ("A, B, C et vingt-sept autres", ["FINAL(', '.join(x))", "(((("], ["oui"], True),
-    ],
-)
-def test_a_model_s_own_words_are_told_from_what_a_program_computed(value, codes, replies, computed):
-    assert is_computed(value, codes, replies) is computed

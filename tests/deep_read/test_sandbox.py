@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from support.processes import children, open_files
 
+from legal_rag.deadline import DeadlineError, within
 from legal_rag.deep_read import Limits, Sandbox
 from legal_rag.deep_read.sandbox.sandbox import walls
+from legal_rag.deep_read.sandbox.scratch import Scratch
 
 pytestmark = pytest.mark.skipif(bool(walls().missing), reason=f"walls are missing here: {walls().missing}")
 writes = pytest.mark.skipif(not walls().quota, reason="nobody can count what is written here, so nothing can be")
@@ -244,6 +246,198 @@ def test_a_child_does_not_outlive_a_parent_that_is_killed(tmp_path):
     parent.communicate()
     assert select.select([child], [], [], 10)[0]  # it can be read once the process has ended
     os.close(child)
+
+
+FORKING = """
+import os, sys, time
+from legal_rag.deep_read.sandbox.sandbox import Sandbox
+def told(pid):
+    if (fork := os.fork()) == 0:  # holds all that is open here
+        os.close(1)
+        time.sleep(600)
+    print(pid, fork, flush=True)
+Sandbox({"told": told}).run("import os\\ntold(os.getpid())\\nwhile True: pass")
+"""
+
+
+def test_a_child_does_not_outlive_its_parent_where_a_fork_of_that_lives_on(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    parent = subprocess.Popen([sys.executable, "-c", FORKING], stdout=subprocess.PIPE, env=environment, text=True)
+    child, fork = map(os.pidfd_open, map(int, parent.stdout.readline().split()))
+    try:
+        parent.kill()
+        parent.communicate()
+        assert select.select([child], [], [], 10)[0]
+        assert not select.select([fork], [], [], 0)[0]
+    finally:
+        signal.pidfd_send_signal(fork, signal.SIGKILL)
+        os.close(child)
+        os.close(fork)
+
+
+def test_what_killed_processes_left_is_deleted_at_the_next_start_and_nothing_else(tmp_path, monkeypatch):
+    script = (
+        "from legal_rag.deep_read.sandbox.sandbox import Sandbox\n"
+        "Sandbox({'told': lambda: print(flush=True)}).run('import os\\nos.mkdir(\"d\")\\ntold()\\nwhile True: pass')\n"
+    )
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    parents = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment) for _ in range(2)
+    ]
+    for one in parents:
+        one.stdout.readline()
+    folders = set(tmp_path.iterdir())
+    other = tmp_path / "legal-rag-scratch-link"
+    other.symlink_to(tmp_path.parent)
+    parents[0].kill()
+    parents[0].communicate()
+    with Sandbox({}):
+        left = folders & set(tmp_path.iterdir())
+        assert len(left) == 1
+        parents[1].kill()
+        parents[1].communicate()
+    with Sandbox({}), Sandbox({}):
+        assert not left & set(tmp_path.iterdir())
+        assert len(list(tmp_path.iterdir())) == 3
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_folder_is_deleted_whatever_its_depth_names_and_modes(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    made = Scratch()
+    here = os.open(made.path, os.O_RDONLY)
+    for depth in range(100):  # a path of 16,000 bytes
+        name = f"{depth}" * 80
+        for link in ("file", "folder"):
+            os.symlink(tmp_path / "kept" / ("file" if link == "file" else ""), link, dir_fd=here)
+        os.mkdir("empty", dir_fd=here)
+        os.mkdir(name, dir_fd=here)
+        inner = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.fchmod(here, 0)
+        os.close(here)
+        here = inner
+    os.close(here)
+    before = open_files()
+    made.delete()
+    made.delete()
+    assert len(before - open_files()) == 1
+    assert [one.name for one in tmp_path.rglob("*")] == ["kept", "file"]
+
+
+def test_what_cannot_be_deleted_is_left_and_says_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    made = Scratch()
+    (made.path / "a").touch()
+    monkeypatch.setattr("os.unlink", lambda *_, **__: (_ for _ in ()).throw(PermissionError()))
+    made.delete()
+    assert (made.path / "a").exists()
+
+
+WRITING = {
+    "a byte in each block of a file": (
+        "import os\nf = os.open('x', os.O_RDWR | os.O_CREAT)\nn = 0\n"
+        "while True:\n    os.lseek(f, n, 0)\n    os.write(f, b'x')\n    n = (n + 4096) % 1_000_000"
+    ),
+    "a byte across the ends of blocks": (
+        "import os\nf = os.open('x', os.O_RDWR | os.O_CREAT)\nn = 4095\n"
+        "while True:\n    os.pwrite(f, b'xy', n)\n    n = (n + 8192) % 1_000_000"
+    ),
+    "a byte in each of many files": ("for n in range(10**6):\n    with open(f'{n}', 'w') as f: f.write('x')"),
+    "long names": "for n in range(10**6): open(f'{n}' + 'x' * 240, 'w').close()",
+    "renaming over and over": (
+        "import os\nopen('0', 'w').close()\n"
+        "for n in range(10**6): os.rename(f'{n - 1}' + 'x' * 240 if n else '0', f'{n}' + 'x' * 240)"
+    ),
+    "folders": "import os\nfor n in range(10**6): os.mkdir(f'{n}' + 'x' * 240)",
+}
+
+
+@writes
+@pytest.mark.parametrize("name", WRITING)
+def test_a_program_fills_no_more_of_the_disk_than_it_may(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with Sandbox({}, Limits(disk_mb=1)) as sandbox:
+        assert "[Errno 2" in sandbox.run(WRITING[name]).error
+        (scratch,) = tmp_path.iterdir()
+        assert sum(one.lstat().st_blocks * 512 for one in (scratch, *scratch.rglob("*"))) <= 1 << 20
+
+
+@writes
+def test_a_refused_call_does_not_use_up_the_rest():
+    with Sandbox({}, Limits(disk_mb=1)) as sandbox:
+        assert "[Errno 28]" in sandbox.run("open('x', 'wb').truncate(2_000_000)").error
+        assert sandbox.run("with open('x', 'w') as f: f.write('é')\nprint(open('x').read())").output == "é\n"
+
+
+@writes
+def test_refused_calls_without_end_do_not_stop_the_clock():
+    code = "import os\nwhile True:\n    try: open('x', 'w').close()\n    except OSError: pass"
+    with Sandbox({}, Limits(wall_s=0.4, disk_mb=1)) as sandbox:
+        result = sandbox.run(code)
+    assert (result.status, result.error.split(" ; ")[0]) == ("timeout", "arrêté : plus de 0.4 s")
+
+
+def test_what_is_computed_is_limited_by_the_kernel_too(monkeypatch):
+    with Sandbox({}, Limits(cpu_s=2)) as sandbox:
+        pid = sandbox.run("import os\nprint(os.getpid())").output.strip()
+        line = next(one for one in Path(f"/proc/{pid}/limits").read_text().splitlines() if one.startswith("Max cpu"))
+    assert int(line.split()[-2]) <= 90 + 1  # of its whole life; of each program where that can be set
+
+
+def test_a_process_may_be_limited_itself():
+    script = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (50, 60))\n"
+        "from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox\n"
+        "with Sandbox({}, Limits(cpu_s=0.3)) as sandbox:\n"
+        "    print(sandbox.run('print(1)'), sandbox.run('while True: pass').error)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.startswith("SandboxResult(status='ok', output='1\\n', error=None) arrêté : plus de 0.3 s de calcul")
+
+
+def test_a_program_s_own_clocks_go():
+    code = "import time\nprint(time.process_time() > 0, time.thread_time() > 0, time.monotonic() > 0, time.time() > 0)"
+    with Sandbox({}) as sandbox:
+        assert sandbox.run(code).output == "True True True True\n"
+
+
+def test_a_program_has_no_more_time_than_the_work_around_it(started):
+    with Sandbox({}) as sandbox:
+        with within(0.3), pytest.raises(DeadlineError):
+            sandbox.run("while True: pass")
+        assert sandbox.run("print(1)").output == "1\n"
+    assert not started()
+
+
+def test_a_function_may_close_the_sandbox_that_called_it(tmp_path, monkeypatch, started):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    sandbox = Sandbox({"close": lambda: sandbox.close()})
+    result = sandbox.run("close()")
+    assert (result.status, result.error.split(" ; ")[0]) == ("killed", "arrêté : le bac à sable a été fermé")
+    assert not started()
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_thread_is_left_when_a_sandbox_is_closed():
+    before = threading.active_count()
+    with Sandbox({}) as sandbox:
+        sandbox.run("import os\nos._exit(1)")
+        sandbox.run("print(1)")
+    assert threading.active_count() == before
+
+
+def test_a_fork_of_this_process_runs_programs_in_a_child_of_its_own():
+    with Sandbox({}) as sandbox:
+        sandbox.run("x = 1")
+        if (fork := os.fork()) == 0:
+            found = sandbox.run("print('x' in globals())").output
+            sandbox.close()
+            os._exit(found != "False\n")
+        assert os.waitpid(fork, 0)[1] == 0
+        assert sandbox.run("print(x)").output == "1\n"
 
 
 def test_a_fork_of_this_process_does_not_end_the_child_when_it_goes():

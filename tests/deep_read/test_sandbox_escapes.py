@@ -9,6 +9,7 @@ import os
 import platform
 import socket
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -218,7 +219,8 @@ def test_what_a_program_takes_is_bounded(name, arena):
 def test_a_forged_message_ends_the_child(name, arena):
     message, says = attacks.FORGERIES[name]
     before = len(arena.called)
-    result = arena.run(f"{attacks.REACH}connection.sendall(frame({message!r}))\necho()", kind="forgeries")
+    sending = f"import zlib\nconnection.sendall(zlib.decompress({zlib.compress(message)!r}))\necho()"
+    result = arena.run(attacks.REACH + sending, kind="forgeries")
     assert_contained(result, "killed", says)
     assert result.error.startswith("arrêté : le programme a contrefait un message (")
     assert len(arena.called) == before
@@ -231,7 +233,7 @@ def test_a_program_that_takes_over_its_channel_reaches_nothing(name, arena, ungu
 
 
 def test_a_program_that_says_it_is_done_and_goes_on_stands_still(arena):
-    done = attacks.REACH + """connection.send(frame(b'{"kind":"done","error":null,"beyond":0}'))\n"""
+    done = attacks.REACH + f"connection.send({attacks.done()!r})\n"
     before = len(arena.called)
     with Sandbox({"echo": arena.echo}, SHORT, values=arena.values) as sandbox:
         pid = int(sandbox.run("import os\nprint(os.getpid())").output)

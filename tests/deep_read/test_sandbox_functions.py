@@ -39,10 +39,17 @@ def test_functions_are_called_by_position_and_by_name_and_give_their_values_back
     assert result.output == "{'name': 'Élan', 'rest': (1, 2.5, None), 'year': 1993, 'more': {'deep': {'a': [True]}}}\n"
 
 
-def test_values_keep_tuples_and_keys_that_are_no_strings():
+def test_values_keep_tuples_and_keys_that_are_no_strings(desk):
     value = {1993: ["a", ("b", None)], None: {True: -0.5}, "\0tuple": [1]}
-    with Sandbox({"same": lambda given: given}, values={"value": value, "pairs": {(1, 2): 3}}) as sandbox:
-        assert sandbox.run("print(value, same(value) == value, pairs)").output == f"{value} True {{(1, 2): 3}}\n"
+    with Sandbox({"get": lambda: value}, values={"value": value, "pairs": {(1, 2): 3}}) as sandbox:
+        assert sandbox.run("print(value, get() == value, pairs)").output == f"{value} True {{(1, 2): 3}}\n"
+
+
+def test_arguments_become_json_with_texts_as_keys(desk):
+    seen = []
+    code = "do((1, ('a',)), {1993: {'x'}}, key={-1: range(2)})"
+    assert desk.run(code, lambda *given, **named: seen.append((given, named))).error is None
+    assert seen == [(([1, ["a"]], {"1993": ["x"]}), {"key": {"-1": [0, 1]}})]
 
 
 def test_a_set_arrives_as_a_sorted_list(desk):
@@ -115,8 +122,9 @@ def test_wrong_arguments_are_a_type_error_in_the_program(desk):
         ("10 ** 5000", "un nombre entier de plus de 64 bits"),
         ("{(1, 2): 3}", "une clé de type tuple"),
         ("deep", "plus de 64 niveaux"),
-        ("'x' * 17_000_000", "au plus 16,000,000 sont admis"),
-        ("[0] * 1_000_001", "plus de 1,000,000 éléments"),
+        ("{1: 'a', '1': 'b'}", "deux clés d'un dictionnaire donnent le même texte : '1'"),
+        ("'x' * 2_000_000", "2,000,029 octets, au plus 2,000,000 sont admis"),
+        ("[0] * 200_001", "plus de 200,000 éléments"),
     ],
 )
 def test_an_argument_that_is_not_plain_is_refused_before_it_is_sent(argument, told, desk):
@@ -153,9 +161,16 @@ def test_a_program_may_call_thousands_of_times_and_pass_long_texts(desk):
         return text[:3]
 
     assert desk.run("for n in range(2000): do('x' * n)", length).status == "ok"
-    assert desk.run("text = 'é’a' * 400_000\nprint(do(text[:100_000]), do(text))", length).output == "é’a é’a\n"
-    assert (len(calls), calls[-2:]) == (2002, [100_000, 1_200_000])
+    assert desk.run("text = 'é’a' * 300_000\nprint(do(text[:100_000]), do(text))", length).output == "é’a é’a\n"
+    assert (len(calls), calls[-2:]) == (2002, [100_000, 900_000])
 
 
 def test_what_a_program_makes_of_a_function_s_name_is_its_own(desk):
     assert desk.run("kept, do = do, len\nprint(do([1]), kept(2))\ndo = kept", lambda n: n * 10).output == "1 20\n"
+
+
+def test_a_function_takes_texts_as_long_as_it_was_told_to():
+    with Sandbox({"ask": len, "tell": len}, most_bytes={"ask": 5_000_000}) as sandbox:
+        assert sandbox.run("print(ask('é' * 2_400_000))").output == "2400000\n"
+        assert "ask(…) : 5,000,029 octets, au plus 5,000,000 sont admis" in sandbox.run("ask('x' * 5_000_000)").error
+        assert "au plus 2,000,000 sont admis" in sandbox.run("tell('x' * 2_400_000)").error

@@ -1,12 +1,15 @@
 """Where a wall is missing, the sandbox says which, and runs nothing unless the user accepts."""
 
 import platform
+from dataclasses import replace
 
 import pytest
 
 from legal_rag.deep_read import Sandbox
 from legal_rag.deep_read.sandbox import policy as sandbox_filters
 from legal_rag.deep_read.sandbox.sandbox import Walls, walls
+
+WHOLE = Walls("x", seccomp=True, landlock=7, limits=True, user=True, lifeline=True)
 
 
 def test_no_program_runs_where_a_wall_is_missing(monkeypatch):
@@ -34,21 +37,24 @@ def test_a_user_may_accept_that_a_wall_is_missing(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("walls", "missing"),
+    ("without", "missing"),
     [
-        (Walls("x", seccomp=True, limits=True), "Landlock ou espaces de noms d'utilisateur"),
-        (Walls("x", landlock=7, root=True, limits=True), "seccomp (libseccomp.so.2)"),
-        (Walls("x", seccomp=True, landlock=1), "limites de ressources"),
+        ({"landlock": 0}, "Landlock ou espaces de noms d'utilisateur"),
+        ({"seccomp": False}, "seccomp (libseccomp.so.2)"),
+        ({"limits": False}, "limites de ressources"),
+        ({"user": False}, "utilisateur sans droits"),
+        ({"lifeline": False}, "fin avec le processus parent"),
     ],
 )
-def test_what_is_missing_is_named(walls, missing):
+def test_what_is_missing_is_named(without, missing):
+    walls = replace(WHOLE, **without)
     assert walls.missing == (missing,)
     assert f"il manque : {missing}." in walls.refusal()
 
 
 @pytest.mark.parametrize("files", [{"landlock": 1}, {"root": True}])
 def test_one_wall_around_files_is_enough(files):
-    assert Walls("x", seccomp=True, limits=True, **files).refusal() is None
+    assert replace(WHOLE, **{"landlock": 0, **files}).refusal() is None
 
 
 def test_windows_is_refused(monkeypatch):

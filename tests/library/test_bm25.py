@@ -13,6 +13,7 @@ from legal_rag.corpus.references import all_reference_keys, cited_keys, own_keys
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index, remove_documents
 from legal_rag.library import LexicalIndex
 from legal_rag.library.bm25 import HEADER_COLUMNS, LEXICAL_FOLDER, lexical_words
+from legal_rag.retriever import Retriever
 
 
 @pytest.fixture(scope="module")
@@ -236,3 +237,31 @@ SUMS_DAYS_AND_DURATIONS = "3 000 €|12 000|1147 euros|2,50 euros|5 %|24 mai 201
 @pytest.mark.parametrize("text", SUMS_DAYS_AND_DURATIONS.split("|"))
 def test_a_sum_a_day_or_a_duration_names_no_article(text):
     assert all_reference_keys(text) == []
+
+
+def test_a_word_said_again_counts_again(index, tiny_library):
+    query = "trouble de voisinage, trouble, trouble et voisinage"
+    expected = plain_bm25(tiny_library, query)
+    (best, *_) = index.search(query, 5)
+    (chunk,) = tiny_library.chunks_at([best[:2]])
+    assert best[2] == pytest.approx(expected[chunk.doc_id, chunk.chunk_index], rel=0.06)
+
+
+def test_a_query_of_one_word_a_hundred_thousand_times_is_one_word(index):
+    assert [one[:2] for one in index.search("voisinage " * 90_000, 5)] == [
+        one[:2] for one in index.search("voisinage", 5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        (" ".join(f"mot{i}" for i in range(10_001)), "a query of 10001 different words"),
+        ("1 " * 600_000, "the question is too long: 1200000 characters"),
+    ],
+)
+def test_a_query_that_would_take_the_memory_is_refused(index, tiny_library, query, problem):
+    with pytest.raises(ValueError, match=problem):
+        index.search(query, 5)
+    with pytest.raises(ValueError, match=problem):
+        Retriever(tiny_library).search(query, 5, mode="bm25")

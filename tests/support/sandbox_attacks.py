@@ -17,10 +17,10 @@ def raw(number, *given):
     result = kernel._libc.syscall(C.c_long(number), *given)
     print(GOT if result >= 0 else os.strerror(C.get_errno()), result)
     return result
-def frame(payload, length=None):
-    body = len(payload).to_bytes(4, "big") + payload
-    return (len(body) if length is None else length).to_bytes(4, "big") + body
+def frame(kind, body, name=b"", length=None):
+    return bytes((kind, len(name))) + (len(body) if length is None else length).to_bytes(4, "big") + name + body
 """
+READY, PRINTED, CALL, DONE = range(4)  # kinds of messages, as their first byte tells
 
 # Each ends in an error.
 FILES = {
@@ -194,6 +194,24 @@ SYSTEM_CALLS = {
     "closes all descriptors": "436, 3, 2**32 - 1, 0",
     "takes the signal off its lifeline": "72, 256, 10, 0",
     "calls what does not exist": "9999",
+    "reads the clock of its parent's computing": "228, ~PARENT << 3 | 2, (C.c_uint64 * 2)()",
+    "reads the clock of its own computing by its number": "228, ~os.getpid() << 3 | 2, (C.c_uint64 * 2)()",
+    "reads the clock of a thread of its parent": "228, ~PARENT << 3 | 6, (C.c_uint64 * 2)()",
+    "reads the clock of a device": "228, ~3 << 3 | 3, (C.c_uint64 * 2)()",
+    "reads a clock by a number with higher bits": "228, 1 | 1 << 32, (C.c_uint64 * 2)()",
+    "reads a clock that there is not": "228, 12, (C.c_uint64 * 2)()",
+    "asks how exact its parent's clock is": "229, ~PARENT << 3 | 2, (C.c_uint64 * 2)()",
+    "sleeps by its parent's clock": "230, ~PARENT << 3 | 2, 0, (C.c_uint64 * 2)(0, 1), 0",
+    "exchanges two files": "316, -100, b'.', -100, b'.', 2",
+    "leaves a device where a file was": "316, -100, b'.', -100, b'.', 4",
+    "renames by flags that are not known": "316, -100, b'.', -100, b'.', 1 << 31",
+    "shuts half of its channel down": "48, connection.fileno(), 1",
+    "sends out of turn": "44, connection.fileno(), b'x', 1, 1, 0, 0",
+    "sends to an address": "44, connection.fileno(), b'x', 1, 0, b'\\1\\0/x', 4",
+    "receives descriptors": "47, connection.fileno(), (C.c_uint64 * 7)(), 0",
+    "raises its limit of computing": "160, 0, (C.c_uint64 * 2)(10**9, 10**9)",
+    "takes the death of its parent as no reason": "157, 1, 0, 0, 0, 0",
+    "changes times of a file": "280, -100, b'.', 0, 0",
 }
 
 # Program; how it may end; what the result says.
@@ -508,98 +526,118 @@ EXHAUSTION = {
     ),
 }
 
-_CALL = b'{"kind":"call","name":%s,"arguments":%s,"named":{}}'
-_DONE = b'{"kind":"done","error":null,"beyond":%s}'
-_TEXT = b'{"kind":"printed","text":%s}'
+
+def frame(kind: int, body: bytes, name: bytes = b"", length: int | None = None) -> bytes:
+    """Return a message to the parent, true or forged: `length` is what it says of its body."""
+    return bytes((kind, len(name))) + (len(body) if length is None else length).to_bytes(4, "big") + name + body
+
+
+def call(arguments: bytes, name: bytes = b"echo", named: bytes = b"{}") -> bytes:
+    """Return a call."""
+    return frame(CALL, b'{"arguments":%s,"named":%s}' % (arguments, named), name)
+
+
+def done(beyond: bytes = b"0", error: bytes = b"null") -> bytes:
+    """Return the message that ends a program."""
+    return frame(DONE, b'{"error":%s,"beyond":%s}' % (error, beyond))
+
+
 # Message; what the result says; the child is killed.
 FORGERIES = {
-    "calls a function that it was not given": (_CALL % (b'"eval"', b"[]"), "qui n'a pas été donnée : 'eval'"),
-    "calls an attribute of a function": (_CALL % (b'"echo.__globals__"', b"[]"), "qui n'a pas été donnée"),
-    "calls what every object has": (_CALL % (b'"__class__"', b"[]"), "qui n'a pas été donnée"),
-    "calls with arguments that are none": (_CALL % (b'"echo"', b"{}"), "« arguments » n'est pas ce qu'il doit être"),
-    "calls by a name that is none": (_CALL % (b"[1]", b"[]"), "« name » n'est pas ce qu'il doit être"),
-    "sends a field too many": (b'{"kind":"done","error":null,"beyond":0,"x":1}', "sans ses champs, ou avec d'autres"),
-    "sends a field too few": (b'{"kind":"done","error":null}', "sans ses champs, ou avec d'autres"),
-    "sends a message of no kind": (b"{}", "un genre inconnu : None"),
-    "sends a message of an unknown kind": (b'{"kind":"eval"}', "un genre inconnu : 'eval'"),
-    "sends a message whose kind is a list": (b'{"kind":[]}', "un genre inconnu : []"),
-    "says again that it is ready": (b'{"kind":"ready","walls":{}}', "au milieu d'un programme"),
-    "sends what is no JSON": (b"\x80\x04K\x01.", "ce n'est pas du JSON"),
-    "sends nothing": (b"", "ce n'est pas du JSON"),
-    "sends JSON that is no object": (b"[1]", "ce n'est pas un objet JSON"),
-    "sends what is no UTF-8": (b'{"kind":"\xff"}', "ce n'est pas du JSON"),
-    "sends no number": (_DONE % b"NaN", "NaN n'est pas une valeur JSON"),
-    "sends an infinite number": (_DONE % b"1e999", "inf n'est pas une valeur JSON"),
-    "sends a truth for a number": (_DONE % b"true", "« beyond » n'est pas ce qu'il doit être"),
-    "sends a number of thousands of digits": (_DONE % (b"9" * 5000), "ce n'est pas du JSON"),
-    "says that more was printed than can be": (_DONE % (b"9" * 4000), "un nombre entier de plus de 64 bits"),
+    "calls a function that it was not given": (call(b"[]", b"eval"), "qui n'a pas été donnée : 'eval'"),
+    "calls an attribute of a function": (call(b"[]", b"echo.__globals__"), "qui n'a pas été donnée"),
+    "calls what every object has": (call(b"[]", b"__class__"), "qui n'a pas été donnée"),
+    "calls by no name": (call(b"[]", b""), "qui n'a pas été donnée : ''"),
+    "calls by a name that is no UTF-8": (call(b"[]", b"\xff\xfe"), "qui n'a pas été donnée : '��'"),
+    "calls by the longest name": (call(b"[]", b"e" * 255), "qui n'a pas été donnée : 'eee"),
+    "calls with arguments that are none": (call(b"{}"), "« arguments » n'est pas ce qu'il doit être"),
+    "calls with named arguments that are none": (call(b"[]", named=b"[]"), "« named » n'est pas ce qu'il doit être"),
+    "names what is no call": (frame(PRINTED, b"x", b"echo"), "un message « printed » de 1 octets"),
+    "sends a field too many": (frame(DONE, b'{"error":null,"beyond":0,"x":1}'), "sans ses champs, ou avec d'autres"),
+    "sends a field too few": (frame(DONE, b'{"error":null}'), "sans ses champs, ou avec d'autres"),
+    "sends no field": (frame(DONE, b"{}"), "sans ses champs, ou avec d'autres"),
+    "sends a message of an unknown kind": (frame(4, b"{}"), "un genre inconnu : 4"),
+    "sends a message of the last kind there can be": (frame(255, b"{}"), "un genre inconnu : 255"),
+    "says again that it is ready": (frame(READY, b'{"walls":{}}'), "au milieu d'un programme"),
+    "sends what is no JSON": (frame(DONE, b"\x80\x04K\x01."), "ce n'est pas du JSON"),
+    "sends nothing": (frame(DONE, b""), "ce n'est pas du JSON"),
+    "prints nothing": (frame(PRINTED, b""), "caractères imprimés"),
+    "prints what is no UTF-8": (frame(PRINTED, b"\xff"), "can't decode byte 0xff"),
+    "prints half a surrogate pair": (frame(PRINTED, b"\xed\xa0\x80"), "can't decode byte 0xed"),
+    "prints more than may be printed": (frame(PRINTED, b"x" * 2_001), "plus de 2,000 caractères imprimés"),
+    "prints more than a message may hold": (frame(PRINTED, b"", length=64_001), "« printed » de 64,001 octets"),
+    "tells an error of megabytes": (frame(DONE, b"", length=10**7), "« done » de 10,000,000 octets"),
+    "sends JSON that is no object": (frame(DONE, b"[1]"), "ce n'est pas un objet JSON"),
+    "sends what is no UTF-8": (done(error=b'"\xff"'), "ce n'est pas du JSON"),
+    "sends no number": (done(b"NaN"), "NaN n'est pas une valeur JSON"),
+    "sends an infinite number": (done(b"1e999"), "inf n'est pas une valeur JSON"),
+    "sends a truth for a number": (done(b"true"), "« beyond » n'est pas ce qu'il doit être"),
+    "sends a fraction for a number": (done(b"1.5"), "« beyond » n'est pas ce qu'il doit être"),
+    "sends a number of thousands of digits": (done(b"9" * 5000), "un nombre de plus de 32 chiffres"),
+    "sends a fraction of thousands of digits": (call(b"[0.%s]" % (b"1" * 5000)), "un nombre de plus de 32 chiffres"),
+    "sends an exponent of thousands of digits": (call(b"[1e%s]" % (b"1" * 5000)), "un nombre de plus de 32 chiffres"),
+    "says that more was printed than can be": (done(b"9" * 25), "un nombre entier de plus de 64 bits"),
     "sends numbers chosen to have the same hash": (
-        _CALL % (b'"echo"', b"[%s]" % b",".join(b"%d" % (n * (2**61 - 1)) for n in range(3_000))),
+        call(b"[%s]" % b",".join(b"%d" % (n * (2**61 - 1)) for n in range(3_000))),
         "un nombre entier de plus de 64 bits",
     ),
-    "sends a dict by keys that are lists of numbers": (
-        _TEXT % rb'{"\u0000dict":[[{"\u0000tuple":[1]},2]]}',
-        "une clé de type tuple",
-    ),
-    "sends a dict by keys that are fractions": (_TEXT % rb'{"\u0000dict":[[1.5,2]]}', "une clé de type float"),
-    "sends a field twice": (b'{"kind":"printed","text":"a","text":"b"}', "un nom y est deux fois"),
-    "sends lists in lists": (_CALL % (b'"echo"', b"[" * 90 + b"]" * 90), "plus de 64 niveaux"),
-    "sends lists beyond all depth": (b"[" * 90_000, "trop de niveaux"),
-    "sends a text that is not there": (_TEXT % rb'{"\u0000text":1000000}', "un texte n'y est pas"),
-    "sends a text of negative length": (_TEXT % rb'{"\u0000text":-1}', "un texte n'y est pas"),
-    "sends a text of true length": (_TEXT % rb'{"\u0000text":true}', "un texte n'y est pas"),
-    "sends a tuple that is none": (_TEXT % rb'{"\u0000tuple":1}', "une liste n'en est pas une"),
-    "sends a dict that is none": (_TEXT % rb'{"\u0000dict":[1]}', "un dictionnaire n'en est pas un"),
-    "sends a dict whose keys are lists": (_TEXT % rb'{"\u0000dict":[[[1],2]]}', "un dictionnaire n'en est pas un"),
+    "sends a field twice": (frame(DONE, b'{"error":null,"error":null,"beyond":0}'), "un nom y est deux fois"),
+    "names an argument twice": (call(b"[]", named=b'{"value":1,"value":2}'), "un nom y est deux fois"),
+    "sends lists in lists": (call(b"[" * 90 + b"]" * 90), "plus de 64 niveaux"),
+    "sends lists beyond all depth": (call(b"[" * 90_000 + b"]" * 90_000), "plus de 64 niveaux"),
+    "sends lists that do not end": (call(b"[" * 90_000), "des crochets ne sont pas fermés"),
+    "sends ends of lists": (call(b"]" * 90_000), "des crochets ne sont pas fermés"),
+    "hides depth behind a text": (call(b'["\\"]' + b"[" * 99 + b'",' + b"[" * 99 + b"]" * 100), "plus de 64 niveaux"),
+    "sends millions of empty lists": (call(b"[" + b"[]," * 300_000 + b"0]"), "plus de 200,000 éléments"),
+    "sends millions of empty texts": (call(b"[" + b'"",' * 300_000 + b"0]"), "plus de 200,000 éléments"),
+    "sends half a surrogate pair": (call(rb'["a\ud800b"]'), "une moitié de caractère"),
+    "sends two halves the wrong way round": (call(rb'["\uDFFF\uD800"]'), "une moitié de caractère"),
+    "sends a line end in a text": (call(b'["a\nb"]'), "ce n'est pas du JSON"),
 }
-_PRINTING, _CALLING = _TEXT % (b'"' + b"x" * 900 + b'"'), _CALL % (b'"echo"', b"[]")
-_ASKING, _GIVING_CODE = _CALL % (b'"echo"', b'["' + b"x" * 900 + b'"]'), _CALL % (b'"echo"', b'["print(1)"]')
-_TOO_LITTLE = _DONE % b"-5"
+_CALLING, _ASKING, _GIVING_CODE = call(b"[]"), call(b'["' + b"x" * 900 + b'"]'), call(b'["print(1)"]')
+_PRINTING = frame(PRINTED, b"x" * 900)
 # Program; how it may end; what the result says.
 FORGING = {
-    "announces four gigabytes": ("connection.send(frame(b'', 2**32 - 1))\necho()", "killed", "4,294,967,295 octets"),
-    "announces more than it sends": ("connection.send(frame(b'{}', 10**6))\nwhile True: pass", "timeout", "arrêté"),
-    "announces less than it sends": ("connection.send(frame(b'{}', 3))\necho()", "killed", "a contrefait un message"),
-    "announces a part longer than the whole": (
-        "connection.send(b'\\0\\0\\0\\x08\\0\\0\\xff\\xff{}{}')\necho()",
+    "announces four gigabytes": (
+        "connection.send(frame(2, b'', b'echo', 2**32 - 1))\necho()",
         "killed",
-        "plus court qu'il ne dit",
+        "4,294,967,295 octets",
+    ),
+    "announces more than it sends": (
+        "connection.send(frame(2, b'{}', b'echo', 10**6))\nwhile True: pass",
+        "timeout",
+        "arrêté",
+    ),
+    "announces less than it sends": (
+        "connection.send(frame(3, b'{}', length=1))\necho()",
+        "killed",
+        "a contrefait un message",
     ),
     "sends half a message and waits": (
         "import time\nconnection.send(b'\\0\\0')\ntime.sleep(60)",
         "timeout",
         "arrêté",
     ),
-    "sends millions of empty lists": (
-        "connection.sendall(frame(b'[' + b'[],' * 600_000 + b'0]'))\necho()",
-        "killed timeout",
-        "arrêté",
-    ),
-    "sends half a surrogate pair": (
-        """connection.send(frame(b'{"kind":"printed","text":"a\\\\ud800b"}'))\nprint('fin')""",
-        "ok",
-        "a?bfin",
-    ),
     "sends random bytes": ("connection.sendall(os.urandom(10**5))\necho()", "killed timeout", "arrêté"),
-    "says that less than nothing was printed": (f"connection.send(frame({_TOO_LITTLE!r}))\necho()", "ok", ""),
+    "says that less than nothing was printed": (f"connection.send({done(b'-5')!r})\necho()", "ok", ""),
     "sends prints without end": (
-        f"m = frame({_PRINTING!r})\nwhile True: connection.sendall(m)",
-        "timeout",
-        "caractères de plus]",
+        f"m = {_PRINTING!r}\nwhile True: connection.sendall(m)",
+        "killed",
+        "plus de 2,000 caractères imprimés",
     ),
     "calls and goes on computing": (
-        f"connection.send(frame({_CALLING!r}))\nwhile True: pass",
+        f"connection.send({_CALLING!r})\nwhile True: pass",
         "timeout",
         "arrêté",
     ),
     "never reads the answers to its calls": (
-        f"m = frame({_ASKING!r})\nwhile True: connection.sendall(m)",
+        f"m = {_ASKING!r}\nwhile True: connection.sendall(m)",
         "timeout",
         "arrêté",
     ),
     "takes an answer for a program": (
         f"""
-        connection.send(frame({_GIVING_CODE!r}))
+        connection.send({_GIVING_CODE!r})
         runner.run(runner._channel.receive().get("value"))
         """,
         "ok error killed",

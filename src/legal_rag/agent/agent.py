@@ -240,7 +240,7 @@ class LegalReActAgent(Agent):
         """Check the draft's citations; it stands if one of them holds, or if it abstains before the steps ran out."""
         started = time.perf_counter()
         corpus = self._retriever.corpus
-        answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources)
+        answer = CitationEnricher(corpus).enrich(draft.text, read=log.sources, seen=frozenset(log.sources))
         log.checked(answer, time.perf_counter() - started)
         yield
         exhausted = BudgetExceededError("steps", self._budget) if work.out_of_steps else None

@@ -34,6 +34,37 @@ class Usage(NamedTuple):
         return Usage(*map(operator.sub, self[:4], earlier[:4]))._replace(cost=cost)
 
 
+class TokenPrice(NamedTuple):
+    """Dollars for one token."""
+
+    prompt: float
+    reply: float
+
+    def of(self, prompt_tokens: int, reply_tokens: int) -> float:
+        """Return what they cost."""
+        return prompt_tokens * self.prompt + reply_tokens * self.reply
+
+
+FREE = TokenPrice(0.0, 0.0)
+
+
+class Need(NamedTuple):
+    """What a call may take."""
+
+    prompt_tokens: int = 0  # at the most
+    least_prompt_tokens: int = 0
+    reply_tokens: int = 0  # at the most
+    price: TokenPrice | None = FREE  # None if it is unknown
+
+    def usage(self, reply_tokens: int) -> Usage:
+        """Return the most that it takes with a reply of so many tokens."""
+        cost = self.price.of(self.prompt_tokens, reply_tokens) if self.price else 0.0
+        return Usage(1, 0, self.prompt_tokens, reply_tokens, cost)
+
+
+NOTHING = Need()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Limits of one answer; at a limit the agent answers with what it has found so far, and says so."""
@@ -74,10 +105,21 @@ class Budget:
         return None
 
     def exceeded(self, usage: Usage) -> Limit | None:
-        """Return the limit that finished calls went beyond: a call under way ends, however many tokens it takes."""
+        """Return the limit that finished calls went beyond: a server may count more tokens than were reserved."""
         if usage.tokens > self.tokens:
             return "tokens"
         return "cost" if self.cost is not None and usage.cost is not None and usage.cost > self.cost else None
+
+    def room(self, usage: Usage, need: Need) -> tuple[int, Limit]:
+        """Return how many tokens the reply to a call may have after some usage, and the limit that says so."""
+        tokens = self.tokens - usage.tokens - need.prompt_tokens
+        if self.cost is None or need.price == FREE:
+            return tokens, "tokens"
+        if need.price is None:
+            return 0, "cost"
+        left = self.cost - (usage.cost or 0.0) - need.price.of(need.prompt_tokens, 0)
+        affordable = math.floor(left / need.price.reply) if need.price.reply else need.reply_tokens * (left >= 0)
+        return (tokens, "tokens") if tokens <= affordable else (affordable, "cost")
 
     def in_french(self) -> str:
         """Say what it allows at most: « 30 appels au modèle, 400 000 jetons lus et écrits, 600 secondes »."""

@@ -3,8 +3,9 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 from legal_rag.agent.budget import Usage
@@ -16,6 +17,11 @@ from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.documents import Document
 from legal_rag.library.corpus import Corpus
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
+
+ARGUMENT_CHARS, ARGUMENT_ITEMS = 2000, 100  # kept of the arguments of a call
+INPUT_CHARS, INPUT_ITEMS = 200_000, 20_000  # kept of an event's input, which may be the value that answers
+INPUT_DEPTH = 8  # lists within lists
+NAME_CHARS = 100  # of a parameter's name
 
 Result = TypeVar("Result")
 Steps = Generator[None, None, Result]  # yields where events may be shown, and the work be stopped
@@ -45,11 +51,13 @@ class EventLog:
         try:
             yield ids
         finally:
-            self.add(Event(kind, tool, arguments, ids, time.perf_counter() - started))
+            kept = _Kept(ARGUMENT_CHARS, ARGUMENT_ITEMS).of(arguments)
+            self.add(Event(kind, tool, kept, ids, time.perf_counter() - started))
 
     def add(self, event: Event) -> None:
-        """Record an event; what JSON cannot hold of a model's words is replaced."""
-        self.events.append(event._replace(tool=storable(event.tool), input=json_safe(event.input, keep_nan=True)))
+        """Record an event; of its input the beginning is kept, and what JSON cannot hold is replaced."""
+        kept = json_safe(_Kept(INPUT_CHARS, INPUT_ITEMS).of(event.input), keep_nan=True)
+        self.events.append(event._replace(tool=storable(event.tool[:INPUT_CHARS]), input=kept))
 
     def checked(self, answer: EnrichedResponse, seconds: float) -> None:
         """Record the check of an answer's citations."""
@@ -224,6 +232,37 @@ class Agent(ABC):
         except asyncio.CancelledError:
             stream.stop()
             raise
+
+
+class _Kept:
+    """What of an input is kept: characters, items, and lists within lists have their limits."""
+
+    def __init__(self, chars: int, items: int) -> None:
+        self._chars, self._items = chars, items
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """Return a value, or its beginning."""
+        if isinstance(value, str):
+            text = value[: self._chars]
+            self._chars -= len(text)
+            return text if len(text) == len(value) else f"{text}…"
+        if isinstance(value, Mapping | list | tuple | set | frozenset):
+            if depth == INPUT_DEPTH:
+                return "…"
+            some = list(islice(value.items() if isinstance(value, Mapping) else value, max(0, self._items)))
+            self._items -= len(some)
+            if not isinstance(value, Mapping):
+                return [self.of(one, depth + 1) for one in some]
+            return {_shown(name)[:NAME_CHARS]: self.of(one, depth + 1) for name, one in some}
+        is_number = isinstance(value, int) and value.bit_length() <= 64
+        return value if value is None or is_number or isinstance(value, float) else self.of(_shown(value))
+
+
+def _shown(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a number of thousands of digits
+        return type(value).__name__
 
 
 def _cited(answer: EnrichedResponse) -> list[str]:

@@ -49,7 +49,7 @@ INDEX_FAILED = (
     "Recherche impossible : l'index est endommagé, ou a changé depuis son ouverture ; "
     "la question et les filtres n'y sont pour rien"
 )
-TIMEOUT = "délai dépassé"
+TIMEOUT, REDIRECTED = "délai dépassé", "adresse redirigée"
 # DSPy's errors and ours, by name: importing DSPy takes a second.
 FAILURES = {
     "LMTimeoutError": TIMEOUT,
@@ -69,6 +69,7 @@ FAILURES = {
 }
 REMEDIES = {
     FAILURES["LMAuthError"]: "vérifiez la clé",
+    REDIRECTED: "donnez l'adresse finale du serveur",
     FAILURES["LMTransportError"]: "vérifiez l'adresse, et que le serveur y est en marche",
     FAILURES["LMUnsupportedModelError"]: "vérifiez le nom du modèle, et l'adresse, qui finit d'ordinaire par /v1",
     FAILURES["LMInvalidRequestError"]: "vérifiez le nom du modèle",
@@ -122,6 +123,8 @@ def _kind(error: Exception) -> str:
     described = str(error).casefold()
     if "timed out" in described or "timeout" in described:  # also reported as lost connections
         return TIMEOUT
+    if "redirects (" in described:  # see `legal_rag.exchange`
+        return REDIRECTED
     for kind in type(error).__mro__:
         if kind.__name__ in FAILURES:
             return FAILURES[kind.__name__]

@@ -80,7 +80,7 @@ def build_language_model(
             Hugging Face router is asked.
         max_tokens: Of each reply; None is 8,000, or a reasoning model's own.
         temperature: 0 to 2; None is 0.2, or a reasoning model's own.
-        timeout: Seconds that a request may take.
+        timeout: Seconds that a whole reply may take.
         num_retries: Further attempts after a failed request.
         cache: Take the reply to a request that was answered before from DSPy's cache.
         seed: Distinguishes requests in the cache; also sent to the server, which may make its replies repeatable.

@@ -2,29 +2,37 @@
 
 import contextlib
 import copy
-import math
+import json
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import dspy
-import httpx
 from dspy.utils.exceptions import AdapterParseError, is_retryable_lm_error
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
-from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag import deadline
+from legal_rag.agent.bounded import bounded_requests, fit, is_bounded, warn_of_unbounded
+from legal_rag.agent.budget import FREE, NOTHING, Budget, BudgetExceededError, Need, TokenPrice, Usage
 from legal_rag.agent.failures import ModelFailureError
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import storable
+from legal_rag.deadline import DeadlineError, within
+from legal_rag.exchange import requests_sent, sending_nothing
 
-CONNECT_SECONDS = 10.0  # at most, to reach a server
-SHORTEST_CALL = 0.05  # seconds
-GRID = 1.25  # timeouts are rounded up to powers of it: DSPy keeps a connection pool for each different one
+REPLY_TOKENS = 8_000  # of a reply at most, where the model has no limit
+SHORTEST_REPLY = 300  # tokens: a call that the budget leaves fewer for is not made
+MESSAGE_TOKENS = 16  # that a message takes beside its text, at most
+LEAST_SHARE = 0.1  # of the listed price that a reply can cost: providers ask less for prompts that they keep
+LEAST_CHARS, MOST_CHARS = 8, 2  # of a token, on the average: no text has fewer tokens than by the first
 LONGEST_WAIT = 60.0  # seconds between two attempts, unless the server names a time
 FIELD_MARK = re.compile(r"\[\[ ## \w+ ## \]\]")
 MAX_CHARS = 200_000  # read of a reply; a runaway model may send millions
-MAX_BRACES = 500  # in a reply parsed as JSON: repairing thousands left open takes minutes
+_LETTERS = b" \nabcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_RATE = re.compile(r"(?P<side>input|output)_cost_per_token(?:_above_(?P<above>\d+)k_tokens)?")
 _THOUGHT_TAG = re.compile(r"(</?think(?:ing)?>|\[/?THINK\])", re.IGNORECASE)
 
 
@@ -34,8 +42,14 @@ class UsageTracker:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.usage = Usage()  # sum over all calls so far
-        self.calls_under_way = 0
-        self._lock, self._started = threading.Lock(), time.monotonic()
+        self.reserved = Usage()  # what the calls under way may take
+        self.steps = 0  # taken so far, also by runs within the run
+        self._lock, self._started = threading.Condition(), time.monotonic()
+
+    @property
+    def calls_under_way(self) -> int:
+        """Calls that have begun and not ended."""
+        return self.reserved.calls
 
     @property
     def seconds(self) -> float:
@@ -44,39 +58,82 @@ class UsageTracker:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the budget's limit; negative past it."""
-        return self.budget.seconds - self.seconds
+        """Seconds until the budget's limit, or the deadline around this work; negative past it."""
+        return min(self.budget.seconds - self.seconds, deadline.seconds_left())
 
     def add(self, usage: Usage) -> None:
         """Count the usage of a call."""
         with self._lock:
             self.usage = self.usage.plus(usage)
 
+    def take_step(self) -> bool:
+        """Count a step; false, and nothing is counted, where the budget has none left."""
+        with self._lock:
+            has_left = self.steps < self.budget.steps
+            self.steps += has_left
+        return has_left
+
     def check_seconds(self) -> None:
         """Raise BudgetExceededError if no time is left."""
         if self.seconds_left <= 0:
             raise BudgetExceededError("seconds", self.budget)
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Let the block work until the budget's time is over: what loops or waits within it asks `deadline`.
+
+        Raises:
+            BudgetExceededError: If no time is left, or the deadline interrupted the block.
+        """
+        self.check_seconds()
+        try:
+            with within(self.seconds_left):
+                yield
+        except DeadlineError:
+            raise BudgetExceededError("seconds", self.budget) from None
 
     def check(self, within: Budget | None = None, others: int | None = None) -> None:
         """Raise BudgetExceededError unless the budget, or a tighter one (`within`), has room for another call.
 
         `others` are other calls under way; None counts all, so that threads do not spend the last one twice.
         """
+        self.check_seconds()
         pending = Usage(calls=self.calls_under_way if others is None else others)
         if limit := (within or self.budget).reached(self.usage.plus(pending), self.seconds):
             raise BudgetExceededError(limit, self.budget, self.usage)
 
     @contextlib.contextmanager
-    def call(self, within: Budget | None = None) -> Iterator[None]:
-        """Reserve room for one call with all its attempts; raises as `check` does."""
+    def call(self, within: Budget | None = None, need: Need = NOTHING) -> Iterator[int]:
+        """Reserve room for one call with all its attempts, and yield how many tokens its reply may have.
+
+        Where only calls under way leave too little room, it waits for them: they seldom take all that is reserved.
+
+        Raises:
+            BudgetExceededError: As `check` does, or if what is left is too little for the prompt and a short reply.
+        """
         with self._lock:
-            self.check(within)
-            self.calls_under_way += 1
+            while (room := self._room(within, need)) is None:
+                self._lock.wait(max(0.0, min(self.seconds_left, LONGEST_WAIT)))
+            reserved = need.usage(room)
+            self.reserved = self.reserved.plus(reserved)
         try:
-            yield
+            yield room
         finally:
             with self._lock:
-                self.calls_under_way -= 1
+                self.reserved = self.reserved.minus(reserved)
+                self._lock.notify_all()
+
+    def _room(self, within: Budget | None, need: Need) -> int | None:
+        """Return the tokens that a reply may have; None to wait for other calls to end."""
+        self.check(within)
+        budget, asked = within or self.budget, need.reply_tokens
+        if budget.room(self.usage.plus(self.reserved), need)[0] >= asked:
+            return asked
+        room, limit = budget.room(self.usage, need)
+        if room < min(asked, SHORTEST_REPLY):
+            usage = self.usage if need.price else self.usage._replace(cost=None)
+            raise BudgetExceededError(limit, self.budget, usage)
+        return None if self.calls_under_way else min(room, asked)
 
 
 class Completion(NamedTuple):
@@ -91,17 +148,24 @@ class Completion(NamedTuple):
 class BudgetedLM(dspy.BaseLM):
     """Wraps a language model: tracks its usage, enforces a budget, retries failed calls.
 
-    Replies from DSPy's cache cost nothing. A call's timeout is cut to the seconds left. The delegate is never
-    changed: calls are made on copies, which keep no history.
+    Replies from DSPy's cache cost nothing. Others are whole within the model's timeout and the seconds left, and
+    bounded (see `legal_rag.exchange`), where DSPy has the connection. What a call may take is reserved before it is
+    made; near the budget's end replies may be shorter than the model's own limit. The delegate is never changed:
+    calls are made on copies, which keep no history.
     """
 
-    def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker, within: Budget | None = None) -> None:
-        """Wrap a language model, whose `num_retries` apply here; `within` is a tighter budget than the tracker's."""
-        settings = {"model_type": getattr(lm, "model_type", "chat"), "cache": getattr(lm, "cache", True)}
+    def __init__(self, lm: "dspy.BaseLM", tracker: UsageTracker, within: Budget | None = None, **changes: Any) -> None:
+        """Wrap a language model, whose `num_retries` apply here, with changed settings.
+
+        `within` is a tighter budget than the tracker's.
+        """
+        settings = {"model_type": getattr(lm, "model_type", "chat"), "cache": getattr(lm, "cache", True)} | changes
         super().__init__(str(getattr(lm, "model", "model")), num_retries=0, **settings)
         self.tracker, self.last = tracker, Completion()  # of this instance's last call
         self._within, self._attempts = within, getattr(lm, "num_retries", 0) + 1
-        self._delegate_to(lm.copy(num_retries=0))
+        copied = lm.copy(num_retries=0, **changes)
+        fit(copied, lm)
+        self._delegate_to(copied)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model with a prompt or messages; `last` is the reply as text.
@@ -111,13 +175,18 @@ class BudgetedLM(dspy.BaseLM):
             dspy.LMError: If all attempts fail.
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
-        listener, started = _Listener(self.tracker), time.perf_counter()
-        with self.tracker.call(self._within):
-            try:
-                outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
-            except dspy.LMError:
-                self.tracker.check_seconds()  # then the failure was the shortened timeout
-                raise
+        started, need = time.perf_counter(), self._need(*args, **kwargs)
+        listener = _Listener(self.tracker, need)
+        outputs = self._from_cache(listener, need, *args, **kwargs)
+        if outputs is None:
+            with self.tracker.call(self._within, need) as room:
+                if room < need.reply_tokens:
+                    kwargs[self._limit_name] = room
+                try:
+                    outputs = self._retrying()(self._attempt, listener, *args, **kwargs)
+                except dspy.LMError:
+                    self.tracker.check_seconds()  # then the failure was the shortened timeout
+                    raise
         self.last = Completion(listener.text, listener.cut_off, listener.usage, time.perf_counter() - started)
         return outputs
 
@@ -143,6 +212,33 @@ class BudgetedLM(dspy.BaseLM):
     def _delegate_to(self, lm: "dspy.BaseLM") -> None:
         self._lm, self.kwargs = lm, lm.kwargs
 
+    @property
+    def _limit_name(self) -> str:
+        return "max_completion_tokens" if "max_completion_tokens" in self.kwargs else "max_tokens"
+
+    def _need(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Need:
+        asked = self.kwargs | kwargs
+        read = [prompt, messages, asked.get("tools"), asked.get("response_format")]
+        texts = [text for one in read for text in _texts_in(one)]
+        replies = asked["n"] if isinstance(asked.get("n"), int) else 1
+        return Need(
+            sum(map(most_tokens, texts)) + MESSAGE_TOKENS * (len(texts) + 1),
+            sum(map(least_tokens, texts)),
+            (asked.get(self._limit_name) or REPLY_TOKENS) * replies,
+            price_of(self.model, sum(map(most_tokens, texts))) if is_bounded(self._lm) else FREE,
+        )
+
+    def _from_cache(self, listener: "_Listener", need: Need, *args: Any, **kwargs: Any) -> Any:
+        """Return a reply that is kept, where the budget has too little room to ask for another as it is; else None."""
+        budget = self._within or self.tracker.budget
+        has_room = budget.room(self.tracker.usage.plus(self.tracker.reserved), need)[0] >= need.reply_tokens
+        if has_room or not self.cache or not is_bounded(self._lm):
+            return None
+        self.tracker.check(self._within)
+        with sending_nothing(), contextlib.suppress(dspy.LMError, ModelFailureError):
+            return self._ask(listener, *args, **kwargs)
+        return None
+
     def _retrying(self) -> Retrying:
         return Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, dspy.LMError) and is_retryable_lm_error(error)),
@@ -155,24 +251,30 @@ class BudgetedLM(dspy.BaseLM):
 
     def _attempt(self, listener: "_Listener", *args: Any, **kwargs: Any) -> Any:
         self.tracker.check(others=self.tracker.calls_under_way - 1)
+        try:
+            return self._ask(listener, *args, **kwargs)
+        except BaseException:
+            listener.count_failure()
+            raise
+
+    def _ask(self, listener: "_Listener", *args: Any, **kwargs: Any) -> Any:
         lm: Any = self._lm.copy()
         lm.update_history = listener.take_entry  # histories would hold every prompt in memory
+        before = requests_sent()
         try:
-            return listener.listen(lambda: self._send(lm, *args, **kwargs, **self._timeout()))
+            with deadline.within(self.tracker.seconds_left), bounded_requests(lm):
+                outputs = listener.listen(lambda: self._send(lm, *args, **kwargs))
         except (dspy.LMError, BudgetExceededError):
             raise
         # Models that are not DSPy's raise errors of any class: from here on they are the model's failures, not bugs.
         except Exception as error:
             raise ModelFailureError(str(error)) from error
+        if listener.was_sent and requests_sent() == before:
+            warn_of_unbounded(lm)
+        return outputs
 
     def _send(self, lm: Any, *args: Any, **kwargs: Any) -> Any:
         return lm(*args, **kwargs)
-
-    def _timeout(self) -> dict[str, Any]:
-        own, left = self.kwargs.get("timeout"), self.tracker.seconds_left
-        if not isinstance(getattr(self._lm, "_engine_spec", None), str) or not isinstance(own, int | float | None):
-            return {}  # custom engines take none; separate limits for the parts of a call stay
-        return {} if math.isinf(left) else {"timeout": CallTimeout.cut(own, left)}
 
 
 class Reply(NamedTuple):
@@ -226,10 +328,10 @@ class LenientAdapter(dspy.ChatAdapter):
         try:
             return super().parse(signature, completion)
         except AdapterParseError as error:
-            if not 0 < completion.count("{") <= MAX_BRACES:
+            if not isinstance(found := repaired_json(completion[completion.find("{") :]), dict):
                 raise
             try:
-                return dspy.JSONAdapter().parse(signature, completion)
+                return dspy.JSONAdapter().parse(signature, json.dumps(found))
             except (RecursionError, ValueError):  # nested too deeply
                 raise error from None
 
@@ -248,67 +350,111 @@ def without_thoughts(text: str) -> str:
     return said + part[begun.start() :] if begun else said
 
 
-class CallTimeout(httpx.Timeout):
-    """Timeout of one call, of which DSPy's cache keys see only the model's own setting.
+def _texts_in(value: Any) -> Iterator[str]:
+    """Find what a model reads of a request."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts_in(one)
+    elif value is not None:
+        yield str(value)
 
-    Both of DSPy's engines take an `httpx.Timeout`; of a value that is no JSON, its keys hold the name of a callable.
-    """
 
-    def __init__(self, own: float | None, seconds: float) -> None:
-        """Limit a call to some seconds; `own` is the model's setting, None without one."""
-        super().__init__(seconds, connect=min(seconds, CONNECT_SECONDS))
-        self.__name__ = f"timeout of {own}"
+def most_tokens(text: str) -> int:
+    """Estimate the tokens of a text, rather too many: figures and signs one each, of letters one for two."""
+    data = text.encode("utf-8", "replace")
+    signs = len(data.translate(None, _LETTERS))
+    return signs + -(-(len(data) - signs) // MOST_CHARS)
 
-    def __call__(self) -> float | None:
-        """Return the seconds to wait for the next bytes."""
-        return self.read
 
-    @classmethod
-    def cut(cls, own: float | None, left: float) -> "CallTimeout":
-        """Return the shorter of a model's setting and the seconds left, rounded up (see `GRID`)."""
-        rounded = GRID ** math.ceil(math.log(max(left, SHORTEST_CALL), GRID))
-        return cls(own, rounded if own is None else min(float(own), rounded))
+def least_tokens(text: str) -> int:
+    """Return a number of tokens that no text of this length has fewer of."""
+    return len(text) // LEAST_CHARS
+
+
+@lru_cache
+def price_of(model: str, prompt_tokens: int = 0) -> TokenPrice | None:
+    """Return what a model costs for such a prompt by LiteLLM's list; None if it is not on it."""
+    from dspy.clients.model_metadata import model_info, rate
+
+    from legal_rag.agent.llm import use_local_prices
+
+    use_local_prices()
+    provider, slash, name = model.partition("/")
+    entry = model_info(provider, name) if slash else model_info("openai", model)
+
+    def dearest(side: str) -> float | None:
+        found = [(one, rate(entry, key)) for key in entry if (one := _RATE.fullmatch(key)) and one["side"] == side]
+        fitting = [cost for one, cost in found if cost is not None and 1000 * int(one["above"] or 0) <= prompt_tokens]
+        return max(fitting, default=None)
+
+    prompt, reply = dearest("input"), dearest("output")
+    return None if prompt is None or reply is None else TokenPrice(prompt, reply)
 
 
 class _Listener:
     """Collects one call's usage and reply from DSPy, over all attempts.
 
-    DSPy reports usage only for replies that are not from its cache, and all else in a history entry.
+    DSPy reports usage only for replies that are not from its cache, and all else in a history entry. What a server
+    says it read and wrote is not believed below what the texts come to at the least; where it says nothing, they are
+    taken to come to the most.
     """
 
-    def __init__(self, tracker: UsageTracker) -> None:
-        self._tracker = tracker
-        self._was_sent = False
+    def __init__(self, tracker: UsageTracker, need: Need) -> None:
+        self._tracker, self._need = tracker, need
+        self._sent: dict[str, Any] | None = None  # usage of the attempt, as the server counts it
         self._outer: Any = None  # DSPy's tracker around the call
         self.usage, self.text, self.cut_off = Usage(), "", False
 
+    @property
+    def was_sent(self) -> bool:
+        """Whether a server sent the last attempt's reply."""
+        return self._sent is not None
+
     def listen(self, send: Callable[[], Any]) -> Any:
-        """Make an attempt; one that failed counts as sent."""
-        self._was_sent, self._outer = False, dspy.settings.usage_tracker
-        try:
-            with dspy.context(usage_tracker=self, disable_history=False):
-                return send()
-        except BaseException:
-            self._add(Usage(calls=1))
-            raise
+        """Make an attempt."""
+        self._sent, self._outer = None, dspy.settings.usage_tracker
+        with dspy.context(usage_tracker=self, disable_history=False):
+            return send()
+
+    def count_failure(self) -> None:
+        """Count an attempt that gave no usable reply."""
+        self._add(Usage(calls=1) if self._sent is None else self._counted(self._sent, [], None))
 
     def add_usage(self, model: str, usage: dict[str, Any]) -> None:
-        """Count the tokens of a reply that a server sent."""
-        self._was_sent = True
-        self._add(Usage(0, 0, usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0))
+        """Keep the tokens of a reply that a server sent."""
+        self._sent = usage
         if self._outer is not None:
             self._outer.add_usage(model, usage)
 
     def take_entry(self, entry: dict[str, Any]) -> None:
         """Count a reply."""
-        self._add(Usage(calls=1, cost=entry.get("cost")) if self._was_sent else Usage(cached=1))
+        texts = list(_texts_in(entry.get("outputs")))
+        self._add(Usage(cached=1) if self._sent is None else self._counted(self._sent, texts, entry.get("cost")))
         first, *_ = entry.get("outputs") or [""]
         text = first.get("text") if isinstance(first, dict) else first
         self.text, self.cut_off = storable(str(text or "")[:MAX_CHARS]), _is_cut_off(entry)
 
+    def _counted(self, usage: dict[str, Any], texts: list[str], cost: float | None) -> Usage:
+        said, need = (usage.get("prompt_tokens"), usage.get("completion_tokens")), self._need
+        read = _count(said[0], need.least_prompt_tokens, need.prompt_tokens)
+        wrote = _count(said[1], sum(map(least_tokens, texts)), sum(map(most_tokens, texts)))
+        if need.price and need.price != FREE:
+            own = need.price.of(read, wrote)
+            is_believed = cost is not None and (read, wrote) == said
+            cost = max(cost or 0.0, LEAST_SHARE * own) if is_believed else own
+        return Usage(1, 0, read, wrote, cost)
+
     def _add(self, usage: Usage) -> None:
         self.usage = self.usage.plus(usage)
         self._tracker.add(usage)
+
+
+def _count(said: Any, least: int, most: int) -> int:
+    return max(said, least) if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else most
 
 
 def _is_cut_off(entry: dict[str, Any]) -> bool:

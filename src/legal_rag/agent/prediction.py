@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 Mode = Literal["evidence", "agent", "fallback", "deep_read"]
-Status = Literal["answered", "abstained", "exhausted", "model_failed", "internal_error"]
+# "unverified": a program gave the answer, and not all of it follows from what the corpus functions returned
+Status = Literal["answered", "unverified", "abstained", "exhausted", "model_failed", "internal_error"]
 EventType = Literal["search", "read", "think", "cite", "answer"]
 
 

@@ -17,6 +17,7 @@ from legal_rag.agent.prediction import Event
 from legal_rag.agent.step_parsing import FINISH, Step, Tool, clean_answer, describe_tool, expected_form, read_step
 from legal_rag.agent.tags import tag_instructions, without_tags
 from legal_rag.agent.tool_outputs import Trajectory, without_marks
+from legal_rag.deadline import DeadlineError
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ class LegalReAct(dspy.ReAct):
             ModelFailureError: If its client fails with an error that is not DSPy's.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
-        for _ in range(calls.tracker.budget.steps):
+        while calls.tracker.take_step():
             reply = self._ask(self.react, calls, question, loop.trajectory)
             step = read_step(reply.fields, reply.text, loop.tools)
             shown = self._shown(step)
@@ -120,7 +121,8 @@ class LegalReAct(dspy.ReAct):
             yield
             if step.answer or step.tool == FINISH:
                 return Work(loop.trajectory, step.answer, last_thought=clean_answer(step.thought, only_clear=True))
-            loop.take(shown, reply)
+            with calls.tracker.timed():
+                loop.take(shown, reply)
             yield
             if loop.is_stuck:
                 break
@@ -191,6 +193,8 @@ class _Loop:
             )
         try:
             return step.remark + str(self.tools[step.tool](**step.arguments))
+        except DeadlineError:
+            raise
         # Tools answer wrong arguments in French; anything else is a bug, and the model can go on without the tool.
         except Exception as error:
             logger.exception("the tool %s failed", step.tool)

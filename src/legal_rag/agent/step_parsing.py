@@ -6,20 +6,20 @@ import inspect
 import json
 import re
 import tomllib
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from legal_rag.agent.model_calls import MAX_BRACES, without_thoughts
+from legal_rag.agent.model_calls import without_thoughts
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.corpus.cleaning import json_safe, storable
+from legal_rag.corpus.folding import normalized
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument
 MAX_ANSWER_CHARS = 50_000  # far above any answer; a runaway model may write millions
 MAX_ARGUMENT_CHARS = 20_000  # a model may send a whole decision where an id is expected
 MAX_SHOWN_CHARS = 100  # of a model's text, quoted back to it
-MAX_BRACKETS = 200  # in repaired arguments: json_repair takes seconds over thousands left open
 CLOSE = 0.75  # difflib ratio from which a name matches another
 
 Tool = Callable[..., str]
@@ -218,7 +218,7 @@ def _labelled(text: str) -> dict[str, str]:
 def _json_object(text: str) -> dict[str, Any]:
     """Parse the first JSON object of a text, repaired if need be; empty without one."""
     start = text.find("{")
-    if start < 0 or text.count("{") > MAX_BRACES:
+    if start < 0:
         return {}
     value = read_arguments(text[start:])
     return {} if UNNAMED in value else value
@@ -275,12 +275,8 @@ def _python_arguments(text: str) -> Any:
 
 
 def _repaired(text: str) -> Any:
-    import json_repair
-
-    if "{" not in text or text.count("{") + text.count("[") > MAX_BRACKETS:
-        return None
-    value = json_repair.loads(text[text.index("{") :])
-    return value if isinstance(value, dict) and value else None
+    value = repaired_json(text[text.index("{") :])
+    return value if isinstance(value, dict) else None
 
 
 def _joined(value: Any) -> str:
@@ -300,7 +296,7 @@ def _unfenced(text: str) -> str:
 
 def _folded(name: str) -> str:
     """Return a name in snake_case without accents."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 

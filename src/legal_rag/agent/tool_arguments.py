@@ -1,9 +1,13 @@
-"""Validate tool arguments, and resolve the document ids that models mean."""
+"""Bound and validate tool arguments, and resolve the document ids that models mean."""
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from datetime import date
+from functools import wraps
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.corpus.chunking import chunk_id, parse_chunk_id
@@ -12,17 +16,44 @@ from legal_rag.corpus.documents import Document, document_of, holds, nearest_id,
 from legal_rag.corpus.folding import DASHES, fold_text
 from legal_rag.corpus.patterns.amounts import NUMBER_IN_WORDS, words_value
 from legal_rag.corpus.structure.tree import TreeNode, walk
+from legal_rag.deadline import check
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.library.corpus import Corpus, StoredChunk
-from legal_rag.library.filters import Filters
+from legal_rag.library.filters import LONGEST_CONDITION, Filters
 from legal_rag.library.library import Library
 
 Titles = Callable[[], Mapping[str, str]]  # of the documents seen so far, by id
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Bound(NamedTuple):
+    """What an argument may hold."""
+
+    text: int  # characters, where it is one text
+    items: int = 1000  # of its lists and dictionaries, in all
+    item: int | None = None  # characters of each text in them; None is `text`
+    listed: int | None = None  # characters of all of these; None is `text`
+    are_ids: bool = False  # of rows, and of a dictionary by id, only the ids count
+
+
+NAME = Bound(LONGEST_CONDITION, listed=20_000)  # a number, a court, a class…; or several
+ID, IDS = NAME._replace(are_ids=True), Bound(20_000, 200_000, LONGEST_CONDITION, 8_000_000, are_ids=True)
+QUESTION = Bound(20_000)  # or another text to search by
+PATTERN = Bound(2000)  # a regular expression
+TEXT, TEXTS = Bound(1_000_000), Bound(1_000_000, 2000, listed=16_000_000)  # that a model reads
+# By the parameter's name; all others are names.
+BOUNDS = {
+    "doc_id": ID, "chunk_id": ID, "doc_id_or_chunk_id": ID, "doc_ids": IDS,
+    "query": QUESTION, "question": QUESTION, "prompt_description": QUESTION, "entites": QUESTION,
+    "pattern": PATTERN, "prompt": TEXT, "prompts": TEXTS,
+}  # fmt: skip
+DEEPEST = 4  # lists within lists of an argument
+LARGEST_BITS = 256  # of a whole number
+
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
-MAX_SENT = 2000  # characters read of an id or number
-MAX_IDS = 1_000_000  # documents named in one call
+MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
 MAX_WORDS = 40  # searched for an id
 SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
 MAX_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
@@ -45,6 +76,77 @@ _WORDS = re.compile(rf"(?<!\w){NUMBER_IN_WORDS}", re.IGNORECASE)
 
 
 _EDGE_TYPES = {fold_text(name): key for key, label in EDGE_TYPES.items() for name in (key, label)}
+
+
+def bounded(refuse: Callable[[str], str] | None = None, **bounds: Bound) -> Callable[[Function], Function]:
+    """Check a function's arguments by `BOUNDS` before anything reads, logs or caches them; see `within_bound`.
+
+    Args:
+        refuse: Makes what the function returns instead of raising ValueError.
+        bounds: Of parameters, instead of those in `BOUNDS`.
+    """
+
+    def decorated(function: Function) -> Function:
+        names = tuple(inspect.signature(function).parameters)
+
+        def read(name: str, value: object) -> object:
+            return value if name == "self" else within_bound(name, value, bounds.get(name) or BOUNDS.get(name, NAME))
+
+        @wraps(function)
+        def checked(*arguments: Any, **named: Any) -> Any:
+            rest = arguments[len(names) :]  # too many of them, as Python will say
+            try:
+                arguments = tuple(read(*one) for one in zip(names, arguments, strict=False))
+                named = {name: read(name[:SHOWN_CHARS], value) for name, value in named.items()}
+            except ValueError as error:
+                if refuse is None:
+                    raise
+                return refuse(str(error))
+            return function(*arguments, *rest, **named)
+
+        return checked  # type: ignore[return-value]
+
+    return decorated
+
+
+def refused(problem: str) -> str:
+    """Say to a model that a tool was not called."""
+    return f"Appel refusé : {problem}."
+
+
+def within_bound(name: str, value: object, bound: Bound) -> object:
+    """Return a value that is plain and within a bound; what only iterates is returned as a list.
+
+    Raises:
+        ValueError: If it is not; the French message quotes nothing of it.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping | list | tuple):
+        value = list(islice(value, bound.items + 1))
+    chars = items = 0
+    rest: list[tuple[object, int]] = [(value, 0)]
+    while rest:
+        one, depth = rest.pop()
+        one = _unwrapped(one) if bound.are_ids else one
+        if isinstance(one, str):
+            chars += len(one)
+            _require_few(name, len(one), (depth and bound.item) or bound.text, "caractères")
+            _require_few(name, chars, (depth and bound.listed) or bound.text, "caractères")
+        elif isinstance(one, Mapping | list | tuple):
+            items += len(one)
+            _require_few(name, items, bound.items, "éléments")
+            _require_few(name, depth + 1, DEEPEST, "listes l'une dans l'autre")
+            inside = one if bound.are_ids or not isinstance(one, Mapping) else (*one, *one.values())
+            rest += [(part, depth + 1) for part in inside]
+        elif isinstance(one, int):
+            _require_few(name, one.bit_length(), LARGEST_BITS, "bits")
+        elif not isinstance(one, float | date | None):
+            raise ValueError(f"{name} n'est pas compris : {type(one).__name__[:SHOWN_CHARS]} au lieu d'un texte")
+    return value
+
+
+def _require_few(name: str, number: int, most: int, what: str) -> None:
+    if number > most:
+        raise ValueError(f"{name} est trop long : plus de {most} {what}")
 
 
 class NamedChunk(NamedTuple):
@@ -99,7 +201,7 @@ def resolve_id(sent: object, corpus: Corpus, titles: Titles) -> str:
     text = text_of(sent)
     if not text or _exact(text, corpus):
         return text
-    short = text[:MAX_SENT]
+    short = text[:LONGEST_CONDITION]
     bare = short.strip(AROUND)
     plain = bare.translate(PLAIN_DASHES)
     exact = (one for one in (bare, plain, plain.upper()) if _exact(one, corpus))
@@ -122,7 +224,7 @@ def find_section(named: str, tree: TreeNode) -> TreeNode:
     """
     if not named:
         return tree
-    sent = named[:MAX_SENT]
+    sent = named[:LONGEST_CONDITION]
     number = re.match(r"\W*(\d{1,6})(?!\d)", sent)
     ids = {sent.strip(AROUND), number.group(1).zfill(4) if number else ""}
     wanted = fold_text(" ".join(sent.split())).strip(AROUND)
@@ -145,7 +247,7 @@ def find_node(sent: object, graph: KnowledgeGraph, titles: Titles = dict) -> Nod
     Raises:
         LookupError: If there is none, or several; the French message gives near names.
     """
-    named = text_of(sent)[:MAX_SENT].strip(AROUND)
+    named = text_of(sent)[:LONGEST_CONDITION].strip(AROUND)
     if not named:
         raise LookupError("Le nom est vide : donnez une décision, un article, une juridiction ou une partie")
     try:
@@ -170,7 +272,7 @@ def edge_type_of(sent: object) -> str:
     Raises:
         ValueError: If there is no such type; the French message lists them.
     """
-    named = text_of(sent)[:MAX_SENT].strip(AROUND)
+    named = text_of(sent)[:LONGEST_CONDITION].strip(AROUND)
     if named and fold_text(named) not in _EDGE_TYPES:
         listed = ", ".join(EDGE_TYPES)
         raise ValueError(f"« {shown(named[:SHOWN_CHARS])} » n'est pas un genre de lien (il y a : {listed})")
@@ -196,38 +298,38 @@ def document_ids(sent: object, library: Library, titles: Titles, *, keep_unknown
 
     Raises:
         LookupError: If one resolves to no document and is not kept.
-        ValueError: If there are more than `MAX_IDS`.
+        ValueError: If more than `MAX_GUESSED` are no document's own id.
     """
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]
     names = [_unwrapped(one) for one in items_of(sent)]
     exact = library.contents().known([one for one in names if isinstance(one, str) and storable(one) == one])
-    found: dict[str, None] = {}
+    meant: dict[str, str] = {}  # ids by what stands for them
     for one in names:
-        try:
-            found[one if isinstance(one, str) and one in exact else document_id(one, library, titles)] = None
-        except LookupError:
-            if not keep_unknown:
-                raise
-            found[text_of(one)] = None
-    return list(found)
+        check()
+        text = one if isinstance(one, str) else text_of(one)
+        if text in exact or text in meant:
+            continue
+        if len(meant) == MAX_GUESSED:
+            raise ValueError(f"plus de {MAX_GUESSED} noms qui ne sont pas des identifiants : nommez-en moins à la fois")
+        resolved = resolve_id(text, library, titles)
+        known = _exact(resolved, library)
+        if known is None and not keep_unknown:
+            known = _named_chunk(resolved, library)
+        meant[text] = known.doc_id if known else text
+    texts = (one if isinstance(one, str) else text_of(one) for one in names)
+    return list(dict.fromkeys(meant.get(text, text) for text in texts))
 
 
 def items_of(sent: object) -> list[Any]:
-    """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item.
-
-    ValueError if there are more than `MAX_IDS`.
-    """
+    """Return the items of a list, the keys of a dictionary, or the parts of a text; anything else is one item."""
     if isinstance(sent, str):
         return _items_in(sent.strip())
     if isinstance(sent, Mapping):
         return [sent] if any(key in sent for key in ID_KEYS) else list(sent)
     if _is_row(sent) or not isinstance(sent, Iterable):
         return [sent]
-    items = list(sent)
-    if len(items) > MAX_IDS:
-        raise ValueError(f"{len(items)} documents en une fois, {MAX_IDS} au plus")
-    return items
+    return list(sent)
 
 
 def whole_number(name: str, value: object, least: int, most: int, default: int) -> int:
@@ -237,7 +339,7 @@ def whole_number(name: str, value: object, least: int, most: int, default: int) 
         return default
     number = _number(value)
     if number is None or number < least:
-        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {shown(str(value)[:20])} »")
+        raise ValueError(f"{name} doit être un nombre entier de {least} à {most}, reçu : « {quoted(value, 20)} »")
     return min(number, most)
 
 
@@ -289,6 +391,14 @@ def only_one(value: object) -> object:
 def shown(text: str) -> str:
     """Return a text without unprintable characters."""
     return "".join(letter for letter in text if letter.isprintable())
+
+
+def quoted(value: object, chars: int = SHOWN_CHARS) -> str:
+    """Return the beginning of a value for a message: a text's or a number's; of anything else its type."""
+    if isinstance(value, str):
+        return shown(value[:chars])
+    is_short = value is None or isinstance(value, float) or (isinstance(value, int) and value.bit_length() < 64)
+    return str(value) if is_short else type(value).__name__
 
 
 def _exact(identifier: str, source: Any) -> NamedChunk | None:
@@ -390,7 +500,7 @@ def _items_in(text: str) -> list[str]:
     if text.startswith("["):
         try:
             return [str(one) for one in json.loads(text)]
-        except ValueError:
+        except (ValueError, RecursionError):
             pass  # another form of list, or an id in brackets
     sign = next((sign for sign in LIST_SIGNS if sign in text), None)
     return parts_of(text, sign) if sign else [text]
@@ -399,7 +509,7 @@ def _items_in(text: str) -> list[str]:
 def _number(value: object) -> int | None:
     """Return a number, or the first one of a text: '5', '5.0', '40 000 caractères', 'cinq passages'."""
     if isinstance(value, str):
-        text = value[:MAX_SENT]
+        text = value[:LONGEST_CONDITION]
         if figures := _FIGURES.search(text):
             return int(re.sub(r"[^\d-]", "", figures.group())[:18])  # longer ones are cut to the most there is anyway
         words = _WORDS.search(text)

@@ -8,6 +8,7 @@ from legal_rag.agent.failures import search_errors
 from legal_rag.agent.outlines import outline_text
 from legal_rag.agent.spoken import spoken_in
 from legal_rag.agent.tool_arguments import (
+    bounded,
     edge_type_of,
     filters_of,
     find_chunks,
@@ -16,6 +17,7 @@ from legal_rag.agent.tool_arguments import (
     find_section,
     parts_of,
     question_of,
+    refused,
     resolve_id,
     text_of,
     whole_number,
@@ -76,6 +78,7 @@ class _Tools:
     def __init__(self, corpus: Corpus, retriever: Retriever, log: EventLog, search_k: int) -> None:
         self._corpus, self._retriever, self._log, self._search_k = corpus, retriever, log, search_k
 
+    @bounded(refused)
     def search_legal_docs(
         self,
         query: str,
@@ -125,6 +128,7 @@ class _Tools:
     def _hit_text(self, hit: SearchHit) -> str:
         return hit_text(hit, self._corpus.document(hit.doc_id), spoken_in(hit, self._corpus))
 
+    @bounded(refused)
     def lookup_legal_doc(self, chunk_id: str, start: int = 0) -> str:
         """Lit une décision en entier, ou, si elle est longue, une partie à partir du caractère start.
 
@@ -147,6 +151,7 @@ class _Tools:
         self._log.read(document)
         return window_text(document, window_at(document.content, first))
 
+    @bounded(refused)
     def lookup_chunk(self, chunk_id: str, context_chunks: int = 1) -> str:
         """Donne un passage avec ceux qui l'entourent, et la position exacte de chacun pour le citer.
 
@@ -167,6 +172,7 @@ class _Tools:
             return window_text(document, window_at(document.content))
         return _blocks(passages_text(document, found))
 
+    @bounded(refused)
     def lookup_entities(self, doc_id_or_chunk_id: str, classes: str = "") -> str:
         """Donne les éléments repérés dans une décision, chacun avec sa position exacte pour le citer.
 
@@ -183,6 +189,7 @@ class _Tools:
         self._log.read(document)
         return entities_text(document, entities_of(document, self._corpus), parts_of(text_of(classes, ","), ","))
 
+    @bounded(refused)
     def get_outline(self, doc_id: str, section: str = "") -> str:
         """Donne le plan d'une décision ou d'un texte : ses sections, chacune avec son identifiant et son titre.
 
@@ -198,6 +205,7 @@ class _Tools:
             ids.append(document.id)
         return block(outline_text(DocumentOutline(document.id, document.title, node)))
 
+    @bounded(refused)
     def read_section(self, doc_id: str, section: str) -> str:
         """Lit une section d'une décision ou d'un texte, ou, si elle est longue, son début.
 
@@ -214,6 +222,7 @@ class _Tools:
         self._log.read(document)
         return window_text(document, window_at(document.content[: node.char_end], node.char_start))
 
+    @bounded(refused)
     def graph_neighbours(self, name: str, type: str = "") -> str:
         """Donne les liens connus autour d'une décision, d'un article, d'une juridiction ou d'une partie.
 

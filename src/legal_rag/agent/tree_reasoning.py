@@ -12,6 +12,7 @@ from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.failures import ModelFailureError
 from legal_rag.agent.model_calls import FIELD_MARK, ModelCalls, without_thoughts
 from legal_rag.agent.outlines import OutlineView, cut_line, outline_view
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.agent.tool_outputs import block, without_marks
 from legal_rag.retriever.structured import ChosenNode, DocumentOutline, Reasoner
 
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 MAX_DOCUMENTS = 10  # outlined in one prompt
 MAX_CHOSEN = 5  # sections
 QUESTION_CHARS, REASON_CHARS = 2000, 300
-REPLY_CHARS, MAX_BRACKETS = 20_000, 200  # read of a reply: repairing thousands of open brackets takes minutes
+REPLY_CHARS = 20_000  # read of a reply
 # Two requests at most: the second only where a chosen section has hidden ones, or the first request failed.
 TREE_BUDGET = Budget(model_calls=2, tokens=40_000, seconds=60.0)
 _DOCUMENT, _NODE, _REASON = ("document", "doc", "doc_id"), ("node_id", "node", "section", "id"), ("reason", "raison")
@@ -85,16 +86,8 @@ def _predictor() -> "dspy.Predict":
 
 def _objects(reply: str) -> list[dict[str, Any]]:
     """Return the objects of a reply: a JSON array, in code fences or not, broken or inside another object."""
-    import json_repair
-
     text = FIELD_MARK.sub("", without_thoughts(reply[:REPLY_CHARS]))
-    begun = min((text.find(sign) for sign in "[{" if sign in text), default=-1)
-    if begun < 0 or text.count("[") + text.count("{") > MAX_BRACKETS:
-        return []
-    try:
-        value = json_repair.loads(text[begun:])
-    except (ValueError, RecursionError):
-        return []
+    value = repaired_json(text)
     if isinstance(value, dict):
         value = next((one for one in value.values() if isinstance(one, list)), [value])
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from legal_rag.citations.checks import MOST_ANCHORS, Citation, CitationChecker, count_by_status
@@ -69,14 +69,18 @@ class _Read(NamedTuple):
 class Enrichment:
     """One answer on its way to be checked; places are of its plain text, without markers and Markdown."""
 
-    def __init__(self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str]) -> None:
+    def __init__(
+        self, marked: MarkedText, sources: SourceTexts, searched: Sequence[str], seen: Container[str] | None = None
+    ) -> None:
         """Take an answer.
 
         Args:
             marked: The answer, its markers taken out.
             sources: The documents.
             searched: Ids of those that quotations without a right marker are searched in.
+            seen: Ids of those that a citation may hold of; None is all.
         """
+        self._seen = seen
         self._marked, self._plain = marked, read_plain(marked.plain)
         self._text = AnswerText(self._plain.text)
         self._markers = [_Read(self._plain.place(at), at, references) for at, references in marked.markers]
@@ -111,12 +115,17 @@ class Enrichment:
                 for reference in marker.references:
                     places.setdefault(reference, marker.written)
             references = list(places)
-            citations = self._checker.check(claim, references)
+            citations = [self._as_seen(one) for one in self._checker.check(claim, references)]
             # Fewer citations than references: all of them were wrong, and one document bears the claim out.
             placed = [_Placed(places[reference], one) for reference, one in zip(references, citations, strict=False)]
             self._placed += dict.fromkeys(placed)  # each once
             self._claims.append((claim, any(one.holds for one in citations)))
             done = max(group[-1].offset, claim.end)
+
+    def _as_seen(self, citation: Citation) -> Citation:
+        if self._seen is None or citation.doc_id in self._seen:
+            return citation
+        return citation._replace(status="unverified", warnings=(*citation.warnings, UNSEEN))
 
     def _groups(self) -> Iterator[list["_Read"]]:
         """Yield the markers that follow one another with nothing said between: they vouch for the same words."""
@@ -156,7 +165,7 @@ class Enrichment:
         if not claim.quotes or len(claim.quotations) > MOST_ANCHORS:
             return
         found = self._checker.sources_of(claim)
-        if len(found) == 1 and found[0].holds:
+        if len(found) == 1 and self._as_seen(found[0]).holds:
             at = self._after_marks(self._plain.written(claim.quotations[-1].end))
             self._placed.append(_Placed(at, found[0], added=True))
             self._claims.append((claim, True))
@@ -212,6 +221,7 @@ class _Ranges:
         return number >= 0 and self._ends[number] > start
 
 
+UNSEEN = "Cette décision n'a été ni trouvée ni lue pour cette réponse."
 MOST_CHARS = 100_000  # of an answer
 MOST_SEARCHED = 200  # documents that one answer's quotations are searched in
 
@@ -223,7 +233,9 @@ class CitationEnricher:
         """Take the documents: a Library, another corpus, or any mapping from document id to text."""
         self._documents = documents
 
-    def enrich(self, text: str, read: Sequence[str] | None = None) -> EnrichedResponse:
+    def enrich(
+        self, text: str, read: Sequence[str] | None = None, *, seen: Container[str] | None = None
+    ) -> EnrichedResponse:
         """Check an answer.
 
         A marker is checked against its document; a quotation without one, or whose marker is wrong, is searched for in
@@ -234,12 +246,14 @@ class CitationEnricher:
             text: The answer, with markers in any usual spelling.
             read: Ids of the documents that the agent read, searched in this order; None takes those that the answer
                 cites, or, of a mapping, all.
+            seen: Ids of the documents of which the model was shown anything: a citation of another one is not verified,
+                though it may stand there; None asks nothing of the kind.
         """
         checked, cut = _within(text)
         sources = SourceTexts(self._documents)
         names = DocumentNames(sources, read or ())
         marked = take_out_markers(checked, names.document)
-        return Enrichment(marked, sources, self._searched(marked, sources, read)).response()._replace(cut=cut)
+        return Enrichment(marked, sources, self._searched(marked, sources, read), seen).response()._replace(cut=cut)
 
     def _searched(self, marked: MarkedText, sources: SourceTexts, read: Sequence[str] | None) -> list[str]:
         cited = [one.doc_id for marker in marked.markers for one in marker.references]

@@ -81,7 +81,9 @@ def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
     """
     doc_id, dash, index = chunk_id.rpartition("-")
     if not (doc_id and dash and index.isascii() and index.isdecimal()):
-        raise ValueError(f"not a chunk id: {chunk_id!r} (expected '<doc_id>-<index>', e.g. 'JURITEXT000007022836-0')")
+        raise ValueError(
+            f"not a chunk id: {chunk_id!r:.200} (expected '<doc_id>-<index>', e.g. 'JURITEXT000007022836-0')"
+        )
     return doc_id, int(index)
 
 

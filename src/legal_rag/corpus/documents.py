@@ -224,7 +224,7 @@ def document_of(source: Any, doc_id: str) -> Document:
     try:
         doc_id.encode()
     except UnicodeEncodeError as error:  # half a surrogate pair is in no store
-        raise LookupError(f"no document {doc_id!r}") from error
+        raise LookupError(f"no document {doc_id!r:.200}") from error
     if hasattr(source, "document"):
         document: Document = source.document(doc_id)
         return document
@@ -270,7 +270,17 @@ def nearest_among(sorted_ids: Sequence[str], doc_id: str) -> str | None:
     """Return the id most similar to `doc_id` among its neighbours in a sorted sequence, or None."""
     place = bisect.bisect_left(sorted_ids, doc_id)
     near = sorted_ids[max(place - NEAR_IDS, 0) : place + NEAR_IDS]
-    return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+    return most_like(doc_id, near)
+
+
+def most_like(doc_id: str, near: Iterable[str]) -> str | None:
+    """Return the most similar of some ids; None if there are none."""
+    matcher, best, found = difflib.SequenceMatcher(b=doc_id), -1.0, None
+    for one in near:
+        matcher.set_seq1(one)
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
+            best, found = ratio, one
+    return found
 
 
 def document_of_row(row: Mapping[str, Any]) -> Document:

@@ -1,12 +1,12 @@
 """Reference keys: what a document is cited by, and what it cites."""
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
 from legal_rag.corpus.documents import Document
+from legal_rag.corpus.folding import normalized
 from legal_rag.corpus.patterns import (
     MONTHS,
     SERIES,
@@ -34,7 +34,7 @@ class ParsedQuery:
     text: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
+        object.__setattr__(self, "text", normalized(self.text))
 
     @classmethod
     def of(cls, query: "str | ParsedQuery") -> "ParsedQuery":
@@ -180,9 +180,9 @@ def article_keys(text: str) -> list[str]:
     found = find_identifiers(text) + find_identifiers(f"article {text}")
     articles = [one for one in found if one.kind == "article"]
     if not articles:
-        raise ValueError(f"not an article: {text!r} (expected e.g. 'L. 1152-1 du code du travail')")
+        raise ValueError(f"not an article: {text!r:.200} (expected e.g. 'L. 1152-1 du code du travail')")
     if len({one.value for one in articles}) > 1:
-        raise ValueError(f"several articles: {text!r} (expected one, e.g. 'L. 1152-1 du code du travail')")
+        raise ValueError(f"several articles: {text!r:.200} (expected one, e.g. 'L. 1152-1 du code du travail')")
     one = articles[-1]
     return _candidates(one) if one.code else [_relaxed(one)]
 

@@ -17,6 +17,7 @@ from legal_rag.corpus_index.sections import DocumentIndex, build_document_index,
 from legal_rag.corpus_index.summaries import SummaryModel
 from legal_rag.corpus_index.tables import BUILD_COMMAND, CACHE_KB, checked_meta, read_statistics
 from legal_rag.corpus_index.terms import query_terms, read_terms
+from legal_rag.deadline import check
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
@@ -434,6 +435,7 @@ class CorpusIndex:
             values: The query's other parameters.
         """
         while rows := self._rows(query, *values, first, PAGE):
+            check()
             yield from rows
             first = rows[-1][0]
 
@@ -441,6 +443,7 @@ class CorpusIndex:
 def _in_batches(items: Iterable[Item]) -> Iterator[list[Item]]:
     rest = iter(items)
     while batch := list(islice(rest, PAGE)):
+        check()
         yield batch
 
 

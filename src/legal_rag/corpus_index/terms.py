@@ -1,10 +1,9 @@
 """Index terms: tokens, stems, stop words."""
 
 import re
-import unicodedata
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
+from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS, normalized
 from legal_rag.corpus.words import read_words
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to lose
@@ -97,7 +96,7 @@ def fold_accents(word: str) -> str:
     """Return a word without its accents."""
     if word.isascii():
         return word
-    return _ACCENTS.sub("", unicodedata.normalize("NFKD", word))
+    return _ACCENTS.sub("", normalized(word, "NFKD"))
 
 
 def tokens(text: str) -> list[str]:
@@ -137,7 +136,7 @@ def _words_by_line(text: str) -> list[list[Word]]:
 
 def _separate(text: str) -> str:
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+        text = normalized(text)
         for sign in APOSTROPHES:
             text = text.replace(sign, "'")
     text = text.replace("rud'h", "rudh")  # prud'hommes are one word

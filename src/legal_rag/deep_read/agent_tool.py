@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from legal_rag.agent.budget import Budget
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.prediction import Event, Prediction
-from legal_rag.agent.tool_arguments import document_ids, question_of, text_of
+from legal_rag.agent.tool_arguments import bounded, document_ids, question_of, refused, text_of
 from legal_rag.agent.tool_outputs import as_data, block
 from legal_rag.corpus_index.index import has_corpus_index
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from legal_rag.agent.model_calls import UsageTracker
 
 
-CALLS_KEPT = 3  # of the agent's budget, for its own last steps and its answer
+CALLS_KEPT, STEPS_KEPT = 3, 1  # of the agent's budget, for its own last steps and its answer
 SECONDS_KEPT = 30.0
 SHARE_KEPT = 0.25  # of its tokens, and of the seconds of a short budget
 NO_ROOM = "Lecture approfondie impossible : le budget restant n'y suffit pas. Répondez avec ce que vous avez lu."
@@ -43,8 +43,10 @@ def deep_read_tool(
     if not (isinstance(library, Library) and has_corpus_index(library)):
         return None
 
-    from legal_rag.deep_read.reading import deep_read as read_deeply  # with DSPy and rlms, which an agent has
+    from legal_rag.deep_read.reading import PROGRAM  # with DSPy and rlms, which an agent has
+    from legal_rag.deep_read.reading import deep_read as read_deeply
 
+    @bounded(refused)
     def deep_read(question: str, doc_ids: str = "") -> str:
         """Lit en profondeur beaucoup de décisions, ou des décisions entières, et répond avec des citations.
 
@@ -76,6 +78,7 @@ def deep_read_tool(
             ids += [one.doc_id for one in prediction.documents]
         if tracker:
             tracker.add(prediction.usage)
+            tracker.steps += sum(one.tool == PROGRAM for one in prediction.events)
         log.take_over(prediction, library)
         return _observed(prediction)
 
@@ -85,13 +88,13 @@ def deep_read_tool(
 def _left(tracker: "UsageTracker") -> Budget | None:
     """Return what a deep read may take of an agent's budget, so that the agent can still answer; None if too little."""
     budget, usage = tracker.budget, tracker.usage
-    calls = budget.model_calls - usage.calls - CALLS_KEPT
+    calls, steps = budget.model_calls - usage.calls - CALLS_KEPT, budget.steps - tracker.steps - STEPS_KEPT
     tokens = int((budget.tokens - usage.tokens) * (1 - SHARE_KEPT))
     seconds = tracker.seconds_left - min(SECONDS_KEPT, tracker.seconds_left * SHARE_KEPT)
     cost = None if budget.cost is None else budget.cost - (usage.cost or 0.0)
-    if calls < 2 or tokens < 1 or seconds <= 0 or (cost is not None and cost <= 0):
+    if calls < 2 or steps < 1 or tokens < 1 or seconds <= 0 or (cost is not None and cost <= 0):
         return None
-    return Budget(steps=budget.steps, model_calls=calls, tokens=tokens, seconds=seconds, cost=cost)
+    return Budget(steps=steps, model_calls=calls, tokens=tokens, seconds=seconds, cost=cost)
 
 
 def _observed(prediction: Prediction) -> str:

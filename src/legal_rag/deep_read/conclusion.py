@@ -1,11 +1,9 @@
 """Turn what a run found into a checked answer: provenance of computed values, citations."""
 
-import ast
 import json
 import math
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from legal_rag.agent.budget import Usage
@@ -19,6 +17,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.sentences import split_sentences, without_blanks
+from legal_rag.deep_read.provenance import Account
 from legal_rag.library.corpus import Corpus
 
 NOTHING = "(rien)"
@@ -74,7 +73,10 @@ def _in_line(text: str) -> str:
 MAX_READ = 40  # documents in which uncited facts of an answer are looked for
 MAX_PASSAGES = 3  # shown in place of an answer
 SHOWN_CHARS = 600  # of each
-COMPUTED = "Réponse calculée par programme, sans citation ; une trace (--trace) garde le programme"
+MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which needs a citation wherever it stands
+MAX_TOLD = 5  # derivations in a notice, and values that have none
+COMPUTED = "Réponse calculée par programme, refaite d'après ce que les fonctions du corpus ont rendu"
+UNVERIFIED = "Sorti d'un programme, non vérifié"
 NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
 SO_FAR = "Passages trouvés :"
 
@@ -88,7 +90,8 @@ def conclude(
     usage: Usage,
     stopped: str = "",
     failed: bool = False,
-    computed: bool = False,
+    account: Account | None = None,
+    shown: Collection[str] = (),
     remarks: Sequence[str] = (),
     nearest: Callable[[], None] = lambda: None,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -103,21 +106,28 @@ def conclude(
         usage: Of all model calls.
         stopped: Why the run ended before its end, in French without a full stop; empty if it did not.
         failed: It ended because a model failed, not at a limit.
-        computed: A program gave the answer: it may stand without citing a passage.
+        account: A program gave the answer, and what of it is derived from what the functions returned: all of it may
+            stand without citing a passage; the rest is marked as not verified, prose is not shown.
+        shown: Ids of further documents than the log's of which a program was shown some words.
         remarks: For the reader, in French without full stops.
         nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
         on_event: Told what was checked and answered.
     """
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
-    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, plain=plain)
+    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, shown, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, reason_in_french(EmptyAnswerError())
-    if answer and not plain and (answer.citations or answer.removed):  # a text that means to rest on passages must
-        computed = False
-    if answer and not (_holds(answer) or answer.abstained or computed):  # a model's words that rest on nothing
+    shown_as: Account | None = None  # what is said of an answer that no citation holds up
+    if answer and account and not _holds(answer):
+        cites = bool(answer.citations or answer.removed)  # what means to rest on passages must
+        withheld = cites or answer.abstained or _is_prose(answer.text)
+        shown_as = account if account.is_computed or not withheld else None
+    if answer and account and plain and _holds(answer) and account.unverified:
+        shown_as = account
+    if answer and not (_holds(answer) or answer.abstained or shown_as):  # a model's words that rest on nothing
         answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
-    if answer and answer.abstained and not _holds(answer) and not computed:
+    if answer and answer.abstained and not _holds(answer) and not shown_as:
         answer = abstention(answer.removed)  # a model's own words beside it cite nothing
     if answer is None and not log.passages:
         nearest()
@@ -125,40 +135,66 @@ def conclude(
     log.checked(given, time.perf_counter() - started)
     log.answered("deep_read", question, given, 0.0)
     if plain and answer:
-        log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, "value": without_tags(value)})
+        _tell_in_event(log, value=without_tags(value))
+    if answer and shown_as:
+        _tell_in_event(log, derived=list(shown_as.derived), unverified=list(shown_as.unverified))
     for event in log.news():
         on_event(event)
-    without = computed and answer is not None and not answer.citations
     return log.prediction(
         question,
         given,
         complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
         corpus,
         mode="deep_read",
-        status=_status(given, stopped, failed=failed),
-        notice=notice_of(given, stopped, *remarks, COMPUTED if without else ""),
+        status=_status(given, stopped, shown_as if answer else None, failed=failed),
+        notice=notice_of(given, stopped, *remarks, *(_provenance_notice(shown_as) if answer and shown_as else ())),
         usage=usage,
     )
 
 
-def _status(answer: EnrichedResponse, stopped: str, *, failed: bool) -> Status:
+def _tell_in_event(log: EventLog, **values: Any) -> None:
+    log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, **values})
+
+
+def _status(answer: EnrichedResponse, stopped: str, account: Account | None, *, failed: bool) -> Status:
     if stopped:
         return "model_failed" if failed else "exhausted"
+    if account:
+        return "answered" if account.is_computed else "unverified"
     return "abstained" if answer.abstained and not _holds(answer) else "answered"
+
+
+def _provenance_notice(account: Account) -> Iterator[str]:
+    """Say how the values of an answer were made again, and which were not, in French without full stops."""
+    if account.unverified or not account.derived:
+        yield _listed(UNVERIFIED, account.unverified)
+    if account.derived:
+        yield _listed(COMPUTED if account.is_computed else "Le reste est refait", account.derived)
+
+
+def _listed(head: str, said: Sequence[str]) -> str:
+    more = f" ; et {len(said) - MAX_TOLD} de plus, dans les étapes" if len(said) > MAX_TOLD else ""
+    return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
+
+
+def _is_prose(text: str) -> bool:
+    return any(len(line.split()) > MAX_WORDS for line in text.splitlines())
 
 
 def _holds(answer: EnrichedResponse) -> bool:
     return any(citation.holds for citation in answer.citations)
 
 
-def _checked(value: Any, log: EventLog, corpus: Corpus, *, plain: bool) -> EnrichedResponse | None:
+def _checked(
+    value: Any, log: EventLog, corpus: Corpus, shown: Collection[str], *, plain: bool
+) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not asked for here; a model that writes some shows them to nobody.
     text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
     if not text:
         return None
     read = [] if plain else read
-    return CitationEnricher(corpus).enrich(text, read=read)
+    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *shown]))
 
 
 def _found_so_far(log: EventLog) -> EnrichedResponse:
@@ -178,97 +214,3 @@ def _citation(passage: Passage) -> Citation:
     quote = passage.text[: whole[-1] if whole else cut if cut > 0 else SHOWN_CHARS].rstrip()
     start = passage.char_start
     return Citation(passage.doc_id, start, start + len(quote), quote, "verified")
-
-
-SHORTEST = 25  # characters of an answer that is a piece of a model's text; shorter ones are labels, units, names
-GRAM = 4  # words in a row that show that a text is from another one, whatever was replaced or cut around them
-MAX_LABEL = 8  # words in a row of a reply, or of a sentence that stands in the code; from there on they count as copied
-MAX_TEMPLATE = 16  # words in a row of a sentence in the code that a program filled in
-MAX_COPIED_SHARE = 0.5  # share of an answer's words that may be copied
-WORD = re.compile(r"\w+")
-ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")  # in a reply that is JSON: \u00e9, \n
-END = re.compile(r"[.!?;]\s|\s:\s|\n")  # of a sentence, of a line, of what a line of a table is about
-
-
-def is_computed(value: Any, codes: Iterable[str], replies: Iterable[str]) -> bool:
-    """Tell whether a program computed an answer, as far as its words show.
-
-    Args:
-        value: The answer: a text, or a plain value.
-        codes: All that was run.
-        replies: All that sub-models replied, and root models where no program answered.
-    """
-    text = answer_text(value)
-    written, replies = [constants for code in codes if (constants := _constants(code))], list(map(_unescaped, replies))
-    if not text or (isinstance(value, str) and _is_piece(text, (*(one for all_ in written for one in all_), *replies))):
-        return False
-    words = _words(text)
-    positions = _positions_of_grams(words)
-    in_reply = _covered(positions, len(words), replies)
-    in_code = _covered(positions, len(words), (" ".join(constants) for constants in written))
-    copied = {n for start, end in _stretches(in_reply, MAX_LABEL) for n in range(start, end)}
-    copied |= {n for start, end in _stretches(in_code, MAX_TEMPLATE) for n in range(start, end)}
-    for start, end in _sentences(text):
-        if end - start >= MAX_LABEL and all(in_code[n] or in_reply[n] for n in range(start, end)):
-            copied.update(range(start, end))
-    return len(copied) <= MAX_COPIED_SHARE * len(words)
-
-
-def _unescaped(reply: str) -> str:
-    """Return a reply with the escapes of JSON decoded, so that its words are those that a program reads in it."""
-    return ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else " ", reply)
-
-
-def _is_piece(text: str, texts: Iterable[str]) -> bool:
-    squeezed = " ".join(text.split())
-    return len(squeezed) >= SHORTEST and any(squeezed in " ".join(one.split()) for one in texts)
-
-
-def _constants(code: str) -> list[str]:
-    """Return the texts that stand in a program, in its order."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # it did not run either
-        return []
-    found = [one for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    return [str(one.value) for one in sorted(found, key=lambda one: (one.lineno, one.col_offset))]
-
-
-def _words(text: str) -> list[str]:
-    return WORD.findall(text.casefold())
-
-
-def _positions_of_grams(words: Sequence[str]) -> dict[tuple[str, ...], list[int]]:
-    positions: dict[tuple[str, ...], list[int]] = {}
-    for n in range(len(words) - GRAM + 1):
-        positions.setdefault(tuple(words[n : n + GRAM]), []).append(n)
-    return positions
-
-
-def _covered(positions: dict[tuple[str, ...], list[int]], n_words: int, texts: Iterable[str]) -> list[bool]:
-    """Tell which words of an answer stand in some texts, with their neighbours."""
-    covered = [False] * n_words
-    for text in texts:
-        words = _words(text)
-        for gram in {tuple(words[n : n + GRAM]) for n in range(len(words) - GRAM + 1)} & positions.keys():
-            for position in positions[gram]:
-                covered[position : position + GRAM] = [True] * GRAM
-    return covered
-
-
-def _stretches(covered: Sequence[bool], shortest: int) -> Iterator[tuple[int, int]]:
-    start = 0
-    for n, is_covered in enumerate([*covered, False]):
-        if not is_covered:
-            if n - start >= shortest:
-                yield start, n
-            start = n + 1
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence begins and ends, in words."""
-    begin = 0
-    for sentence in END.split(text):
-        end = begin + len(_words(sentence))
-        yield begin, end
-        begin = end

@@ -1,6 +1,7 @@
 """The environment of programs: functions by name, a few values, caches."""
 
 import copy
+import hashlib
 import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -38,7 +39,7 @@ DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
 SAMPLES = 20  # summaries among the values
 MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
 DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
-MAX_IDS_KEPT, MAX_MATCHES_KEPT = 50_000, 5_000  # of one search; larger results are not cached
+MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
 
 
 class MultiDocEnv:
@@ -143,7 +144,7 @@ class _CachedModel:
     """Sub-model that is asked the same prompt once."""
 
     def __init__(self, model: SubModel) -> None:
-        self.query = _cached(model.query, LRUCache(REPLIES))
+        self.query = _cached(model.query, LRUCache(REPLIES), key=_digest)
 
 
 class CachedCorpusREPL(MultiDocREPL):
@@ -155,7 +156,7 @@ class CachedCorpusREPL(MultiDocREPL):
         """See `MultiDocREPL`."""
         model = None if sub_llm is None else _CachedModel(sub_llm)
         self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
-        self.search_result_cache = _cached(_found, LRUCache(SEARCHES, _cache_size), key=lambda key, find: key)
+        self.search_result_cache = _cached(_found, LRUCache(SEARCHES, _cache_size), key=lambda key, find: _digest(key))
         self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
         super().__init__(corpus_index, model, retriever, **settings)
 
@@ -186,6 +187,11 @@ class CachedCorpusREPL(MultiDocREPL):
 def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:
     """Cache what a function returns; threads may share it, and none waits for another's call."""
     return cached(cache, key, threading.Lock(), info=True)(function)
+
+
+def _digest(value: Any) -> bytes:
+    """Return a hash of plain values: a key may name all documents of a corpus, a prompt hold a million characters."""
+    return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
 
 
 def _found(key: Hashable, find: Callable[[], T]) -> T:

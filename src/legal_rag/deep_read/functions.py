@@ -3,9 +3,9 @@
 import copy
 import difflib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cachetools import LRUCache
@@ -17,12 +17,15 @@ from legal_rag.agent.prediction import EventType
 from legal_rag.agent.tool_arguments import (
     NOTHING,
     SHOWN_CHARS,
+    TEXT,
+    bounded,
     document_id,
     document_ids,
     filters_of,
     find_section,
     items_of,
     question_of,
+    quoted,
     shown,
     text_of,
     whole_number,
@@ -34,6 +37,7 @@ from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
 from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
 from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
+from legal_rag.deep_read.map_reduce.mapping import map_in_threads
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
@@ -57,7 +61,7 @@ KEPT_INDEXES, KEPT_OUTLINES = 50, 500  # of single documents, least recently use
 MAX_EVENTS = 200  # logged in one run: a loop may call a function for each document
 MAX_READ = 1000  # documents logged as read in one run
 MAX_LOGGED_IDS = 50  # of one result
-MAX_SEEN = 20  # passages logged for one search, the best ones
+MAX_SEEN, MAX_PASSAGES = 20, 2000  # passages logged for one search, the best ones, and in one run
 LARGEST = 2**53  # beyond it a program's numbers are not exact
 TRUE, FALSE = frozenset({"true", "vrai", "oui", "1", "yes"}), frozenset({"false", "faux", "non", "0", "no"})
 ALL_WORDS = frozenset({"all", "tous", "toutes", "tout", "et", "and"})
@@ -68,6 +72,8 @@ NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce co
 NO_SUCH_ENTITIES = (
     f"aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : {', '.join(KNOWN_CLASSES)}"
 )
+EXPLAINED = 5  # unknown documents of one call whose nearest id is looked for
+UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
 
 
@@ -122,6 +128,7 @@ class MultiDocREPL:
         if self.retriever is not None and hasattr(self.retriever, "reload"):
             self.retriever = self.retriever.reload()
 
+    @bounded()
     def list_documents(self, limit: int | None = None, offset: int = 0) -> list[str]:
         """Identifiants des documents, dans l'ordre du corpus ; limit et offset en donnent une partie."""
         most, first = _at_most("limit", limit), _number("offset", offset, 0)
@@ -130,12 +137,14 @@ class MultiDocREPL:
             raise ValueError(f"{left} documents : demandez-en {MAX_LISTED} au plus à la fois, par limit et offset")
         return self.corpus.document_ids(most, first)
 
+    @bounded()
     def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
         entities, doc_type, author, char_count, cluster.
         """
-        return self.corpus.documents[self._id(doc_id)].to_json()
+        return _without_place(self.corpus.documents[self._id(doc_id)].to_json())
 
+    @bounded()
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
         doc_ids, de tous.
@@ -145,10 +154,12 @@ class MultiDocREPL:
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
         return {one.doc_id: _without_entities(one) for one in metas}
 
+    @bounded()
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
         return self.corpus.documents[self._id(doc_id)].summary
 
+    @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
         """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset.
         Le résultat a deux attributs : total (documents du corpus) et complete (vrai si tous y sont).
@@ -157,6 +168,7 @@ class MultiDocREPL:
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
         return Summaries(dict(self.corpus.summaries(ids)), self.corpus.total_docs)
 
+    @bounded()
     def find_documents(
         self,
         juridiction: str = "",
@@ -182,6 +194,7 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def search_by_keyword(self, keyword: str) -> list[str]:
         """Identifiants des documents dont un mot-clé est celui-ci (accents, pluriel et majuscules indifférents).
         Les mots-clés sont les termes marquants d'un document ; pour un mot quelconque du texte : grep_corpus.
@@ -191,6 +204,7 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def search_by_keywords(self, keywords: list[str], mode: str = "any") -> list[str]:
         """Identifiants des documents ayant l'un des mots-clés (mode "any", ceux qui en ont le plus d'abord) ou tous
         (mode "all").
@@ -208,6 +222,7 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def search_by_entity(self, entity: str) -> list[str]:
         """Identifiants des documents qui nomment une partie, une date, un montant, un avocat, un article, un numéro :
         « Société Lever », « 12 mai 1993 », « 1 000 francs ».
@@ -219,6 +234,7 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def grep_corpus(
         self,
         pattern: str,
@@ -249,6 +265,7 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
         """Documents les plus proches d'une question par leurs mots (BM25) : liste de (doc_id, score, résumé)."""
         with self._event("search", "rank_documents", query=query, top_k=top_k) as ids:
@@ -258,6 +275,7 @@ class MultiDocREPL:
         summaries = dict(self.corpus.summaries([hit.doc_id for hit in hits]))
         return [(hit.doc_id, round(hit.score, 4), summaries[hit.doc_id]) for hit in hits]
 
+    @bounded()
     def search_passages(
         self,
         query: str,
@@ -289,15 +307,18 @@ class MultiDocREPL:
         sizes = {topic: len(ids) for topic, ids in self.corpus.topics.items()}
         return dict(sorted(sizes.items(), key=lambda one: (-one[1], one[0])))
 
+    @bounded()
     def documents_in_topic(self, topic: str) -> list[str]:
         """Identifiants des documents d'un thème, nommé comme get_topics le donne."""
         return list(self.corpus.topics[_name_among(topic, list(self.corpus.topics), "aucun thème")])
 
+    @bounded()
     def get_links(self, doc_id: str) -> dict[str, list[str]]:
         """Liens d'un document : cites (documents du corpus qu'il cite) et cited_by (ceux qui le citent)."""
         meant = self._id(doc_id)
         return {"cites": list(self.corpus.links[meant]), "cited_by": self.corpus.cited_by(meant)}
 
+    @bounded()
     def documents_citing(self, text: str) -> list[str]:
         """Identifiants des documents qui citent un article ou une décision : « L. 1152-1 du code du travail »,
         « 90-41.231 », « 93-1328 AN ».
@@ -314,10 +335,12 @@ class MultiDocREPL:
             ids += found
         return found
 
+    @bounded()
     def read_document(self, doc_id: str) -> str:
         """Texte entier d'un document."""
         return self._document(doc_id).content
 
+    @bounded()
     def read_document_chunk(self, doc_id: str, start: int = 0, end: int | None = None) -> str:
         """Texte d'un document du caractère start au caractère end non compris ; sans end, jusqu'à la fin."""
         content = self._document(doc_id).content
@@ -327,6 +350,7 @@ class MultiDocREPL:
             raise ValueError(f"end ({last}) est avant start ({first})")
         return content[first:last]
 
+    @bounded()
     def grep_document(
         self, doc_id: str, pattern: str, ignore_case: bool = True, context: int = 0, fold: bool = False
     ) -> list[Match]:
@@ -339,6 +363,7 @@ class MultiDocREPL:
             context=_number("context", context, 0, 0, MAX_CONTEXT),
         )
 
+    @bounded()
     def get_entities(self, doc_id: str, classes: list[str] | None = None) -> list[Entity]:
         """Éléments repérés dans un document (parties, avocats, dates, montants, articles cités, solution…) : liste de
         {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"}. classes n'en garde que
@@ -350,18 +375,21 @@ class MultiDocREPL:
         present = {one["extraction_class"] for one in found}
         if unknown := sorted(wanted.difference(present, KNOWN_CLASSES)):
             raise ValueError(
-                f"aucune classe « {unknown[0]} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
+                f"aucune classe « {quoted(unknown[0])} » ; dans ce document : {', '.join(sorted(present)) or 'aucune'}"
             )
         return [one for one in found if not wanted or one["extraction_class"] in wanted]
 
+    @bounded()
     def get_doc_toc(self, doc_id: str) -> dict[str, Any]:
         """Plan d'un document : {"sections": [{"title", "start", "end", "level", "children"}]}."""
         return copy.deepcopy(self._contents_of(self._id(doc_id)).toc)
 
+    @bounded()
     def get_doc_sections(self, doc_id: str) -> list[str]:
         """Noms des sections d'un document, à donner à read_doc_section."""
         return list(self._contents_of(self._id(doc_id)).section_map)
 
+    @bounded()
     def get_section_details(self, doc_id: str) -> dict[str, dict[str, Any]]:
         """Sections d'un document, par nom : {"start", "end", "summary", "keywords", "entities"}."""
         meant = self._id(doc_id)
@@ -379,6 +407,7 @@ class MultiDocREPL:
             for name, (start, end) in index.section_map.items()
         }
 
+    @bounded()
     def read_doc_section(self, doc_id: str, section_name: str) -> str:
         """Texte d'une section d'un document, par son nom ou par son identifiant dans le plan (« 0003 »)."""
         document = self._document(doc_id)
@@ -389,17 +418,19 @@ class MultiDocREPL:
         start, end = sections[_name_among(section_name, list(sections), "aucune section")]
         return document.content[start:end]
 
+    @bounded()
     def llm_query(self, prompt: str, model: str | None = None) -> str:
         """Réponse du modèle à une demande ; « Erreur : … » s'il échoue. model est accepté et sans effet."""
         return self.llm_query_batched([prompt])[0]
 
+    @bounded()
     def llm_query_batched(self, prompts: Sequence[str], model: str | None = None) -> list[str]:
         """Réponses du modèle à plusieurs demandes, posées en même temps, dans leur ordre."""
         sub = self._model
-        asked = [_prompt_of(one) for one in ([prompts] if isinstance(prompts, str) else prompts)]
-        with ThreadPoolExecutor(self._workers) as pool:
-            return list(pool.map(lambda prompt: _reply(sub, prompt), asked))
+        asked = [_prompt_of(one) for one in listed(prompts)]
+        return list(map_in_threads(lambda prompt: _reply(sub, prompt), asked, self._workers))
 
+    @bounded()
     def ask_about_document(self, question: str, doc_id: str) -> str:
         """Réponse du modèle à une question sur un document, lu en entier, suivie de ses citations vérifiées, sous la
         forme : réponse : « citation » [Source: …] ; « AUCUNE RÉPONSE » si le document n'en donne pas.
@@ -408,6 +439,7 @@ class MultiDocREPL:
         with self._event("read", "ask_about_document", question=asked) as ids:
             return self._ask(sub, asked, [named], ids)[named]
 
+    @bounded()
     def ask_across_documents(self, question: str, doc_ids: Sequence[str]) -> dict[str, str]:
         """La même question posée à plusieurs documents en même temps : {doc_id: réponse}, dans l'ordre de doc_ids, avec
         leurs citations. Une réponse peut être « AUCUNE RÉPONSE » ou « Erreur : … ».
@@ -416,15 +448,17 @@ class MultiDocREPL:
         known = self.library.contents().known(names)
         with self._event("read", "ask_across_documents", question=asked, documents=len(names)) as ids:
             answers = self._ask(sub, asked, [name for name in names if name in known], ids)
-        return {name: answers[name] if name in known else self._why_unknown(name) for name in names}
+        unknown = [name for name in names if name not in known]
+        answers |= {name: self._why_unknown(name) for name in unknown[:EXPLAINED]}
+        return {name: answers.get(name, UNKNOWN) for name in names}
 
+    @bounded(text=TEXT)
     def on_demand_extract(self, text: str, prompt_description: str, extraction_classes: Sequence[str]) -> list[Entity]:
         """Éléments que le modèle repère dans text : un texte à vous, un passage de search_passages, ou un document, par
         son identifiant. Liste de {"extraction_class", "extraction_text", "char_start", "char_end", "attributes"},
         positions dans ce texte. Exemple : on_demand_extract(text, "Les plafonds de responsabilité", ["plafond"]).
         """
-        given = [extraction_classes] if isinstance(extraction_classes, str) else extraction_classes
-        classes = [name for one in given if (name := text_of(one))]
+        classes = _texts_of(extraction_classes)
         if not classes:
             raise ValueError('aucune classe à extraire (par exemple : ["plafond d\'indemnité"])')
         content, doc_ids = self._text_of(text)
@@ -433,6 +467,7 @@ class MultiDocREPL:
             wanted = text_of(prompt_description) or f"Repérez dans le texte : {', '.join(classes)}."
             return _extracted(content, classes, wanted, self._model, self._workers)
 
+    @bounded()
     def parallel_document_search(self, doc_ids: Sequence[str], question: str) -> dict[str, str]:
         """Comme ask_across_documents, les documents d'abord."""
         return self.ask_across_documents(question, doc_ids)
@@ -548,7 +583,7 @@ class MultiDocREPL:
             del ids[MAX_LOGGED_IDS:]
 
     def _saw(self, hits: Sequence[SearchHit]) -> None:
-        for hit in hits[:MAX_SEEN]:
+        for hit in hits[: min(MAX_SEEN, MAX_PASSAGES - len(self.log.passages))]:
             self.log.saw(hit)
 
 
@@ -566,7 +601,7 @@ def _at_most(name: str, sent: object) -> int | None:
 def _yes_or_no(name: str, sent: object) -> bool:
     written = str(sent).strip().casefold()
     if written not in TRUE | FALSE:
-        raise ValueError(f"{name} doit être True ou False, reçu : « {shown(written[:20])} »")
+        raise ValueError(f"{name} doit être True ou False, reçu : « {quoted(sent, 20)} »")
     return written in TRUE
 
 
@@ -586,6 +621,11 @@ def _prompt_of(sent: object) -> str:
     return text
 
 
+def listed(sent: object) -> Sequence[Any]:
+    """Return a list as it is, anything else as its only item."""
+    return sent if isinstance(sent, list | tuple) else [sent]
+
+
 def _texts_of(sent: object) -> list[str]:
     return [text for one in items_of(sent) if (text := text_of(one))]
 
@@ -599,13 +639,18 @@ def _name_among(sent: object, known: Sequence[str], missing: str) -> str:
     if (meant := folded.get(fold_text(name).strip())) is not None:
         return meant
     near = ", ".join(f"« {shown(one[:SHOWN_CHARS])} »" for one in difflib.get_close_matches(name, known, 3, 0.0))
-    raise LookupError(f"{missing} « {name} » ; les plus proches : {near}")
+    raise LookupError(f"{missing} « {quoted(name)} » ; les plus proches : {near}")
 
 
 def _without_entities(meta: DocumentMeta) -> dict[str, Any]:
     # Not by `to_json`, which takes five times as long: thousands of these are asked for at once.
     values = {name: value for name, value in vars(meta).items() if name != "entities"}
-    return {**values, "keywords": list(meta.keywords)}
+    return _without_place({**values, "keywords": list(meta.keywords)})
+
+
+def _without_place(values: dict[str, Any]) -> dict[str, Any]:
+    """Name the index's file without its folder, which is nothing that a program's answer should tell."""
+    return {**values, "detailed_index_path": Path(values["detailed_index_path"]).name}
 
 
 def _passage(hit: SearchHit) -> dict[str, Any]:

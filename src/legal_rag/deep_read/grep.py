@@ -1,5 +1,6 @@
-"""Search patterns through a document or the corpus in linear time (RE2)."""
+"""Search patterns through a document or the corpus, by RE2: each step takes linear time, all steps a limited one."""
 
+import math
 import re
 import time
 import unicodedata
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 
 import regex
 
+from legal_rag.agent.tool_arguments import PATTERN, quoted
 from legal_rag.corpus.cleaning import storable
-from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE
+from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, normalized
+from legal_rag.deadline import check
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library
 
@@ -20,11 +23,17 @@ MAX_MATCHES = 100_000  # returned by one search, over all documents
 MAX_IN_DOCUMENT = 10_000
 SHOWN_CHARS = 300  # of a match
 MAX_CONTEXT = 1000  # characters on either side
-SECONDS = 20.0  # after which a search stops, between two documents
+MAX_CHARS = 10_000_000  # shown by one search, over all matches
+SECONDS = 20.0  # after which a search of the corpus stops, between two matches
+DOCUMENT_SECONDS = 5.0  # likewise, of a document
 MAX_CANDIDATES = 50_000  # documents from the lexical index; beyond, texts are streamed
 SHARE_OF_CORPUS = 2  # one in two: where the index names more, it saves nothing
 
-LONGEST_PATTERN = 2000  # characters
+LONGEST_PATTERN = PATTERN.text  # characters
+# RE2 cannot be interrupted. What it takes for a byte grows with its program, up to some 50 microseconds (measured): a
+# text is handed over in stretches that take it a second at worst, each overlapping the next by half.
+STEP_NS, MOST_NS = 1.1, 50_000  # of a byte: for each instruction, and at most
+STRETCH_NS = 1_000_000_000
 MAX_ITEMS = 3000  # of a pattern whose counted repetitions are written out; each may cost RE2 50 ns a byte
 COMPILED = 16  # patterns kept; each may take RE2's 8 MB twice
 
@@ -103,7 +112,7 @@ class Grepped(dict[str, list[Match]]):
 
     Of `total` documents the texts of `scanned` were read; the others were ruled out by the lexical index or never
     reached. In the latter case `complete` is false, and `out_of_time` says whether the time limit was the reason.
-    `shortened` lists the documents that match more often than is shown.
+    `shortened` lists the documents that match more often than is shown, or may, where time was over.
     """
 
     def __init__(self, total: int) -> None:
@@ -141,22 +150,27 @@ class CorpusGrep:
         wanted = None if query.doc_ids is None else list(dict.fromkeys(query.doc_ids))
         found = Grepped(self._library.n_documents if wanted is None else len(wanted))
         most = MAX_IN_DOCUMENT if query.max_matches_per_doc is None else query.max_matches_per_doc
-        ends, left = None if self._seconds is None else time.monotonic() + self._seconds, MAX_MATCHES
+        ends = math.inf if self._seconds is None else time.monotonic() + self._seconds
+        left, chars_left = MAX_MATCHES, MAX_CHARS
         for doc_id, data in self._texts(compiled, wanted):
-            found.out_of_time = ends is not None and time.monotonic() > ends
-            if left <= 0 or found.out_of_time:
+            check()
+            found.out_of_time = time.monotonic() > ends
+            if left <= 0 or chars_left <= 0 or found.out_of_time:
                 found.complete = False
                 break
-            spans = list(islice(compiled.spans(data), min(most, left) + 1))
+            spans = list(islice(compiled.spans(data, ends), min(most, left) + 1))
             if spans and query.max_docs is not None and len(found) >= query.max_docs:
                 found.complete = False
                 break
-            found.scanned += 1
+            found.out_of_time = time.monotonic() > ends
+            found.scanned += not found.out_of_time
             if spans:
-                shown = spans[: min(most, left)]
-                found[doc_id] = matches_at(shown, data.decode(), query.context)
-                found.shortened += [doc_id] * (len(spans) > len(shown))
+                shown = matches_at(spans[: min(most, left)], data.decode(), query.context, chars_left)
+                found[doc_id] = shown
                 left -= len(shown)
+                chars_left -= sum(map(_chars, shown))
+                found.shortened += [doc_id] * (len(spans) > len(shown) or found.out_of_time)
+            found.complete = found.complete and not found.out_of_time
         return found
 
     def _texts(self, pattern: "Pattern", wanted: Sequence[str] | None) -> Iterator[tuple[str, bytes]]:
@@ -190,25 +204,38 @@ def grep_text(
     """Find all matches in one text; see `GrepQuery`.
 
     Raises:
-        ValueError: If the pattern is refused, or matches more than `MAX_IN_DOCUMENT` times; in French.
+        ValueError: If the pattern is refused, matches more than `MAX_IN_DOCUMENT` times, or takes too long; in French.
     """
     compiled = compile_pattern(pattern, ignore_case=ignore_case, fold=fold)
-    spans = list(islice(compiled.spans(content.encode()), MAX_IN_DOCUMENT + 1))
+    ends = time.monotonic() + DOCUMENT_SECONDS
+    spans = list(islice(compiled.spans(content.encode(), ends), MAX_IN_DOCUMENT + 1))
     if len(spans) > MAX_IN_DOCUMENT:
         raise ValueError(f"plus de {MAX_IN_DOCUMENT} occurrences dans ce document : précisez le motif")
-    return matches_at(spans, content, context)
+    if time.monotonic() > ends:
+        raise ValueError(f"motif trop lent : plus de {DOCUMENT_SECONDS:g} s ; évitez les répétitions sans fin")
+    found = matches_at(spans, content, context, MAX_CHARS)
+    if len(found) < len(spans):
+        raise ValueError(f"plus de {MAX_CHARS} caractères d'occurrences : demandez moins de contexte")
+    return found
 
 
-def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int = 0) -> list[Match]:
-    """Return the passages at some spans of a text, with `context` characters on either side, if any."""
+def matches_at(spans: Sequence[tuple[int, int]], content: str, context: int, most_chars: int) -> list[Match]:
+    """Return the passages at some spans of a text, with `context` characters on either side, up to `most_chars`."""
     found: list[Match] = []
     for start, end in spans:
+        if most_chars <= 0:
+            break
         text = content[start:end] if end - start <= SHOWN_CHARS else content[start : start + SHOWN_CHARS] + "…"
         match = Match(start=start, end=end, text=text)
         if context:
             match["context"] = f"{content[max(0, start - context) : start]}{text}{content[end : end + context]}"
         found.append(match)
+        most_chars -= _chars(match)
     return found
+
+
+def _chars(match: Match) -> int:
+    return len(match["text"]) + len(match.get("context", ""))
 
 
 @dataclass(frozen=True)
@@ -223,17 +250,21 @@ class Pattern:
     exact: Any
     required: Alternatives | None
 
-    def spans(self, data: bytes) -> Iterator[tuple[int, int]]:
+    def spans(self, data: bytes, ends: float = math.inf) -> Iterator[tuple[int, int]]:
         """Yield the spans of all matches, in characters, in order, without overlap; none is empty.
 
         Args:
             data: A text in UTF-8.
+            ends: When to end early, on the monotonic clock.
+
+        Raises:
+            DeadlineError: Past the deadline.
         """
         if self.exact is None:
-            yield from _spans(self.loose, data)
-        elif self.loose.search(data) is not None:
+            yield from _spans(self.loose, data, ends)
+        elif next(_matches(self.loose, data, ends), None) is not None:
             text = data.decode().replace(MARK, "\x02")
-            yield from _spans(self.exact, MARKS.join(_WORD.split(text)).encode(), marked=True)
+            yield from _spans(self.exact, MARKS.join(_WORD.split(text)).encode(), ends, marked=True)
 
 
 @lru_cache(COMPILED)
@@ -255,7 +286,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
         raise ValueError(f"motif refusé : {len(pattern)} caractères, {LONGEST_PATTERN} au plus")
     if pattern != storable(pattern):
         raise ValueError("motif mal formé : il contient un demi-caractère")
-    pattern = unicodedata.normalize("NFC", pattern)
+    pattern = normalized(pattern)
     flags = "(?im)" if ignore_case else "(?m)"
     _compiled(pattern)
     if bounds := re.search(r"(?<!\\)\{,\d+\}", pattern):
@@ -296,17 +327,58 @@ def _in_french(message: str) -> str:
         for sign, what, instead in _LACKING:
             if re.search(sign, message):
                 return f"motif refusé : RE2, moteur à temps linéaire, n'a pas {what} ; {instead}"
-    return f"motif mal formé (RE2 : {message})"
+    return f"motif mal formé (RE2 : {quoted(message, SHOWN_CHARS)})"
 
 
-def _spans(compiled: Any, data: bytes, *, marked: bool = False) -> Iterator[tuple[int, int]]:
+def _spans(compiled: Any, data: bytes, ends: float, *, marked: bool = False) -> Iterator[tuple[int, int]]:
     """Yield where a compiled pattern matches, in characters of the text without its marks."""
     at_byte = at = 0
-    for match in compiled.finditer(data):
-        first, last = match.span()
+    for first, last in _matches(compiled, data, ends):
         start = at + _length(data[at_byte:first], marked)
         at_byte, at = last, start + _length(data[first:last], marked)
         yield start, at
+
+
+def _matches(compiled: Any, data: bytes, ends: float) -> Iterator[tuple[int, int]]:
+    """Yield where a compiled pattern matches, in bytes.
+
+    A match that begins in the first half of a stretch, and ends in it, is the one there is in the whole text. Where a
+    text is longer than a stretch, which is short for a large pattern, longer matches are cut at its end, or missed.
+    """
+    at, size, stretch = 0, len(data), _stretch(compiled)
+    while True:
+        end = min(at + stretch, size)
+        last = size if end == size else at + stretch // 2  # where a match may begin
+        for match in compiled.finditer(data, at, end):
+            span = match.span()
+            if span[0] > last:
+                break
+            at = span[1]
+            yield span
+            if _is_late(ends):
+                return
+        if end == size or _is_late(ends):
+            return
+        at = max(at, _character_at(data, last))
+
+
+@lru_cache(2 * COMPILED)
+def _stretch(compiled: Any) -> int:
+    """Return how many bytes a pattern takes some `STRETCH_NS` for at worst."""
+    return int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
+
+
+def _is_late(ends: float) -> bool:
+    """Tell whether a time is over; past the deadline, raise DeadlineError."""
+    check()
+    return time.monotonic() > ends
+
+
+def _character_at(data: bytes, at: int) -> int:
+    """Return where the character around a byte begins."""
+    while data[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 def _length(piece: bytes, marked: bool) -> int:

@@ -19,7 +19,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude, is_computed
+from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude
 from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.functions import MultiDocREPL
 from legal_rag.deep_read.map_reduce.run import map_reduce
@@ -33,6 +33,7 @@ from legal_rag.deep_read.prompts import (
     corpus_description,
     system_prompt,
 )
+from legal_rag.deep_read.provenance import Returned
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
@@ -50,6 +51,7 @@ logger = logging.getLogger(__name__)
 REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
 DEFAULT_SETTINGS = DeepReadSettings()
 SHOWN_CHARS = 2000  # of a thought or a program, in an event
+PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
 CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
 INSTEAD = "les décisions ont été lues une à une"
@@ -123,7 +125,7 @@ def deep_read(
         work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
     on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm], settings))
     prediction = _read(work, file)
-    if file and trace is None and prediction.status in ("answered", "abstained"):
+    if file and trace is None and prediction.status in ("answered", "unverified", "abstained"):
         file.unlink(missing_ok=True)
         replies_file(file).unlink(missing_ok=True)
     return prediction
@@ -239,29 +241,36 @@ def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
     context, said = _context(work, description)
-    outcome = run_rlm(work.question, context, _setup(work, trace, description, said))
+    returned = Returned()
+    outcome = run_rlm(work.question, context, _setup(work, trace, description, said, returned))
     work.emit()
     wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
     if wrote_none and work.settings.plan != "rlm":
         return None
     stopped, failed = _why_stopped(work, outcome)
-    computed = not outcome.is_prose and is_computed(outcome.value, outcome.codes, outcome.replies)
-    return _concluded(work, outcome.value, stopped=stopped, failed=failed, computed=computed)
+    account = None if outcome.is_prose else returned.account_for(outcome.value)
+    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account, shown=returned.records)
 
 
-def _setup(work: ReadingTask, trace: Path | None, description: str, context: str) -> "RunSetup":
+def _setup(work: ReadingTask, trace: Path | None, description: str, context: str, returned: Returned) -> "RunSetup":
     from legal_rag.deep_read.rlm import RunSetup
     from legal_rag.deep_read.trace import TraceLogger
 
     settings = work.settings
     sub = work.sub.recorded()
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
+    returned.give("nombre de documents du corpus", work.index.total_docs)
+    returned.give("nombre de caractères du corpus", work.index.total_chars)
+    if work.doc_ids:
+        returned.give("documents sur lesquels porte la question", work.doc_ids)
+    if "doc_ids" in env.values:
+        returned.give("documents du corpus", env.values["doc_ids"])
     return RunSetup(
         root=work.root,
         sub=sub,
         tracker=work.tracker,
-        functions=env.functions,
-        values={**env.values, "extraction_index": work.doc_ids or None},
+        functions={name: returned.watch(name, function) for name, function in env.functions.items()},
+        values={**env.values, "corpus_path": work.library.path.name, "extraction_index": work.doc_ids or None},
         descriptions=env.descriptions,
         prompt=system_prompt(description, context, settings.instructions, settings.limits),
         logger=TraceLogger(trace, work.key()) if trace else None,
@@ -291,7 +300,7 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str]:
 
 def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
     said = {"thought": turn.thought[:SHOWN_CHARS], "code": turn.code[:SHOWN_CHARS]}
-    work.emit(Event("think", "programme", said, [], turn.seconds, turn.usage))
+    work.emit(Event("think", PROGRAM, said, [], turn.seconds, turn.usage))
 
 
 def _why_stopped(work: ReadingTask, outcome: "RlmOutcome") -> tuple[str, bool]:

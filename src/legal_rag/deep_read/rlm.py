@@ -3,11 +3,14 @@
 import ast
 import logging
 import re
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlm import RLM
@@ -17,7 +20,9 @@ from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.model_calls import UsageTracker
+from legal_rag.agent.tool_arguments import bounded
 from legal_rag.deep_read.conclusion import answer_text
+from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import error_text
 from legal_rag.deep_read.sandbox.sandbox import Limits, Sandbox, SandboxResult
@@ -41,6 +46,14 @@ LAST_TURN = (
 )
 MAX_SHOWN_VARIABLES = 40
 MAX_ANSWER = 200_000  # characters
+# Functions that programs give whole documents to, or all ids of a corpus, with the most bytes of one call.
+LONG_ARGUMENTS = dict.fromkeys(
+    """
+    llm_query llm_query_batched rlm_query rlm_query_batched on_demand_extract
+    get_doc_metas find_documents grep_corpus search_passages ask_across_documents parallel_document_search
+    """.split(),
+    16_000_000,
+)
 # Runs in the sandbox, before the model's own code: what rlms' protocol promises, FINAL for any value, and the entities
 # of the documents named (of all, where None are), each document's read when it is looked up.
 PRELUDE = """
@@ -216,7 +229,6 @@ class RlmOutcome:
     out_of_turns: bool = False
     turns: int = 0
     codes: list[str] = field(default_factory=list)  # that were run
-    replies: list[str] = field(default_factory=list)  # of the sub-model, and of runs within the run
     error: Exception | None = None  # that ended it: BudgetExceededError, ErrorThresholdExceededError, the model's own
     gave_up: bool = False  # the model wrote no program that runs, several times in a row
     cut_off: bool = False  # the last reply ended where the model ran out of tokens
@@ -231,7 +243,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     outcome = RlmOutcome()
     rlm = SandboxedRLM(setup, outcome)
     try:
-        outcome.value = rlm.completion(context, root_prompt=question).response
+        outcome.value = rlm.answer(context, question)
         outcome.is_final = not outcome.out_of_turns
     except ErrorThresholdExceededError as error:
         outcome.error, outcome.gave_up = error, True
@@ -271,6 +283,13 @@ class SandboxedRLM(RLM):
         self._environment: Any = None  # the environment of the current run
         self._prose = ""  # what the model last wrote that is no code
 
+    def answer(self, context: str, question: str | None = None) -> Any:
+        """Run turns until one answers, or the steps of all runs together are used up; the last words are one then."""
+        try:
+            return self.completion(context, root_prompt=question).response
+        except _OutOfTurns as end:
+            return end.answer
+
     @property
     def partial(self) -> tuple[Any, bool]:
         """What `answer` holds where the run was cut short, else the model's last words, and whether it is these."""
@@ -295,6 +314,8 @@ class SandboxedRLM(RLM):
             self._environment.cleanup()
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
+        if not self._setup.tracker.take_step():
+            raise _OutOfTurns(self._default_answer(prompt, lm_handler))
         started = time.perf_counter()
         reply = self._chat(prompt)
         codes = code_blocks(reply.text)
@@ -336,7 +357,6 @@ class SandboxedRLM(RLM):
             result = environment.execute_code(code)
             iteration.code_blocks.append(CodeBlock(code, result))
             self._outcome.codes.append(code)
-            self._outcome.replies += [call.response for call in result.rlm_calls]
             if result.final_answer is not None:
                 break
 
@@ -371,22 +391,28 @@ class SandboxedRLM(RLM):
 
     def _recurse(self, prompt: str) -> str:
         """Answer a prompt by a run of its own, within the same budget; "Erreur : …" where the model fails."""
+        tracker = self._setup.tracker
+        if tracker.steps >= tracker.budget.steps:
+            return error_text(BudgetExceededError("steps", tracker.budget).notice)
         outcome = RlmOutcome()
         child = SandboxedRLM(self._setup, outcome, self._level + 1)
         try:
-            answer = answer_text(child.completion(prompt, root_prompt=None).response)
+            answer = answer_text(child.answer(prompt))
         except ErrorThresholdExceededError:
-            held, outcome.is_prose = child.partial
-            answer = answer_text(held)
+            answer = answer_text(child.partial[0])
         except RootModelError as error:
             return error_text(reason_in_french(error.error))
         except CancellationError:
             raise KeyboardInterrupt from None
         finally:
             child.close()
-        self._outcome.codes += outcome.codes
-        self._outcome.replies += [*outcome.replies, *([answer] if outcome.is_prose else [])]
         return answer
+
+
+class _OutOfTurns(Exception):  # noqa: N818 - not an error: leaves rlms' loop, which counts the turns of one run alone
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 class _RunStopped(BaseException):
@@ -421,8 +447,8 @@ class SandboxEnvironment:
         self.is_final = False
         self._names: Sequence[str] = ()
         asking: dict[str, Callable[..., Any]] = {
-            "rlm_query": lambda prompt, model=None: self._each(recurse, [prompt])[0],
-            "rlm_query_batched": lambda prompts, model=None: self._each(recurse, list(prompts)),
+            "rlm_query": bounded()(lambda prompt, model=None: self._each(recurse, [prompt])[0]),
+            "rlm_query_batched": bounded()(lambda prompts, model=None: self._each(recurse, listed(prompts))),
         }
         self._ask = functions["llm_query_batched"]
         guarded = {name: self._guarded(function) for name, function in {**functions, **asking}.items()}
@@ -432,7 +458,9 @@ class SandboxEnvironment:
             "_take_state": self._take_state,
             **guarded,
         }
-        self._sandbox = Sandbox(given, limits or Limits(), values=values, accept_no_walls=accept_no_walls)
+        self._sandbox = Sandbox(
+            given, limits or Limits(), values=values, most_bytes=LONG_ARGUMENTS, accept_no_walls=accept_no_walls
+        )
         self._begun = False
 
     def execute_code(self, code: str) -> REPLResult:
@@ -483,8 +511,8 @@ class SandboxEnvironment:
     def result(self, output: str, error: str, seconds: float) -> REPLResult:
         """Return a block's result in rlms' form, with the sub-model's calls since the last one."""
         return REPLResult(
-            stdout=output,
-            stderr=error,
+            stdout=without_places(output),
+            stderr=without_places(error),
             locals=dict.fromkeys(self._names[:MAX_SHOWN_VARIABLES], ""),
             execution_time=seconds,
             rlm_calls=[completion_of(call, self._sub.name) for call in self._sub.take_calls()],
@@ -494,26 +522,41 @@ class SandboxEnvironment:
     def _guarded(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any, **named: Any) -> Any:
             try:
-                self._tracker.check_seconds()
-                return function(*arguments, **named)
+                with self._tracker.timed():
+                    return function(*arguments, **named)
             except BudgetExceededError as error:
                 raise _RunStopped(error) from None
 
         return guarded
 
     def _take_final(self, value: Any) -> None:
+        value = without_places(value)
         if (length := len(answer_text(value))) > MAX_ANSWER:
             raise ValueError(f"réponse trop longue : {length} caractères, au plus {MAX_ANSWER}")
         if not self.is_final:
             self.final, self.is_final = "" if value is None else value, True
 
     def _take_state(self, answer: dict[str, Any], names: Sequence[str]) -> None:
-        self.partial, self._names = answer.get("content") or "", [str(name) for name in names]
+        self.partial, self._names = without_places(answer.get("content") or ""), [str(name) for name in names]
         if answer.get("ready"):
             self._take_final(answer.get("content"))
 
-    def _each(self, recurse: Callable[[str], str] | None, prompts: Sequence[str]) -> list[str]:
+    def _each(self, recurse: Callable[[str], str] | None, prompts: Sequence[Any]) -> list[str]:
         return list(self._ask(prompts)) if recurse is None else [recurse(str(prompt)) for prompt in prompts]
+
+
+def without_places(value: Any) -> Any:
+    """Replace folders of this machine in what a program gave: its interpreter knows where it is installed."""
+    if isinstance(value, str):
+        return _PLACES.sub("…", value)
+    if isinstance(value, Mapping):
+        return {without_places(key): without_places(one) for key, one in value.items()}
+    return [without_places(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+_EVERYWHERE = {"/", "/usr", "/usr/local", "/tmp"}  # noqa: S108 - which tell nothing of a machine
+_FOLDERS = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), str(Path.home()), tempfile.gettempdir()}
+_PLACES = re.compile("|".join(map(re.escape, sorted(_FOLDERS - _EVERYWHERE, key=len, reverse=True))) or "(?!)")
 
 
 def completion_of(call: SubCall, model: str) -> RLMChatCompletion:

@@ -1,22 +1,34 @@
 """LangExtract: the rules as its provider, and models asked in parallel, with retries and saved replies."""
 
+import contextvars
+import importlib
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, NoReturn, cast
 
+import requests
 from langextract.core.base_model import BaseLanguageModel
 from langextract.core.exceptions import InferenceConfigError, InferenceError, InferenceRuntimeError
 from langextract.core.tokenizer import RegexTokenizer, TokenizedText
 from langextract.core.types import ScoredOutput
 from langextract.providers import router
-from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event, stop_after_attempt
+from tenacity import RetryCallState, Retrying, retry_if_exception, sleep_using_event
 from tenacity.wait import wait_random_exponential
 
+from legal_rag import deadline
 from legal_rag.corpus.folding import find_exact
+from legal_rag.exchange import (
+    BadReplyError,
+    ModelConnections,
+    ServerTimeoutError,
+    UnreachableServerError,
+    httpx_transport,
+)
 from legal_rag.extraction.entities import OCCURRENCE, Entity, ExtractionResult, in_order
 from legal_rag.extraction.grounding import (
     ANSWER,
@@ -44,7 +56,7 @@ SMALLEST_PIECE = 200  # characters; a piece shorter than twice that is not halve
 ATTEMPTS = 8  # of a request, at transient errors
 MAX_FAILURES = 5  # pieces in a row without a reply, from a server that has replied before
 LATER_TEMPERATURE = 0.7  # of the passes after the first: at 0 they would repeat it
-REQUEST_SECONDS = 120.0
+REQUEST_SECONDS = 120.0  # that a whole reply may take
 DELIMITER = "\u241f"  # LangExtract's own, which must not stand in an extraction
 REFUSED = {
     401: "the key was refused",
@@ -202,9 +214,11 @@ class RetryingModel(BaseLanguageModel):
         self.pieces += [without_answer(prompt.removeprefix(self._prefix)) for prompt in batch_prompts]
         numbers = range(first, len(self.pieces))
         self._limiter.cancellations.add(self._cancelled)
+        tasks = [(contextvars.copy_context(), number) for number in numbers]  # which have the deadline
         with ThreadPoolExecutor(max(min(self._workers, len(numbers)), 1)) as pool:
             try:
-                for number, items in zip(numbers, pool.map(self._read, numbers), strict=True):
+                read = pool.map(lambda task: task[0].run(self._read, task[1]), tasks)
+                for number, items in zip(numbers, read, strict=True):
                     yield [ScoredOutput(score=1.0, output=reply_of(_numbered(items, number)))]
             except BaseException:  # an interruption, too
                 self._cancelled.set()
@@ -254,7 +268,9 @@ class RetryingModel(BaseLanguageModel):
     def _ask(self, prompt: str) -> str:
         retrying = Retrying(
             retry=retry_if_exception(is_transient),
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=lambda state: (
+                state.attempt_number >= ATTEMPTS or state.upcoming_sleep >= max(0.0, deadline.seconds_left())
+            ),
             wait=wait,
             sleep=sleep_using_event(self._cancelled),
             reraise=True,
@@ -264,10 +280,14 @@ class RetryingModel(BaseLanguageModel):
         except InferenceConfigError as error:  # LangExtract's own words, such as for a model that Ollama lacks
             self._limiter.refuse(ValueError(f"the model cannot be asked: {error}"))
         except InferenceError as error:
+            deadline.check()  # then it was what cut the request short
             status = status_of(error)
             if status in REFUSED or (status == 400 and not self._limiter.has_replied):
                 why = REFUSED.get(status or 0, "the request was refused (400)")
                 self._limiter.refuse(ValueError(f"the model cannot be asked: {why}"))
+            bad = next((one for one in _causes(error) if isinstance(one, BadReplyError)), None)
+            if bad is not None and not self._limiter.has_replied:
+                self._limiter.refuse(ValueError(f"the model cannot be asked: {bad}"))
             if is_transient(error):
                 self._limiter.count_failure(status)
             raise
@@ -280,10 +300,11 @@ class RetryingModel(BaseLanguageModel):
                 raise self._limiter.refusal
             if self._cancelled.is_set():
                 raise LostPieceError
+            deadline.check()
             (outputs,) = self._infer(prompt)
         reply = outputs[0].output if outputs else None
-        if reply is None:
-            raise UnreadableExtractionError("an empty reply")
+        if not isinstance(reply, str):
+            raise UnreadableExtractionError("a reply without a text")
         return reply.encode("utf-8", "replace").decode()  # SQLite takes no lone surrogate
 
     def _infer(self, prompt: str) -> list[Sequence[ScoredOutput]]:
@@ -327,6 +348,7 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
         kwargs["api_key"] = settings.api_key or os.environ.get("OPENAI_API_KEY") or key
     elif name.startswith("gemini"):
         kwargs["max_retries"] = 0  # retries are ours
+        kwargs["http_options"] = {"httpx_client": _bounded_client(importlib.import_module("httpx"))}
     given = {key: value for key, value in kwargs.items() if value is not None}
     config = factory.ModelConfig(model_id=name, provider=provider, provider_kwargs=given)
     try:
@@ -340,10 +362,58 @@ def build_model(settings: ExtractionSettings, examples: Sequence[Any]) -> BaseLa
         raise ValueError(f"no model {settings.model_id!r}: {type(error).__name__}") from None
     client: Any = getattr(model, "_client", None)
     if hasattr(client, "with_options"):  # retries are ours
-        model._client = client.with_options(max_retries=0, timeout=REQUEST_SECONDS)
+        bounded = _bounded_client(_http_library(client._client))
+        model._client = client.with_options(max_retries=0, timeout=REQUEST_SECONDS, http_client=bounded)
+    if hasattr(model, "_requests"):
+        model._requests = _bounded_requests()
     if client is not None:
         model.api_key = None  # the client has it, and hides it
     return cast("BaseLanguageModel", model)
+
+
+def _http_library(client: Any) -> Any:
+    """Return the library that a client is of: `httpx`, or `httpx2` in newer SDKs."""
+    names = {kind.__module__.partition(".")[0] for kind in type(client).__mro__}
+    return importlib.import_module("httpx2" if "httpx2" in names else "httpx")
+
+
+def _bounded_client(httpx: Any) -> Any:
+    return httpx.Client(transport=httpx_transport(httpx, ModelConnections(), REQUEST_SECONDS))
+
+
+def _bounded_requests() -> Any:
+    """Return what LangExtract uses of `requests`, with bounded replies."""
+    session, adapter = requests.Session(), _RequestsAdapter(ModelConnections())
+    session.trust_env = False  # proxies are the connections' own affair
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return SimpleNamespace(post=session.post, exceptions=requests.exceptions)
+
+
+class _RequestsAdapter(requests.adapters.BaseAdapter):
+    def __init__(self, connections: ModelConnections) -> None:
+        super().__init__()
+        self._connections = connections
+
+    def send(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> requests.Response:
+        body = request.body.encode() if isinstance(request.body, str) else request.body or b""
+        sent = (str(request.method), str(request.url), request.headers.items(), body)
+        try:
+            reply = self._connections.send(*sent, seconds=REQUEST_SECONDS)
+        except ServerTimeoutError as error:
+            raise requests.ReadTimeout(str(error)) from error
+        except UnreachableServerError as error:
+            raise requests.ConnectionError(str(error)) from error
+        except BadReplyError as error:
+            raise requests.exceptions.ContentDecodingError(str(error)) from error
+        response = requests.Response()
+        response.status_code, response._content, response.encoding = reply.status, reply.body, "utf-8"
+        response.headers.update(reply.headers)
+        response.url, response.request = str(request.url), request
+        return response
+
+    def close(self) -> None:
+        self._connections.close()
 
 
 def extract_with_langextract(
@@ -458,20 +528,24 @@ def _halves(piece: str) -> tuple[str, str] | None:
 
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status behind a provider's error, if any."""
-    seen: BaseException | None = error
-    while seen is not None:
+    for seen in _causes(error):
         for name in ("status_code", "code"):
             value = getattr(seen, name, None)
             if isinstance(value, int):
                 return value
-        seen = getattr(seen, "original", None) or seen.__cause__
     found = _OLLAMA_STATUS.search(str(error))
     return int(found["status"]) if found else None
 
 
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = getattr(error, "original", None) or error.__cause__
+
+
 def is_transient(error: BaseException) -> bool:
     """Tell whether an error is transient: rate limit, overload, lost connection."""
-    if not isinstance(error, InferenceRuntimeError):
+    if not isinstance(error, InferenceRuntimeError) or any(isinstance(one, BadReplyError) for one in _causes(error)):
         return False
     if (status := status_of(error)) is not None:
         return status in TRANSIENT

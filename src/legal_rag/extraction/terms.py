@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.folding import fold_text, normalized
 from legal_rag.corpus.patterns import find_amounts, find_dates
 from legal_rag.corpus.references import NO_CODE, all_reference_keys, candidate_keys_of_number
 from legal_rag.corpus.words import read_words
@@ -69,13 +69,13 @@ def wanted_entity(condition: str) -> WantedEntity:
     """
     written, sign, value = (part.strip() for part in condition.partition("="))
     if not (written and sign and value):
-        raise ValueError(f"not an entity: {condition!r} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
+        raise ValueError(f"not an entity: {condition!r:.200} (expected CLASS=VALUE, e.g. 'partie=Société Lever')")
     name = class_named(written)
     terms = tuple(dict.fromkeys(_wanted(name, value)))
     if name == classes.DATE and not terms:
-        raise ValueError(f"entity {condition!r} names no day (expected e.g. 'date=12 mai 1993')")
+        raise ValueError(f"entity {condition!r:.200} names no day (expected e.g. 'date=12 mai 1993')")
     if not terms:
-        raise ValueError(f"entity {condition!r} names nothing (expected e.g. 'partie=Société Lever')")
+        raise ValueError(f"entity {condition!r:.200} names nothing (expected e.g. 'partie=Société Lever')")
     return WantedEntity(name, terms)
 
 
@@ -86,7 +86,7 @@ def class_named(written: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, folded to lower case without accents, ligatures and signs."""
-    plain = unicodedata.normalize("NFKD", fold_text(text))
+    plain = normalized(fold_text(text), "NFKD")
     return re.findall(r"[^\W_]+", "".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cache
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import tantivy
 
+from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.references import ParsedQuery, reference_keys, relaxed_key
 from legal_rag.files import progress
@@ -29,6 +31,8 @@ SHOWN_CHARS = 200  # of what Tantivy says
 LONGEST_WORD = 40  # bytes; longer ones are lines of underscores
 CHUNKS, DOCUMENTS = "chunks", "documents"  # the two Tantivy indexes in the folder
 FEW_PLACES = 20_000  # up to which a restriction is part of the query; larger ones filter its hits
+LONGEST_QUERY = 1_000_000  # characters: a whole decision may be searched by
+MAX_TERMS = 10_000  # different ones of a query: each takes some 3 kB
 FEW_TERMS = 4_000  # places looked up one by one; more are found in one pass over the dictionary of places
 
 Ranked = list[tuple[int, int, float]]  # shard, position, score
@@ -220,15 +224,29 @@ def _damage_named() -> Iterator[None]:
 
 def lexical_words(text: str) -> list[str]:
     """Return the terms BM25 counts: lower case, without French stop words and elided articles, stemmed, no accents."""
-    terms: list[str] = _analyzer().analyze(text)
+    terms: list[str] = _analyzer().analyze(storable(text))
     return terms
 
 
+def bounded_query(query: str | ParsedQuery) -> ParsedQuery:
+    """Parse a question; ValueError if it is longer than `LONGEST_QUERY`."""
+    if isinstance(query, str) and len(query) > LONGEST_QUERY:
+        raise ValueError(f"the question is too long: {len(query)} characters (expected at most {LONGEST_QUERY})")
+    return ParsedQuery.of(query)
+
+
 def _query(query: str | ParsedQuery) -> tantivy.Query:
-    """Match any word or reference key."""
-    query = ParsedQuery.of(query)
-    terms = [("text", word) for word in lexical_words(query.text)] + [("names", name) for name in query.keys]
-    return _any_of([_term(*one) for one in terms])
+    """Match any word or reference key; a word counts as often as the query has it."""
+    query = bounded_query(query)
+    words, names = lexical_words(query.text), query.keys
+    terms = Counter([*(("text", word) for word in words), *(("names", name) for name in names)])
+    if len(terms) > MAX_TERMS:
+        raise ValueError(f"a query of {len(terms)} different words (expected at most {MAX_TERMS})")
+    return _any_of([_term(*one) if n == 1 else _boosted(_term(*one), n) for one, n in terms.items()])
+
+
+def _boosted(query: tantivy.Query, times: int) -> tantivy.Query:
+    return tantivy.Query.boost_query(query, float(times))
 
 
 def _term(field: str, term: str) -> tantivy.Query:

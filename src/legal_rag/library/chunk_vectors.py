@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from legal_rag import deadline
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.files import sha256_of, written_whole
 from legal_rag.library.manifest import FRAME
@@ -193,7 +194,8 @@ class ChunkVectors:
             for segment, (low, high) in enumerate(pairwise(bounds))
             for start in range(low, high, JOB_ROWS)
         ]
-        list(_workers().map(work, jobs))
+        for _ in _workers().map(work, jobs):
+            deadline.check()
         return scores
 
 

@@ -22,7 +22,9 @@ from legal_rag.corpus.structure.tree import PART_KINDS, SPEAKERS, PartKind, Spea
 from legal_rag.extraction.terms import wanted_entity, words_of
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
+LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
+TEXTS = "juridiction formation solution date_from date_to number article speaker section".split()
 # What people write for who speaks, and for a decision's main parts; without accents and hyphens.
 IN_FRENCH: dict[str, Speaker | PartKind] = {
     "juridiction": "court", "cour": "court", "partie": "party", "parties": "party", "texte": "text",
@@ -55,10 +57,12 @@ class Filters:
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
             object.__setattr__(self, "doc_ids", tuple(self.doc_ids))  # any iterable is taken
+        for name in TEXTS:
+            _require_short(name, getattr(self, name))
         for name in ("juridiction", "formation", "solution"):
             value = getattr(self, name)
             if value is not None and not words_of_value(value):
-                raise ValueError(f"{name} {value!r} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
+                raise ValueError(f"{name} {value!r:.200} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
         for name, last in (("date_from", False), ("date_to", True)):
             object.__setattr__(self, name, _day(name, getattr(self, name), last=last))
         if self.article is not None:
@@ -69,11 +73,17 @@ class Filters:
             given = (self.entity,) if isinstance(self.entity, str) else tuple(self.entity)
             object.__setattr__(self, "entity", given)
             for condition in given:
+                _require_short("entity", condition)
                 wanted_entity(condition)
 
     def __bool__(self) -> bool:
         """Tell whether any condition is set."""
         return any(getattr(self, one.name) is not None for one in fields(self))
+
+
+def _require_short(name: str, value: object) -> None:
+    if isinstance(value, str) and len(value) > LONGEST_CONDITION:
+        raise ValueError(f"{name} of {len(value)} characters (expected at most {LONGEST_CONDITION})")
 
 
 def fitting(wanted: str, values: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -89,7 +99,7 @@ def _known(name: str, value: str | None, known: Sequence[str]) -> str | None:
     named: dict[str, str] = {" ".join(words_of(one)): one for one in known} | IN_FRENCH
     if (meant := named.get(" ".join(words_of(value)))) not in known:
         french = ", ".join(f"{words!r}" for words, one in IN_FRENCH.items() if one in known)
-        raise ValueError(f"unknown {name} {value!r} (expected {', '.join(known)}; in French {french})")
+        raise ValueError(f"unknown {name} {value!r:.200} (expected {', '.join(known)}; in French {french})")
     return meant
 
 
@@ -102,7 +112,7 @@ def _day(name: str, value: str | date | None, *, last: bool) -> date | None:
         return date(int(text), 12, 31) if last else date(int(text), 1, 1)
     found = find_dates(text)
     if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
-        raise ValueError(f"{name} is no day: {value!r} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
+        raise ValueError(f"{name} is no day: {value!r:.200} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
     return found[0].value
 
 

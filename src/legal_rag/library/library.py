@@ -1,6 +1,5 @@
 """Thread-safe, read-only snapshot of an index folder at its latest commit."""
 
-import difflib
 import hashlib
 import json
 import sqlite3
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from legal_rag.corpus.documents import NEAR_IDS, Document
+from legal_rag.corpus.documents import NEAR_IDS, Document, most_like
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
@@ -160,7 +159,7 @@ class Library(Corpus):
         if row is None:
             near = self.nearest_id(doc_id)
             raise LookupError(
-                f"no document {doc_id!r} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
+                f"no document {doc_id!r:.200} in {self.path}" + (f" (the nearest id is {near!r})" if near else "")
             )
         return self._undamaged(*row)
 
@@ -357,7 +356,7 @@ class Library(Corpus):
             condition = f"id {operator} ? AND {self._present} ORDER BY id {direction} LIMIT {NEAR_IDS}"
             query = f"SELECT id FROM documents WHERE {condition}"  # noqa: S608
             near += [row[0] for row in self._connection.execute(query, (doc_id,))]
-        return next(iter(difflib.get_close_matches(doc_id, near, n=1, cutoff=0.0)), None)
+        return most_like(doc_id, near)
 
     @property
     def _connection(self) -> sqlite3.Connection:

@@ -11,6 +11,7 @@ import numpy as np
 
 from legal_rag.corpus.chunking import build_chunker, chunks_recorded, document_header, has_header
 from legal_rag.corpus.references import ParsedQuery
+from legal_rag.deadline import check
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.library.bm25 import LexicalIndex, Ranked
 from legal_rag.library.citation_graph import CitationLinks, Link
@@ -91,11 +92,11 @@ class Ranker:
         if mode is None:
             mode = "bm25+rerank" if not self._searchable else "hybrid" if self._lexical else "colbert"
         if mode not in MODES:
-            raise ValueError(f"no such mode: {mode!r} (expected one of {', '.join(MODES)})")
+            raise ValueError(f"no such mode: {mode!r:.200} (expected one of {', '.join(MODES)})")
         if mode != "colbert" and self._lexical is None:
-            raise ValueError(f"mode {mode!r} needs an index of words, which this corpus does not have")
+            raise ValueError(f"mode {mode!r:.200} needs an index of words, which this corpus does not have")
         if mode in ("colbert", "hybrid") and not self._searchable:
-            raise ValueError(f"mode {mode!r} needs a PLAID index, and {NOT_SEARCHABLE}")
+            raise ValueError(f"mode {mode!r:.200} needs a PLAID index, and {NOT_SEARCHABLE}")
         return mode
 
     def rank(
@@ -141,6 +142,7 @@ class Ranker:
         return tiered_merge([ranked, [(*place, 0.0) for place in islice(rest, k - len(ranked))]])
 
     def _by_mode(self, questions: Sequence[QueryFeatures], k: int, mode: Mode, subsets: Subsets | None) -> list[Ranked]:
+        check()
         if mode == "colbert":
             ranked = self._like_fewer(questions, k, subsets, ALONE * self._settings.n_candidates)
             return [one[:k] for one in ranked]

@@ -15,7 +15,7 @@ import numpy as np
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.references import ParsedQuery
 from legal_rag.encoder.encoder import Encoder, EncoderConfig, EncoderIdentity, TokenVectors, check_text, load_encoder
-from legal_rag.library.bm25 import LexicalIndex, Ranked
+from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.corpus import Corpus, StoredChunk
 from legal_rag.library.filters import Filters
 from legal_rag.library.foreign import ForeignIndex, is_foreign
@@ -231,8 +231,9 @@ class Retriever:
         """
         if isinstance(text, EncodedQuery):
             return text
+        parsed = bounded_query(text)
         self.load()
-        query = EncodedQuery(text, self.encoder)
+        query = EncodedQuery(parsed.text, self.encoder)
         self.encoder.check_query(query.text)
         return query
 
@@ -307,7 +308,7 @@ class Retriever:
         positions = self.corpus.positions(Filters(doc_ids=(doc_id,)))
         places = [(shard, int(one)) for shard, some in enumerate(positions) for one in some]
         if not places:
-            raise LookupError(f"no chunk of {doc_id!r} in {self.corpus.path}")
+            raise LookupError(f"no chunk of {doc_id!r:.200} in {self.corpus.path}")
         chunks = sorted(zip(self.corpus.chunks_at(places), places, strict=True), key=lambda one: one[0].chunk_index)
         at = next((n for n, (chunk, _) in enumerate(chunks) if near < chunk.char_end), 0)
         first = max(0, min(at - CHUNKS_READ // 2, len(chunks) - CHUNKS_READ))
@@ -329,7 +330,7 @@ class Retriever:
         return TokenVectors(vectors[own], offsets[own])
 
     def _questions(self, queries: Sequence[str | EncodedQuery], mode: Mode) -> list[QueryFeatures]:
-        parsed = [ParsedQuery.of(query) for query in queries]
+        parsed = [bounded_query(query) for query in queries]
         if mode == "bm25":  # takes questions of any length
             for query in parsed:
                 check_text(query.text)

@@ -128,16 +128,19 @@ _OF_ELSE = re.compile(
 def find_article_citations(text: str, texts: Sequence[LegalText]) -> list[ArticleCitation]:
     """Find the articles that a text cites, in text order, given its `find_texts`; lists give one citation an item."""
     ends = {one.start: one.end for one in texts}
-    own = [match.span() for match in _OWN.finditer(text)]
+    own, taken = bytearray(len(text)), bytearray(len(text))  # characters within these
+    for match in _OWN.finditer(text):
+        own[match.start() : match.end()] = b"\1" * len(match.group())
     found: list[ArticleCitation] = []
     for match in _LEAD.finditer(text):
-        if (found and match.start() < found[-1].end) or any(start <= match.start() < end for start, end in own):
+        if (found and match.start() < found[-1].end) or own[match.start()]:
             continue
         found += _listed(text, match.start(), match.end(), ends)
-    taken = {place for one in found for place in range(one.start, one.end)}
+    for one in found:
+        taken[one.start : one.end] = b"\1" * (one.end - one.start)
     for match in _BARE.finditer(text):
         bare = next(_listed(text, match.start(), match.start(), ends), None)
-        if bare is not None and bare.text_end > bare.text_start and bare.start not in taken:
+        if bare is not None and bare.text_end > bare.text_start and not taken[bare.start]:
             found.append(bare)
     return sorted(found, key=lambda one: one.start)
 

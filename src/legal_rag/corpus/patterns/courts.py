@@ -6,7 +6,7 @@ import unicodedata
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from legal_rag.corpus.folding import Span
+from legal_rag.corpus.folding import Span, normalized
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, Around, Led
 
 _TABLES = tomllib.loads((files("legal_rag.corpus.patterns") / "courts.toml").read_text("utf-8"))
@@ -122,8 +122,8 @@ def court_of(juridiction: str, formation: str, title: str = "") -> CourtRank:
 
 def words_of_value(value: str) -> frozenset[str]:
     """Return the words that distinguish a court, chamber or outcome, abbreviations expanded."""
-    prose = re.sub(r"\bà\b", " ", unicodedata.normalize("NFC", value.lower()))  # unlike the "A" of "10e chambre A"
-    folded = "".join(c for c in unicodedata.normalize("NFKD", prose) if not unicodedata.combining(c))
+    prose = re.sub(r"\bà\b", " ", normalized(value.lower()))  # unlike the "A" of "10e chambre A"
+    folded = "".join(c for c in normalized(prose, "NFKD") if not unicodedata.combining(c))
     text = " ".join(re.findall(r"[a-z]+|\d+[a-z]*", folded))
     for pattern, word in _ABBREVIATIONS:
         text = pattern.sub(word, text)

@@ -100,16 +100,21 @@ def find_identifiers(text: str) -> list[Identifier]:
     """
     cases = find_cases(text)
     # "n° R 16-86.735": the letter before a pourvoi's number checks it, and is no article's.
-    certain = [case for case in cases if case.kind != "number"]
+    certain = bytearray(len(text))  # characters that belong to a case
+    for case in cases:
+        if case.kind != "number":
+            certain[case.start : case.end] = b"\1" * (case.end - case.start)
     articles = [Identifier("article", *one) for one in find_article_numbers(text)]
-    articles = [one for one in articles if not any(_overlap(one, case) for case in certain)]
+    articles = [one for one in articles if not any(certain[one.start : one.end])]
     found = sorted([*cases, *articles], key=lambda one: (one.start, -one.end, not one.code))
     kept: list[Identifier] = []
+    names = set()
     for one in found:
         last = kept[-1] if kept else None
         # Joined cases are several names in one place; an article found with its code and without is one.
-        if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in (o[:2] for o in kept)):
+        if last is None or one.start >= last.end or (one[2:4] == last[2:4] and one[:2] not in names):
             kept.append(one)
+            names.add(one[:2])
     return kept
 
 
@@ -130,10 +135,6 @@ def find_cases(text: str) -> list[Identifier]:
         taken[start:end] = b"\1" * (end - start)
         found += [Identifier(name, value, start, end) for name, value in _READERS[kind](match)]
     return found
-
-
-def _overlap(one: Identifier, other: Identifier) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def decision_identifiers(number: str, nature: str) -> list[Identifier]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 from legal_rag.corpus.folding import find_exact
+from legal_rag.deadline import check
 
 DASH = "[-\u2010-\u2014]"
 BLANK = r"[ \t\u00a0\u202f]"
@@ -34,7 +35,8 @@ class Scan:
         return re.compile(self._source, self._flags)
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield the matches in text order; none overlaps another."""
+        """Yield the matches in text order; none overlaps another. DeadlineError past the deadline."""
+        check()
         lower = lowered(text)
         return self.pattern.finditer(text) if lower is None else self._scan(text, lower)
 

@@ -2,14 +2,15 @@
 
 import json
 import time
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.failures import FAILURES, EmptyAnswerError, UnreadableReplyError, reason_in_french
+from legal_rag.agent.repaired_json import repaired_json
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -18,14 +19,16 @@ from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span
+from legal_rag.corpus.folding import Span, normalized
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
+from legal_rag.deadline import check
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.library.corpus import Corpus
 
 T = TypeVar("T")
+Item = TypeVar("Item")
 
 UNREADABLE = reason_in_french(UnreadableReplyError())
 _NOTHING = reason_in_french(EmptyAnswerError())
@@ -86,7 +89,6 @@ TOO_SHORT = "ses citations sont trop courtes pour prouver quoi que ce soit : rec
 
 # How replies are read.
 MAX_CHARS = 60_000  # of a reply: one asked for is 20 times shorter, a model that ran wild may not be
-MAX_BRACKETS = 300  # of one that is repaired: thousands left open take minutes
 MAX_TRIES = 100  # places where an object may begin
 DEEPEST = 4  # objects within objects: {"resultat": [{…}]}
 MAX_QUOTES, ANSWER_CHARS = 8, 1500  # of one reply; further quotations are dropped and counted
@@ -254,6 +256,7 @@ def _tasks(
 ) -> Iterator[_Task]:
     """Yield the windows of the documents, each of which is loaded in its turn and added to `begun`."""
     for doc_id in doc_ids:
+        check()
         read = DocumentRead(doc_id)
         begun.append(read)
         try:
@@ -281,7 +284,7 @@ def _in_parallel(
         try:
             while True:
                 while len(running) < AHEAD * workers and not is_stopped and (task := next(tasks, None)):
-                    running[pool.submit(work, task)] = task
+                    running[pool.submit(copy_context().run, work, task)] = task
                 if not running:
                     return
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -290,6 +293,17 @@ def _in_parallel(
                 if is_stopped:
                     running = {future: task for future, task in running.items() if not future.cancel()}
                 yield from finished
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers: int) -> Iterator[T]:
+    """Yield what a function returns of each item, in their order, from threads that share the context, and deadline."""
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(copy_context().run, function, item) for item in items]
+        try:
+            for future in futures:
+                yield future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -405,20 +419,8 @@ def _values(text: str) -> Iterator[Any]:
         if any(True for _ in _objects(value)):
             found = True
             yield value
-    if not found and (value := _repaired(text)):
+    if not found and "{" in text and (value := repaired_json(text[text.index("{") :])):
         yield value
-
-
-def _repaired(text: str) -> Any:
-    import json_repair
-
-    if "{" not in text or text.count("{") + text.count("[") > MAX_BRACKETS:
-        return None
-    try:
-        value = json_repair.loads(text[text.index("{") :])
-    except (ValueError, RecursionError):  # brackets within brackets, deeper than it goes
-        return None
-    return value if isinstance(value, dict | list) else None
 
 
 def _objects(value: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -505,5 +507,5 @@ def _folded(values: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _key(name: str) -> str:
     """Fold a key to small letters without accents."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().casefold()
+    plain = normalized(name, "NFKD").encode("ascii", "ignore").decode().casefold()
     return "_".join("".join(one if one.isalnum() else " " for one in plain).split())

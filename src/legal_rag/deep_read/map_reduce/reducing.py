@@ -1,7 +1,6 @@
 """The reduce step: write one answer from verified findings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from legal_rag.agent.step_parsing import clean_answer
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.corpus.language import is_french_answer
-from legal_rag.deep_read.map_reduce.mapping import Finding, Judged, ask
+from legal_rag.deep_read.map_reduce.mapping import Finding, Judged, ask, map_in_threads
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import Scope, final_prompt, partial_prompt, quoted
 from legal_rag.library.corpus import Corpus
@@ -98,10 +97,9 @@ class Reducer:
                 return WrittenAnswer(_quotations_of(groups[number], most), is_quoted=True)
 
         written: list[WrittenAnswer] = []
-        with ThreadPoolExecutor(min(self._workers, len(groups))) as pool:
-            for one in pool.map(summary, range(len(groups))):
-                written.append(one)
-                self._on_call(f"résumé {len(written)}/{len(groups)}")
+        for one in map_in_threads(summary, range(len(groups)), min(self._workers, len(groups))):
+            written.append(one)
+            self._on_call(f"résumé {len(written)}/{len(groups)}")
         if n_quoted := sum(one.is_quoted for one in written):
             self.remarks.append(QUOTED_ONLY.format(n_quoted, len(written)))
         if n_cut := sum(one.is_cut for one in written):

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from legal_rag.deep_read.map_reduce.mapping import (
     Mapped,
     MapReduceSettings,
     map_documents,
+    map_in_threads,
 )
 from legal_rag.deep_read.map_reduce.reducing import BEFORE_THE_END, FOUND, Reducer, quotations_text
 from legal_rag.deep_read.models import ChatModel, SubCallError, SubModel
@@ -162,12 +162,11 @@ def answer_each(
 
     answers: dict[str, str] = {}
     complete = [one for one in mapped.documents if one.is_done]
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for one, text in zip(complete, pool.map(answer, complete), strict=True):
-                answers[one.doc_id] = text
-        except BudgetExceededError as error:
-            return DocumentAnswers(answers, read, mapped.exhausted or error)
+    try:
+        for one, text in zip(complete, map_in_threads(answer, complete, workers), strict=True):
+            answers[one.doc_id] = text
+    except BudgetExceededError as error:
+        return DocumentAnswers(answers, read, mapped.exhausted or error)
     answers |= {doc_id: error_text(mapped.failure) for doc_id in mapped.not_begun if mapped.failure}
     return DocumentAnswers(answers, read, mapped.exhausted)
 

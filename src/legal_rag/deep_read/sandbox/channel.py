@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from legal_rag import deadline
 from legal_rag.deep_read.sandbox.child import wire
 
 NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # where a broken pipe would end this process
 LONGEST_WAIT_S = 3_600.0  # before the clock is looked at again
 PIECE = 1 << 18  # bytes read at once
-KINDS: dict[str, dict[str, type | tuple[type, ...]]] = {
+FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "ready": {"walls": dict},
-    "printed": {"text": str},
-    "call": {"name": str, "arguments": list, "named": dict},
+    "call": {"arguments": list, "named": dict},
     "done": {"error": (str, type(None)), "beyond": int},
 }
 
@@ -62,13 +62,16 @@ class Clock:
 
         Raises:
             OutOfTimeError: If that is none.
+            DeadlineError: If the time of the work that wants the child is over.
         """
         wall, processor = self._wall_left(), self._cpu_end - self._spent()
         if wall <= 0:
             raise OutOfTimeError(f"plus de {self._wall_s:g} s")
         if processor <= 0:
             raise OutOfTimeError(f"plus de {self._cpu_s:g} s de calcul")
-        return min(wall, processor)
+        if (around := deadline.seconds_left()) <= 0:
+            raise deadline.DeadlineError
+        return min(wall, processor, around)
 
     def _wall_left(self) -> float:
         return self._left - (time.monotonic() - self._since if self._since is not None else 0.0)
@@ -77,9 +80,15 @@ class Clock:
 class Channel:
     """Messages to and from a child that may do anything."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, bounds: Mapping[str, int]) -> None:
+        """Begin.
+
+        Args:
+            connection: Our end of the socket; it becomes non-blocking.
+            bounds: The functions that may be called, with the most bytes that a call of each may have.
+        """
         connection.setblocking(False)
-        self._connection = connection
+        self._connection, self._bounds = connection, bounds
         self._arriving, self._leaving = select.poll(), select.poll()
         self._arriving.register(connection, select.POLLIN)
         self._leaving.register(connection, select.POLLOUT)
@@ -109,20 +118,34 @@ class Channel:
                 raise ChildGoneError from error
 
     def receive(self, clock: Clock) -> tuple[str, Mapping[str, Any]]:
-        """Return the next message: its kind, and the fields that this kind has.
+        """Return the next message: its kind, and the fields that this kind has; what it may hold is known by then.
 
         Raises:
             ChildGoneError: If nobody is there.
             ForgedMessageError: If it is no message of the code that should be running there.
             OutOfTimeError: If none comes in time.
         """
-        length = int.from_bytes(self._take(wire.HEADER, clock), "big")
-        if length > wire.MOST_BYTES_BACK:
-            raise ForgedMessageError(f"un message de {length:,} octets")
+        if self._got:
+            clock.left()  # else `_take` looks at it
+        number, n_name, *length = self._take(wire.FRAME, clock)
+        if number >= len(wire.KINDS):
+            raise ForgedMessageError(f"un message d'un genre inconnu : {number}")
+        kind = list(wire.KINDS)[number]
+        called = {"name": self._called(self._take(n_name, clock))} if kind == "call" else {}
+        most = self._bounds[called["name"]] if called else wire.KINDS[kind]
+        if (n_bytes := int.from_bytes(length, "big")) > most or (n_name and not called):
+            raise ForgedMessageError(f"un message « {kind} » de {n_bytes:,} octets")
+        data = self._take(n_bytes, clock)
         try:
-            return _of_its_kind(wire.checked(bytes(self._take(length, clock))))
-        except wire.WireError as error:
+            return kind, called | ({"text": data.decode()} if kind == "printed" else _fields(kind, data))
+        except (wire.WireError, UnicodeDecodeError) as error:
             raise ForgedMessageError(str(error)) from error
+
+    def _called(self, name: bytes) -> str:
+        called = name.decode(errors="replace")
+        if called not in self._bounds:
+            raise ForgedMessageError(f"l'appel d'une fonction qui n'a pas été donnée : {called!r:.50}")
+        return called
 
     def receive_descriptor(self, clock: Clock) -> int | None:
         """Return the descriptor that comes with a single byte; None if none came."""
@@ -135,7 +158,7 @@ class Channel:
             raise ChildGoneError
         return descriptors[0] if descriptors else None
 
-    def _take(self, count: int, clock: Clock) -> bytearray:
+    def _take(self, count: int, clock: Clock) -> bytes:
         while len(self._got) < count:
             self._wait(clock)
             try:
@@ -147,32 +170,35 @@ class Channel:
             if not piece:
                 raise ChildGoneError
             self._got += piece
-        taken = self._got[:count]
+        taken = bytes(memoryview(self._got)[:count])
         del self._got[:count]
         return taken
 
     def _wait(self, clock: Clock) -> None:
         """Wait until something arrives, and answer what else is asked meanwhile."""
         while True:
-            for descriptor, event in self._arriving.poll(_milliseconds(clock)):
-                if descriptor != self._listener:
-                    return
-                if event & select.POLLIN:
+            events = dict(self._arriving.poll(_milliseconds(clock)))
+            asked = events.pop(self._listener, 0)
+            if events:
+                return
+            if asked & select.POLLIN:
+                try:
                     self._answer()
+                except OSError as error:
+                    raise ChildGoneError from error
+            elif asked:  # nobody is left who could ask
+                raise ChildGoneError
 
 
 def _milliseconds(clock: Clock) -> int:
     return int(min(clock.left(), LONGEST_WAIT_S) * 1000) + 1
 
 
-def _of_its_kind(content: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    kind = content.pop("kind", None)
-    fields = KINDS.get(kind) if isinstance(kind, str) else None
-    if fields is None:
-        raise ForgedMessageError(f"un message d'un genre inconnu : {kind!r:.50}")
+def _fields(kind: str, data: bytes) -> dict[str, Any]:
+    content, fields = wire.checked(data), FIELDS[kind]
     if content.keys() != fields.keys():
         raise ForgedMessageError(f"un message « {kind} » sans ses champs, ou avec d'autres")
     for name, value in content.items():
         if not isinstance(value, fields[name]) or isinstance(value, bool):
             raise ForgedMessageError(f"un message « {kind} » dont le champ « {name} » n'est pas ce qu'il doit être")
-    return kind, content
+    return content

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 # Memory, clocks, the message channel, and files already open or below a folder that other walls close off.
 ALLOWED = (
     "brk munmap mremap madvise futex getrandom restart_syscall rt_sigreturn sigaltstack exit exit_group sched_yield "
-    "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times getrusage getpid getppid gettid "
-    "getuid geteuid getgid getegid getcwd recvfrom sendto read pread64 readv lseek fstat newfstatat stat lstat statx "
-    "access faccessat faccessat2 readlink readlinkat getdents64 fsync fdatasync unlink unlinkat rmdir rename renameat "
-    "renameat2"
+    "nanosleep gettimeofday time times getrusage getpid getppid gettid getuid geteuid getgid getegid getcwd recvfrom "
+    "read pread64 readv lseek fstat newfstatat stat lstat statx access faccessat faccessat2 readlink readlinkat "
+    "getdents64 fsync fdatasync unlink unlinkat rmdir"
 ).split()
+CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep")
+LAST_CLOCK = 11  # CLOCK_TAI; negative numbers name the clocks of other processes and of devices
 MAKING_FOLDERS = ("mkdir", "mkdirat")
+RENAMING = ("rename", "renameat", "renameat2")
 WRITING = {"write": 2, "pwrite64": 2, "ftruncate": 1}  # which argument says how many bytes
 OPENING = {"open": 1, "openat": 2}  # which argument holds the flags
 O_LARGEFILE = 0o100000 | 0o400000  # on x86-64 and on ARM, where Python does not tell
@@ -29,6 +31,7 @@ READING_FLAGS = (
 )
 WRITING_FLAGS = READING_FLAGS | os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND
 FIRST_KEPT = 256  # descriptors from this one on cannot be closed
+WHOLE = 0xFFFF_FFFF  # all bits of an argument that is an int
 PROT_EXEC, MAP_TYPE, MAP_PRIVATE = 4, 0xF, 2
 
 
@@ -42,6 +45,7 @@ class SyscallFilters(NamedTuple):
     writing: dict[int, int]  # system call → argument that says how many bytes
     opening: frozenset[int]
     making_folders: frozenset[int]
+    renaming: frozenset[int]
 
 
 @cache
@@ -63,6 +67,7 @@ def filters() -> SyscallFilters:
         {_number(pyseccomp, name): argument for name, argument in WRITING.items()},
         frozenset(_number(pyseccomp, name) for name in OPENING),
         frozenset(_number(pyseccomp, name) for name in MAKING_FOLDERS),
+        frozenset(_number(pyseccomp, name) for name in RENAMING),
     )
 
 
@@ -73,13 +78,22 @@ def _allowing_rules(pyseccomp: Any, *, writing: bool) -> list[tuple[Any, ...]]:
     allow = pyseccomp.ALLOW
     private = pyseccomp.Arg(3, pyseccomp.MASKED_EQ, MAP_TYPE, MAP_PRIVATE)
     flags = WRITING_FLAGS if writing else READING_FLAGS
-    named = [*ALLOWED, *MAKING_FOLDERS, *WRITING] if writing else ALLOWED
+    named = [*ALLOWED, *MAKING_FOLDERS, "rename", "renameat", *WRITING] if writing else ALLOWED
+    renaming = [(allow, "renameat2", without(4, WHOLE))] if writing else []  # no exchanging, no devices left behind
     return [
         *((allow, name) for name in named),
-        *((allow, name, without(argument, ~flags & 0xFFFF_FFFF)) for name, argument in OPENING.items()),
+        *((allow, name, pyseccomp.Arg(0, pyseccomp.LE, LAST_CLOCK)) for name in CLOCKS),
+        (
+            allow,
+            "sendto",
+            without(3, WHOLE),
+            pyseccomp.Arg(4, pyseccomp.EQ, 0),
+        ),  # no flags, such as MSG_OOB, nor address
+        *renaming,
+        *((allow, name, without(argument, ~flags & WHOLE)) for name, argument in OPENING.items()),
         (allow, "mmap", without(2, PROT_EXEC), private),
         (allow, "mprotect", without(2, PROT_EXEC)),
-        (allow, "close", without(0, ~(FIRST_KEPT - 1) & 0xFFFF_FFFF)),
+        (allow, "close", without(0, ~(FIRST_KEPT - 1) & WHOLE)),
     ]
 
 
@@ -88,7 +102,7 @@ def _counting_rules(pyseccomp: Any) -> list[tuple[Any, ...]]:
         name: pyseccomp.Arg(argument, pyseccomp.MASKED_EQ, os.O_CREAT, os.O_CREAT) for name, argument in OPENING.items()
     }
     return [
-        *((pyseccomp.NOTIFY, name) for name in (*WRITING, *MAKING_FOLDERS)),
+        *((pyseccomp.NOTIFY, name) for name in (*WRITING, *MAKING_FOLDERS, *RENAMING)),
         *((pyseccomp.NOTIFY, name, condition) for name, condition in creating.items()),
     ]
 

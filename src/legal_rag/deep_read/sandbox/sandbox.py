@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from legal_rag.deep_read.sandbox.channel import ChildGoneError, ForgedMessageError, OutOfTimeError
+from legal_rag.deep_read.sandbox.channel import ChildGoneError, Clock, ForgedMessageError, OutOfTimeError
 from legal_rag.deep_read.sandbox.child import wire
 from legal_rag.deep_read.sandbox.child.wire import BROKEN, OUT_OF_MEMORY
-from legal_rag.deep_read.sandbox.process import Child, StartError
+from legal_rag.deep_read.sandbox.process import LIFE_PROGRAMS, MOST_CPU_S, START_S, Child, StartError
 
 Status = Literal["ok", "error", "timeout", "killed", "refused"]
 MOST_ERROR = 10_000  # characters of what is told of an error
+MOST_ERROR_ARGUMENTS = 5  # that are told one by one
 
 
 class SandboxResult(NamedTuple):
@@ -37,12 +38,15 @@ class Output:
         self._n_beyond = 0
 
     def add(self, text: str) -> None:
-        """Take a piece; what is beyond the limit is counted."""
-        kept = text[: self._most - self._count]
-        if kept:
-            self._pieces.append(kept)
-        self._count += len(kept)
-        self._n_beyond += len(text) - len(kept)
+        """Take a piece.
+
+        Raises:
+            ForgedMessageError: If it is empty or goes beyond the limit: its child sends no such piece.
+        """
+        self._count += len(text)
+        if not text or self._count > self._most:
+            raise ForgedMessageError(f"plus de {self._most:,} caractères imprimés")
+        self._pieces.append(text)
 
     def text(self, *, cut_off: bool = False) -> str:
         """Return what there is.
@@ -81,8 +85,15 @@ def end_in_french(code: int | None) -> str:
     if code == -signal.SIGXCPU:
         return "trop de calcul"
     if code < 0:
-        return f"le processus du programme s'est effondré ({signal.Signals(-code).name})"
+        return f"le processus du programme s'est effondré ({_signal_name(-code)})"
     return f"le programme a mis fin à son processus (code {code})"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 @dataclass(frozen=True)
@@ -95,7 +106,9 @@ class Walls:
     root: bool = False  # the scratch folder is the root of all paths
     namespaces: tuple[str, ...] = ()  # what is not shared with the host
     quota: bool = False  # what is written is counted; without it nothing can be written
-    limits: bool = False  # memory, file size, descriptors
+    limits: bool = False  # memory, file size, descriptors, processor time
+    user: bool = False  # it is not root
+    lifeline: bool = False  # the kernel kills it with its parent
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -107,6 +120,8 @@ class Walls:
                 ("seccomp (libseccomp.so.2)", self.seccomp),
                 ("Landlock ou espaces de noms d'utilisateur", files),
                 ("limites de ressources", self.limits),
+                ("utilisateur sans droits", self.user),
+                ("fin avec le processus parent", self.lifeline),
             )
             if not stands
         )
@@ -132,13 +147,13 @@ def walls_of(told: Mapping[str, Any]) -> Walls:
         tuple(told.get("namespaces") or ()),
         told.get("quota") is True,
         told.get("limits") is True,
+        told.get("user") is True,
+        told.get("lifeline") is True,
     )
 
 
 def walls() -> Walls:
     """Return the walls of this system, tried out by a child process that runs no program."""
-    from legal_rag.deep_read.sandbox.process import StartError
-
     if sys.platform == "win32":
         return Walls(system_name())
     try:
@@ -149,11 +164,9 @@ def walls() -> Walls:
 
 @cache
 def _tried_out() -> Walls:
-    from legal_rag.deep_read.sandbox.process import Child
-
     child = Child()
     try:
-        return walls_of(child.begin({"functions": {}, "values": {}, "output_chars": 0, "memory": 1 << 28}, 0))
+        return walls_of(child.begin(_setup({}, {}, {}, Limits()), 0))
     finally:
         child.end()
 
@@ -164,6 +177,7 @@ def system_name() -> str:
 
 
 MOST_CODE = 200_000  # characters of one program
+MOST_NAME = 255  # bytes
 LOST = "les variables sont perdues, le prochain programme repart de zéro"
 WINDOWS = "refusé : sous Windows il n'y a pas de bac à sable ; WSL y supplée, --plan map lit sans programme"
 
@@ -176,13 +190,30 @@ class Limits:
     cpu_s: float = 10.0  # each program
     wall_s: float = 20.0  # each program, the functions' own time not counted
     output_chars: int = 20_000  # each program; what is beyond is counted, not kept
-    disk_mb: int = 16  # all programs of a sandbox together, what they deleted included
+    disk_mb: int = 16  # all programs of a sandbox together, in blocks begun, what they deleted included
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
             if not 0 < value < float("inf"):
                 raise ValueError(f"a sandbox's {field.name} must be above 0 and finite, got {value}")
+
+
+def _setup(
+    functions: Mapping[str, Callable[..., Any]],
+    values: Mapping[str, Any],
+    most_bytes: Mapping[str, int],
+    limits: Limits,
+) -> dict[str, Any]:
+    """Return what a child is told first."""
+    return {
+        "functions": {name: inspect.getdoc(function) or "" for name, function in functions.items()},
+        "most_bytes": {name: most_bytes.get(name, wire.KINDS["call"]) for name in functions},
+        "values": values,
+        "output_chars": limits.output_chars,
+        "memory": int(limits.memory_mb * (1 << 20)),
+        "cpu_s": int(min(START_S + LIFE_PROGRAMS * limits.cpu_s, MOST_CPU_S)),
+    }
 
 
 class Sandbox:
@@ -194,30 +225,29 @@ class Sandbox:
         limits: Limits | None = None,
         *,
         values: Mapping[str, Any] | None = None,
+        most_bytes: Mapping[str, int] | None = None,
         accept_no_walls: bool = False,
     ) -> None:
         """Start a sandbox; its child gets ready while others do something else.
 
         Args:
             functions: What programs may call, by name; they run here, one at a time, in the thread that calls `run`.
+                Their arguments are None, bool, int, float, str, and lists and dicts by texts of such.
             limits: What programs may take; None takes the defaults.
             values: What programs find, by name: None, bool, int, float, str, and lists, tuples and dicts of such.
+            most_bytes: For functions that take long texts, the bytes of JSON that the arguments of one call may take;
+                2 million for others.
             accept_no_walls: Run programs even where this system cannot contain them.
 
         Raises:
             ValueError: If a name is none, or a value is not plain, or there is too much of it.
         """
         for name in (*functions, *(values or {})):
-            if not name.isidentifier():
-                raise ValueError(f"not a name that a program can use: {name!r}")
+            if not name.isidentifier() or len(name.encode()) > MOST_NAME:
+                raise ValueError(f"not a name that a program can use: {name!r:.300}")
         self._functions, self._limits = dict(functions), limits or Limits()
         self._accept_no_walls = accept_no_walls
-        setup = {
-            "functions": {name: inspect.getdoc(function) or "" for name, function in functions.items()},
-            "values": dict(values or {}),
-            "output_chars": self._limits.output_chars,
-            "memory": self._limits.memory_mb << 20,
-        }
+        setup = _setup(functions, dict(values or {}), dict(most_bytes or {}), self._limits)
         self._setup = wire.read(wire.message(setup)[wire.HEADER :])  # a copy: every new child begins with the same
         self._lock, self._closed = threading.Lock(), False
         self._child: Child | None = None
@@ -234,9 +264,18 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """End the child and delete what it wrote. May be called again."""
+        """End the child and delete what it wrote. May be called again.
+
+        A program that another thread is running ends, and that thread deletes what is left.
+        """
         self._closed = True
-        self._end_child()
+        if self._lock.acquire(blocking=False):
+            try:
+                self._end_child()
+            finally:
+                self._lock.release()
+        elif (child := self._child) is not None:
+            child.kill()
 
     def run(self, code: str) -> SandboxResult:
         """Run a program to its end, or to a limit.
@@ -256,6 +295,8 @@ class Sandbox:
             raise
         finally:
             self._lock.release()
+            if self._closed:  # meanwhile
+                self.close()
 
     def _run(self, code: str) -> SandboxResult:
         if sys.platform == "win32":
@@ -263,7 +304,7 @@ class Sandbox:
         if len(code) > MOST_CODE:
             return SandboxResult("refused", "", f"refusé : {len(code)} caractères de code, au plus {MOST_CODE}")
         try:
-            child = self._child or self._start()
+            child = self._child if self._child is not None and self._child.is_ours else self._start()
             if not self._ready and (refusal := self._begin(child)):
                 self._end_child()
                 return SandboxResult("refused", "", refusal)
@@ -297,10 +338,12 @@ class Sandbox:
     def _converse(self, child: Child, code: str, output: Output) -> SandboxResult:
         clock = child.clock(self._limits.wall_s, self._limits.cpu_s)
         answer: bytes | None = wire.message({"code": code})
+        clock.go()
         while True:
+            if self._closed:  # by another thread, which may not have met this child
+                raise ChildGoneError
             if answer is not None:
                 child.release()
-                clock.go()
                 child.channel.send(clock, answer)
                 answer = None
             kind, content = child.channel.receive(clock)
@@ -308,19 +351,22 @@ class Sandbox:
                 output.add(content["text"])
             elif kind == "call":
                 child.wait_for_function()
-                clock.stop()
-                answer = self._answer(**content)
+                answer = self._answer(clock, **content)
             elif kind == "done":
                 child.hold()
                 return output.result(**content)
             else:
                 raise ForgedMessageError(f"un message « {kind} » au milieu d'un programme")
 
-    def _answer(self, name: str, arguments: list[Any], named: dict[str, Any]) -> bytes:
-        if name not in self._functions:
-            raise ForgedMessageError(f"l'appel d'une fonction qui n'a pas été donnée : {name!r:.50}")
+    def _answer(self, clock: Clock, name: str, arguments: list[Any], named: dict[str, Any]) -> bytes:
+        """Call a function, whose own time is not the program's."""
         try:
-            return wire.message({"kind": "returned", "value": self._functions[name](*arguments, **named)})
+            clock.stop()
+            try:
+                value = self._functions[name](*arguments, **named)
+            finally:
+                clock.go()
+            return wire.message({"kind": "returned", "value": value})
         except Exception as error:  # whatever goes wrong in a function is told to the program that called it
             return wire.message({"kind": "raised", "name": type(error).__name__, "arguments": _arguments(error)})
 
@@ -335,8 +381,10 @@ class Sandbox:
 
 
 def _arguments(error: Exception) -> list[Any]:
-    """Return what makes the same error in the child: its own arguments if they are plain, else what it says."""
-    if all(isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args):
+    """Return what makes the same error in the child: its own arguments if they are few and plain, else what it says."""
+    if len(error.args) <= MOST_ERROR_ARGUMENTS and all(
+        isinstance(one, str) or (isinstance(one, int) and one.bit_length() < 64) for one in error.args
+    ):
         return [one[:MOST_ERROR] if isinstance(one, str) else one for one in error.args]
     try:
         return [str(error)[:MOST_ERROR]]

@@ -178,13 +178,10 @@ def estimate(
 
 def price_of(lm: Any) -> Price | None:
     """Return what a model costs by LiteLLM's list, or None where it is not on it; servers of one's own are not."""
-    if lm.kwargs.get("api_base"):
-        return None
-    costs = _litellm().model_cost
-    entry = costs.get(lm.model) or costs.get(lm.model.split("/", 1)[-1]) or {}
-    if "input_cost_per_token" not in entry or "output_cost_per_token" not in entry:
-        return None
-    return Price(1e6 * entry["input_cost_per_token"], 1e6 * entry["output_cost_per_token"])
+    from legal_rag.agent.model_calls import price_of as listed_price
+
+    listed = None if lm.kwargs.get("api_base") else listed_price(lm.model)
+    return Price(1e6 * listed.prompt, 1e6 * listed.reply) if listed else None
 
 
 class _Totals:

@@ -19,6 +19,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from tenacity.nap import sleep_using_event
 from tenacity.wait import wait_random_exponential
 
+from legal_rag import deadline
 from legal_rag.agent.budget import UNLIMITED
 from legal_rag.agent.model_calls import BudgetedLM, UsageTracker
 
@@ -98,7 +99,7 @@ class Pace:
             self.stop(failure)
 
     def _gives_up(self, state: RetryCallState) -> bool:
-        if self.stopped:
+        if self.stopped or state.upcoming_sleep >= max(0.0, deadline.seconds_left()):
             return True
         error = state.outcome.exception() if state.outcome else None
         if self.was_never_reached(error):
@@ -125,7 +126,7 @@ class PacedLM(BudgetedLM):
 
     def __init__(self, lm: "dspy.BaseLM", pace: Pace, seed: int | None = None) -> None:
         """Wrap a language model; `seed` is of its sampling: sent along, one higher for each reply."""
-        super().__init__(lm.copy(cache=False), UsageTracker(UNLIMITED))
+        super().__init__(lm, UsageTracker(UNLIMITED), cache=False)
         self.pace, self.seed, self.document = pace, seed, DocumentCalls()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from legal_rag import deadline
 from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid.files import PlaidFiles, open_files, unpacking_table
 from legal_rag.library.plaid.search import ShardHits, ShardSize, in_scope, live_positions, top
@@ -301,8 +302,12 @@ def _rounded(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _run(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
-    """Run jobs on all cores; the kernels release the GIL."""
-    return list(_workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs))
+    """Run jobs on all cores; the kernels release the GIL. Past the deadline the next job raises DeadlineError."""
+    done = []
+    for one in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
+        deadline.check()
+        done.append(one)
+    return done
 
 
 @cache

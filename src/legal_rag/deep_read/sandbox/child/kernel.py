@@ -12,7 +12,7 @@ NAMESPACES = {
     "uts": 0x0400_0000,
     "mount": 0x0002_0000,
 }  # CLONE_NEW…
-PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER = 1, 8
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446  # the same on every architecture
 LANDLOCK_CREATE_RULESET_VERSION, LANDLOCK_RULE_PATH_BENEATH = 1, 1
@@ -113,10 +113,20 @@ def filter_calls(number: int, program: bytes, *, listen: bool = False) -> int:
     return _done(_system_call(number, SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(filtered)))
 
 
-def die_with(lifeline: int, lowest: int) -> None:
-    """Have the kernel kill this process when the other end of a pipe is closed.
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the thread that started it ends, which lives as long as our parent.
 
-    PR_SET_PDEATHSIG would do so already when the thread that started this process ends.
+    Giving up rights takes this back; forks of the parent, which hold its descriptors, do not count.
+    """
+    _done(_libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+    if os.getppid() != parent:  # it has happened already
+        os._exit(0)
+
+
+def die_with_pipe(lifeline: int, lowest: int) -> None:
+    """Have the kernel kill this process also when the other end of a pipe is closed.
+
+    That needs no rights of the parent's, which a parent may give up.
 
     Args:
         lifeline: Descriptor of the pipe.
@@ -129,18 +139,20 @@ def die_with(lifeline: int, lowest: int) -> None:
     fcntl.fcntl(kept, fcntl.F_SETFL, fcntl.fcntl(kept, fcntl.F_GETFL) | os.O_ASYNC)
 
 
-def limit_resources(memory: int, file_size: int, descriptors: int) -> None:
+def limit_resources(memory: int, file_size: int, descriptors: int, cpu_s: int) -> None:
     """Bound what this process may take.
 
     Args:
         memory: Bytes of its address space.
         file_size: Bytes of one file.
         descriptors: Files open at once.
+        cpu_s: Seconds of processor time in its whole life.
     """
     wanted = {
         "RLIMIT_AS": memory,
         "RLIMIT_FSIZE": file_size,
         "RLIMIT_NOFILE": descriptors,
+        "RLIMIT_CPU": cpu_s,
         "RLIMIT_NPROC": 0,
         "RLIMIT_CORE": 0,
         "RLIMIT_MEMLOCK": 0,

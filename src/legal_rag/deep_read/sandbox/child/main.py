@@ -7,6 +7,7 @@ import os
 import sys
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,25 @@ class ParentChannel:
     def __init__(self, connection: _socket.socket) -> None:
         self._connection = connection
 
-    def send(self, **content: Any) -> None:
-        """Send a message.
+    def send(self, kind: str, **content: Any) -> None:
+        """Send a message that is no call."""
+        self._connection.sendall(wire.frame(kind, wire.body(content, wire.KINDS[kind])))
+
+    def print(self, text: str) -> None:
+        """Send what was printed, in as many messages as that takes."""
+        for start in range(0, len(text), wire.MOST_PRINTED):
+            piece = text[start : start + wire.MOST_PRINTED].encode("utf-8", "replace")
+            self._connection.sendall(wire.frame("printed", piece))
+
+    def call(self, name: str, most: int, arguments: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Call a function of the other side and return its answer.
 
         Raises:
-            WireError: If it holds a value that is not plain, or is too long.
+            WireError: If an argument is not plain, or there is more than `most` bytes of them.
         """
-        self._connection.sendall(wire.message_back(content))
+        body = wire.body({"arguments": arguments, "named": named}, most)
+        self._connection.sendall(wire.frame("call", body, name))
+        return self.receive()
 
     def receive(self) -> dict[str, Any]:
         """Wait for the next message; the process ends where there is none."""
@@ -86,7 +99,7 @@ class Printed(io.TextIOBase):
             self._held, self._n_held = [], 0
             self._n_sent += count
             self._next_flush = monotonic() + DELAY_S
-            self._channel.send(kind="printed", text=text)
+            self._channel.print(text)
 
     def begin(self) -> None:
         """Count anew."""
@@ -106,7 +119,7 @@ class Runner:
         self._names = vars(module)
         self._names["__builtins__"] = builtins
         for name, doc in setup["functions"].items():
-            self._names[name] = self._function(name, doc)
+            self._names[name] = self._function(name, doc, setup["most_bytes"][name])
         self._names.update(setup["values"])
 
     def run(self, code: str) -> None:
@@ -122,16 +135,15 @@ class Runner:
         except BaseException as raised:  # also SystemExit: a program ends, the process does not
             error = _told(raised, self._sources)
         self._printed.flush()
-        self._channel.send(kind="done", error=error, beyond=self._printed.n_beyond)
+        self._channel.send("done", error=error, beyond=self._printed.n_beyond)
 
-    def _function(self, name: str, doc: str) -> Callable[..., Any]:
+    def _function(self, name: str, doc: str, most: int) -> Callable[..., Any]:
         def function(*arguments: Any, **named: Any) -> Any:
             self._printed.flush()
             try:
-                self._channel.send(kind="call", name=name, arguments=list(arguments), named=named)
+                answer = self._channel.call(name, most, arguments, named)
             except wire.WireError as error:
                 raise ValueError(f"{name}(…) : {error}") from None
-            answer = self._channel.receive()
             if answer["kind"] == "raised":
                 raise _error(answer["name"], answer["arguments"])
             return answer["value"]
@@ -141,21 +153,24 @@ class Runner:
         return function
 
 
-def main(descriptor: int, lifeline: int) -> None:
+def main(descriptor: int, lifeline: int, parent: int) -> None:
     """Begin as the first message says, then run programs for as long as there are any.
 
     Args:
         descriptor: Of the socket to the other side.
         lifeline: Of the pipe whose other end is closed when that side is no more.
+        parent: The process on that side.
     """
+    with suppress(OSError, AttributeError):  # not everywhere; `_walls` looks again
+        kernel.die_with_parent(parent)
     connection = _socket.socket(fileno=descriptor)
     channel = ParentChannel(connection)
     imports.offer_only()
     setup = channel.receive()
-    walls = _walls(connection, lifeline, setup)
+    walls = _walls(connection, lifeline, parent, setup)
     imports.shut(os.getcwd())  # noqa: PTH109 (pathlib would cost a program's start 5 ms)
     runner = Runner(channel, setup)
-    channel.send(kind="ready", walls=walls)
+    channel.send("ready", walls=walls)
     try:
         while True:
             runner.run(channel.receive()["code"])
@@ -165,13 +180,14 @@ def main(descriptor: int, lifeline: int) -> None:
         os._exit(wire.BROKEN)
 
 
-def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> dict[str, Any]:
+def _walls(connection: _socket.socket, lifeline: int, parent: int, setup: dict[str, Any]) -> dict[str, Any]:
     """Put up the walls that the system has; returns what each came to, and why one did not."""
     walls: dict[str, Any] = {}
 
     def put_up(name: str, wall: Callable[..., Any], *arguments: Any) -> Any:
         try:
             walls[name] = wall(*arguments) or True
+            return walls[name]
         except (
             OSError,
             AttributeError,
@@ -179,11 +195,13 @@ def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> 
             OverflowError,
         ) as error:  # unknown to this system, or refused by it
             walls[name], walls[f"no {name}"] = False, str(error)
+            return False
 
     scratch = os.open(".", os.O_RDONLY)
-    put_up("lifeline", kernel.die_with, lifeline, setup["first_kept"])
     if setup["user"] is not None:
         put_up("user", kernel.become, setup["user"])
+    else:
+        walls["user"] = os.geteuid() != 0
     address_space = kernel.address_space()
     put_up("namespaces", kernel.leave_namespaces)
     put_up("root", kernel.shut_into, scratch)
@@ -191,7 +209,10 @@ def _walls(connection: _socket.socket, lifeline: int, setup: dict[str, Any]) -> 
     put_up("landlock", kernel.restrict_files, scratch)
     put_up("capabilities", kernel.drop_capabilities)
     os.close(scratch)
-    put_up("limits", kernel.limit_resources, address_space + setup["memory"], setup["disk"], DESCRIPTORS)
+    put_up("lifeline", kernel.die_with_parent, parent)
+    walls["lifeline"] = put_up("pipe", kernel.die_with_pipe, lifeline, setup["first_kept"]) and walls["lifeline"]
+    memory = address_space + setup["memory"]
+    put_up("limits", kernel.limit_resources, memory, setup["disk"], DESCRIPTORS, setup["cpu_s"])
     os.dup2(1, 2)  # what goes wrong up to here is told on stderr; programs get the null device
     if setup["seccomp"] is not None:
         put_up("quota", _share_listener, connection, setup)
