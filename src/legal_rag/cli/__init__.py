@@ -116,7 +116,7 @@ def commands() -> None:
 
 def run() -> NoReturn:
     """Run the command line and leave the process with its status."""
-    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
     sys.exit(main())
 
 

@@ -297,7 +297,8 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Print what a Library holds and how it was made."""
-    from legal_rag.library.library import CHUNK_VECTORS, STORE
+    from legal_rag.library.library import STORE
+    from legal_rag.library.manifest import CHUNK_VECTORS
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)

@@ -26,7 +26,6 @@ from legal_rag.library.checksums import UNRECORDED, record_all, record_checksums
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import (
     BAD_RECORDS,
-    CHUNK_VECTORS,
     INSTRUCTIONS,
     MAPPING,
     STORE,
@@ -34,7 +33,7 @@ from legal_rag.library.library import (
     codebook_id,
     store_version,
 )
-from legal_rag.library.manifest import FORMAT_VERSION, MANIFEST, files_in_manifest, write_manifest
+from legal_rag.library.manifest import CHUNK_VECTORS, FORMAT_VERSION, FRAME, MANIFEST, files_in_manifest, write_manifest
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
@@ -186,7 +185,7 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         FileNotFoundError: If `first` is not 0 and the frame is missing.
         ValueError: If the frame or a shard is damaged.
     """
-    from legal_rag.library.chunk_vectors import FRAME, fit_frame, read_frame, write_frame, write_segment
+    from legal_rag.library.chunk_vectors import fit_frame, read_frame, write_frame, write_segment
     from legal_rag.library.plaid.cpu import Codebooks, MappedShard
 
     target, codebooks = folder / CHUNK_VECTORS, Codebooks()

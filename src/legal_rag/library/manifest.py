@@ -110,7 +110,8 @@ def _check(value: Any, shape: Any, where: str) -> None:
         ValueError: If something is of another type, or a number outside.
     """
     kind = shape if isinstance(shape, type) else type(shape)
-    if type(value) is not kind or (kind is int and not 0 <= value <= MOST):
+    found: type = type(value)  # True is no number here
+    if found is not kind or (kind is int and not 0 <= value <= MOST):
         raise ValueError(f"{where or 'it'} is {value!r:.60} (expected {_named(kind)})")
     if isinstance(shape, list):
         for number, one in enumerate(value):
