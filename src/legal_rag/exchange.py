@@ -33,7 +33,7 @@ MAX_ERROR = 65_536  # bytes read of a reply that says what went wrong
 MAX_OVERHEAD = 1_000_000  # bytes on the wire beside the body: status, headers, sizes of chunks
 MAX_VALUES = 200_000  # of a JSON reply: numbers, texts, lists, objects
 MAX_NESTING = 64
-MAX_TEXT = 1_000_000  # characters kept of one text of a reply; of an error's, `MAX_MESSAGE`
+MAX_TEXT = 250_000  # characters kept of one text of a reply; of an error's, `MAX_MESSAGE`
 MAX_MESSAGE = 2_000
 MAX_CHOICES = 16  # kept of a reply; one is asked for
 MAX_TOKENS = 10**7  # believed of a reply's usage: no model reads or writes more at once
@@ -42,6 +42,7 @@ LONGEST_WAIT = 3_600.0  # seconds that a server may ask to wait
 CONNECT_SECONDS = 10.0
 MAX_IDLE = 16  # connections kept to one server
 CHUNK = 65_536
+LARGE, N_LARGE = 1_000_000, 2  # bytes of a body; so many larger ones are read and decoded at once, others wait
 KEPT_HEADERS = ("content-type", "retry-after", "x-request-id", "request-id")
 KEY_HEADERS = ("authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "cookie")
 USAGES = ("usage", "usageMetadata", "usage_metadata", "prompt_eval_count", "eval_count")
@@ -49,7 +50,7 @@ CHOICES = ("choices", "candidates")
 UNENCODED = ("", "identity")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNWRITABLE = re.compile(r"[^\t\x20-\x7e\xa0-\xff]")
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # also one that never ends: linear
 _BRACKETS = re.compile(r"[^\[\]{}]+")
 
 Headers = Iterable[tuple[str, str]]
@@ -115,17 +116,20 @@ class ModelConnections:
         headers = [(name, value) for name, value in headers if name.lower() not in ("accept-encoding", "connection")]
         keys = keys_of_environment() | _keys_in(url, headers)
         try:
-            with deadline.within(seconds):
-                status, kept, data = self._exchange(method, url, headers, body)
+            with deadline.within(seconds), _Room() as room:
+                status, kept, data = self._exchange(method, url, headers, body, room)
+                data = cleaned(data, keys, is_error=status >= 400)
         except ExchangeError as error:
             error.args = (mask_keys(str(error), keys)[:MAX_MESSAGE],)
             raise
         except deadline.DeadlineError:
             raise ServerTimeoutError("the server's reply timed out") from None
         harmless = tuple((name, value) for name, value in kept if value.isascii() and mask_keys(value, keys) == value)
-        return Reply(status, harmless, cleaned(data, keys, is_error=status >= 400))
+        return Reply(status, harmless, data)
 
-    def _exchange(self, method: str, url: str, headers: Headers, body: bytes) -> tuple[int, Any, bytes]:
+    def _exchange(
+        self, method: str, url: str, headers: Headers, body: bytes, room: "_Room"
+    ) -> tuple[int, Any, bytearray]:
         target = urlsplit(url)
         if target.scheme not in ("http", "https") or not target.hostname:
             raise BadReplyError(f"not an address of a server: {url!r}")
@@ -133,7 +137,7 @@ class ModelConnections:
         while True:
             connection, is_new = self._take(origin)
             try:
-                reply = connection.exchange(method, target, headers, body)
+                reply = connection.exchange(method, target, headers, body, room)
             except BaseException as error:
                 connection.close()
                 # The server had closed a connection that was kept: nothing of a reply came.
@@ -191,7 +195,7 @@ def sending_nothing() -> Iterator[None]:
 def httpx_transport(module: Any, connections: ModelConnections, seconds: float = math.inf) -> Any:
     """Return a transport for clients of `httpx` or `httpx2`, whose requests may take so many seconds, or their own."""
 
-    class Transport(module.BaseTransport):  # type: ignore[misc]
+    class Transport(module.BaseTransport):
         def handle_request(self, request: Any) -> Any:
             own = (request.extensions.get("timeout") or {}).get("read")
             body = b"".join(request.stream)
@@ -233,7 +237,9 @@ class _Connection:
             with suppress(OSError):
                 self.sock.close()
 
-    def exchange(self, method: str, target: SplitResult, headers: Headers, body: bytes) -> tuple[int, Any, bytes]:
+    def exchange(
+        self, method: str, target: SplitResult, headers: Headers, body: bytes, room: "_Room"
+    ) -> tuple[int, Any, bytearray]:
         """Send a request and read its reply; raises as `ModelConnections.send` does."""
         self.received, self.is_reusable = 0, False
         head = self._head(method, target, headers, len(body))
@@ -241,7 +247,7 @@ class _Connection:
             if self.sock is None:
                 self._connect()
             self._write(head + body)
-            return self._read(self._begun(method))
+            return self._read(self._begun(method), room)
         except TimeoutError:
             raise ServerTimeoutError("the server's reply timed out") from None
         except (ConnectionError, http.client.IncompleteRead) as error:
@@ -286,7 +292,7 @@ class _Connection:
         response.begin()
         return response
 
-    def _read(self, response: http.client.HTTPResponse) -> tuple[int, Any, bytes]:
+    def _read(self, response: http.client.HTTPResponse, room: "_Room") -> tuple[int, Any, bytearray]:
         status = response.status
         if status < 200:
             raise BadReplyError(f"a reply of status {status}")
@@ -294,17 +300,21 @@ class _Connection:
             raise BadReplyError(f"the server redirects ({status}), which is not followed: name its final address")
         most = MAX_ERROR if status >= 400 else MAX_BODY
         decoder, body = _Decoder(response.headers.get_all("content-encoding") or [], most), bytearray()
-        while not decoder.is_full and (data := response.read(CHUNK)):
+        while data := response.read(CHUNK):
             body += decoder.decode(data)
-            if decoder.is_full and status < 400:
-                raise BadReplyError(f"a reply of more than {most:,} bytes")
-        whole = response.isclosed() and not response.length
-        if not decoder.is_full:
-            if not whole or not decoder.is_whole:
-                raise UnreachableServerError("the connection broke off in the midst of a reply")
-            self.is_reusable = not response.will_close
+            if len(body) > LARGE:
+                room.take()
+            if decoder.is_full:
+                break
+        is_whole = response.isclosed() and not response.length and decoder.is_whole
+        if decoder.is_full and status < 400:
+            raise BadReplyError(f"a reply of more than {most:,} bytes")
+        if not decoder.is_full and not is_whole:
+            raise UnreachableServerError("the connection broke off in the midst of a reply")
+        self.is_reusable = is_whole and not response.will_close
+        del body[most:]
         kept = [(name.lower(), value[:MAX_MESSAGE]) for name, value in response.getheaders()]
-        return status, tuple((name, value) for name, value in kept if _is_kept(name, value)), bytes(body[:most])
+        return status, tuple((name, value) for name, value in kept if _is_kept(name, value)), body
 
 
 class _Reader(io.RawIOBase):
@@ -329,6 +339,29 @@ class _Reader(io.RawIOBase):
         if self._connection.received > MAX_BODY + MAX_OVERHEAD:
             raise BadReplyError(f"a reply of more than {MAX_BODY:,} bytes")
         return count
+
+
+class _Room:
+    """Memory for one large reply, where it comes to that."""
+
+    _slots = threading.Semaphore(N_LARGE)
+
+    def __init__(self) -> None:
+        self._is_taken = False
+
+    def take(self) -> None:
+        """Wait, within the deadline, until there is room."""
+        if not self._is_taken:
+            self._is_taken = self._slots.acquire(timeout=_left())
+            if not self._is_taken:
+                raise deadline.DeadlineError
+
+    def __enter__(self) -> "_Room":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_taken:
+            self._slots.release()
 
 
 class _Decoder:
@@ -373,7 +406,7 @@ class _Decoder:
         return found
 
 
-def cleaned(body: bytes, keys: Iterable[str] = (), *, is_error: bool = False) -> bytes:
+def cleaned(body: bytes | bytearray, keys: Iterable[str] = (), *, is_error: bool = False) -> bytes:
     """Return a reply's body with keys masked; JSON is decoded within bounds, cleaned and written again.
 
     Of JSON, choices are at most `MAX_CHOICES` and usage figures whole numbers from 0 to `MAX_TOKENS`; others are
@@ -428,6 +461,7 @@ class _Cleaner:
         return mask_keys(_SURROGATE.sub("\ufffd", text), self._keys)
 
     def _clean(self, value: Any) -> Any:
+        deadline.check()
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):

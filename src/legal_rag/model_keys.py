@@ -11,7 +11,7 @@ SHORTEST_KEY = 8  # characters: shorter values are placeholders, and stand in or
 LONGEST_WORD = 20  # characters: letters alone, and fewer, are a placeholder too
 KEY_VARIABLES = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PASSWORD")  # ends of their names
 # Between two characters of a key that is spread out: spaces, marks of no width, line ends as JSON and URLs write them.
-_GAP = r"(?:[\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\+[nrt]|%20|%0[9ad])*+"
+_GAP = r"(?:[\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\{1,16}+[nrt]|%20|%0[9ad])*+"
 
 _ESCAPE = re.compile(rb"%[0-9a-f]{2}|\\u00|&#|\\[nrt]")
 
@@ -28,6 +28,8 @@ def mask_keys(text: str, keys: Iterable[str]) -> str:
     between its characters; backwards; in base64 and in hexadecimal, also within a longer text so encoded. Keys of
     fewer than 8 characters, or of fewer than 20 letters and nothing else ("placeholder"), are not masked.
     """
+    if len(text) < SHORTEST_KEY:
+        return text
     secrets = frozenset(key for key in keys if _is_secret(key))
     return _pattern(secrets).sub(MASK, text) if secrets and _may_hold(text, secrets) else text
 
@@ -68,5 +70,9 @@ def _spread(text: str) -> str:
 
 def _sign(sign: str) -> str:
     coded = "".join(f"%{byte:02x}" for byte in sign.encode())
-    escapes = rf"\\+u00{ord(sign):02x}|{coded}|&#0*{ord(sign)};|&#x0*{ord(sign):x};" if sign.isascii() else coded
+    escapes = (
+        rf"(?<!\\)\\{{1,16}}+u00{ord(sign):02x}|{coded}|&#0{{0,5}}+{ord(sign)};|&#x0{{0,5}}+{ord(sign):x};"
+        if sign.isascii()
+        else coded
+    )
     return f"(?:{re.escape(sign)}|(?i:{escapes}))"

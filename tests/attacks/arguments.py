@@ -96,6 +96,7 @@ VALID = {
     "prompts": "['dis oui']", "prompt_description": "'des plafonds'", "extraction_classes": "['plafond']",
 }  # fmt: skip
 DEEP = ("text", "prompt", "prompts")  # may be long by right: the model's budget bounds what they cost
+GREP_SECONDS = 5.0  # of each search for a pattern, a tenth of which take so long
 SECONDS = 3.0  # of the budget of programs that go on until it ends
 MOST_LOGGED = 500_000  # characters of all events of a run
 MOST_CACHED = 1000  # characters of a cache's key
@@ -140,7 +141,7 @@ def run_program(place: Place, code: str, attempts: int = 1, *, ends_late: bool =
     from legal_rag.deep_read import create_multi_doc_env
     from legal_rag.deep_read.rlm import SandboxEnvironment
 
-    env = create_multi_doc_env(CorpusIndex.open(place.library), Model(), workers=2)
+    env = create_multi_doc_env(CorpusIndex.open(place.library), Model(), workers=2, grep_seconds=GREP_SECONDS)
     tracker = UsageTracker(Budget(seconds=SECONDS if ends_late else 60.0))
     sandbox = SandboxEnvironment(env.functions, env.values, Model(), tracker)
     try:
@@ -221,7 +222,7 @@ def cases(seed: int) -> Iterator[Case]:
             [_called("grep_corpus", pattern=_shown(code + drawn.choice(PIECES))) for _ in range(10)],
         )
     for name in _TOOLS:
-        yield Case(f"tool {name}", _tool_tried(name), 20.0, len(TOOL_VALUES))
+        yield Case(f"tool {name}", _tool_tried(name), 60.0, len(TOOL_VALUES))
 
 
 PIECES = (

@@ -1,6 +1,7 @@
 """Attacks by a model's server: what it sends, when, and how much, at each door by which models are asked."""
 
 import gzip
+import itertools
 import json
 import os
 import random
@@ -61,7 +62,12 @@ def by_programs(place: Place, api_base: str, seconds: float) -> str:
     return _read(place, api_base, seconds, "rlm")
 
 
-def _read(place: Place, api_base: str, seconds: float, plan: str) -> str:
+def by_eight(place: Place, api_base: str, seconds: float) -> str:
+    """Read deeply, with eight requests at once."""
+    return _read(place, api_base, seconds, "map", n=8)
+
+
+def _read(place: Place, api_base: str, seconds: float, plan: str, n: int = 2) -> str:
     from legal_rag.agent import Budget
     from legal_rag.deep_read import deep_read
     from legal_rag.deep_read.settings import DeepReadSettings
@@ -70,8 +76,8 @@ def _read(place: Place, api_base: str, seconds: float, plan: str) -> str:
         QUESTION,
         library=_library(place.library),
         lm=_model(api_base, seconds),
-        settings=DeepReadSettings(plan=plan, map_documents=2, workers=2),
-        budget=Budget(seconds=seconds, model_calls=6, tokens=400_000),
+        settings=DeepReadSettings(plan=plan, map_documents=n, workers=n),
+        budget=Budget(seconds=seconds, model_calls=3 * n, tokens=1_000_000),
     )
     (place.folder / "answer.json").write_text(json.dumps(prediction.to_record()))
     return f"{prediction.status}: {prediction.notice or prediction.answer}"
@@ -131,6 +137,7 @@ DOORS: dict[str, Door] = {
     "ask": ask,
     "map": by_map,
     "programs": by_programs,
+    "eight": by_eight,
     "questions": questions,
     "openai": by_openai,
     "ollama": by_ollama,
@@ -215,6 +222,18 @@ def _dripping(before: bytes, data: bytes, wait: float = 0.3, size: int = 1) -> B
 
 def _late(write: Callable[[], bytes]) -> Behaviour:
     return lambda request: [write()]
+
+
+def _streamed(block: bytes, size: int) -> Behaviour:
+    """Send a completion of some size without having it in memory."""
+    before, _, after = completion(["@"]).partition(b"@")
+
+    def steps(request: bytes) -> Iterator[Step]:
+        yield _head(f"Content-Length: {len(before) + size // len(block) * len(block) + len(after)}") + before
+        yield from itertools.repeat(block, size // len(block))
+        yield after
+
+    return steps
 
 
 def _head(*headers: str, status: str = "200 OK", version: str = "HTTP/1.1") -> bytes:
@@ -307,6 +326,25 @@ def large() -> Iterator[tuple[str, Behaviour]]:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     calls = {"role": "assistant", "content": None, "tool_calls": [call] * 20_000}
     yield "20,000 calls of tools", _late(lambda: response(completion(message=calls)))
+
+
+def costly() -> Iterator[tuple[str, Behaviour]]:
+    """Replies within the bounds that are meant to take long."""
+    for name, body in {
+        "6 MB of escaped marks": lambda: b'\\"' * 3 * MB,
+        "a text of backslashes that never ends": lambda: b'{"a": "' + b"\\" * 9 * MB,
+        "a text of backslashes": lambda: completion("\\" * 4 * MB),
+        "texts of entities": lambda: completion(["&#0" * 80_000] * 50),
+        "199,000 texts": lambda: json.dumps(["\\" * 40] * 199_000).encode(),
+        "all but the last sign of the key, often": lambda: completion((KEY[:-1] + "%41") * 50_000),
+        "all but the last sign of the key, spaced": lambda: completion("\u200b".join(KEY[:-1] * 5_000) + "%41"),
+        "numbers of 4,000 figures": lambda: b"[" + b",".join([b"9" * 4_000] * 4_000) + b"]",
+        "a number of 9,000,000 figures": lambda: b"[1." + b"1" * 9 * MB + b"]",
+        "900,000 lines of a stream": lambda: b"data: {}\n" * 900_000,
+        "190,000 lines of a stream": lambda: b'data: {"choices": []}\n\n' * 90_000,
+        "texts with many links": lambda: completion("[Source: A, chars 0-20] « a » " * 6_000),
+    }.items():
+        yield name, lambda request, body=body: [response(body())]
 
 
 def malformed() -> Iterator[tuple[str, Behaviour]]:
@@ -587,11 +625,15 @@ def cases(seed: int) -> Iterator[Case]:
         yield _case(name, QUICK[n % len(QUICK)], behaviour)
         if n % 4 == 0:
             yield _case(name, "litellm", behaviour)
+    for n, (name, behaviour) in enumerate(costly()):
+        yield _case(name, ("check", "ask", "openai", "map")[n % 4], behaviour)
     for group in (malformed, of_http):
         for n, (name, behaviour) in enumerate(group()):
             yield _case(name, QUICK[n % len(QUICK)], behaviour)
             if n % 12 == 0:
                 yield _case(name, "litellm", behaviour)
+    for name, block in (("letters", b"a" * 12), ("escapes", rb"\ud83d\ude00"), ("lists", b'",[],"aaaaaa')):
+        yield _case(f"19 MB of {name} to eight at once", "eight", _streamed(block * 5_000, 19 * MB))
     for n, (name, behaviour) in enumerate(echoing()):
         doors = (
             ("programs",) if "program" in name else ("ask", QUICK[n % len(QUICK)]) if n % len(QUICK) != 1 else ("ask",)

@@ -382,3 +382,15 @@ def test_a_quotation_that_goes_on_behind_its_marker_is_checked_to_its_end():
     answer = CitationEnricher({"D": BAIL_ET_DETTE}).enrich(text, ["D"])
     assert [one.status for one in answer.citations] == ["unverified"]
     assert len(answer.ungrounded_claims) == 1
+
+
+@pytest.mark.parametrize(
+    ("seen", "status"), [(None, "verified"), ({"FICTIF1"}, "verified"), ({"VISITE"}, "unverified"), ((), "unverified")]
+)
+def test_a_citation_of_a_document_that_was_not_shown_is_not_verified_though_it_stands_there(seen, status):
+    answer = CitationEnricher(CONTENTS).enrich(
+        "Il faut « délivrer la chose louée » [Source: FICTIF1, chars 0-41].", ["VISITE"], seen=seen
+    )
+    assert [one.status for one in answer.citations] == [status]
+    assert ("[Source non vérifiée: FICTIF1" in answer.text) == (status == "unverified")
+    assert bool(answer.ungrounded_claims) == (status == "unverified")

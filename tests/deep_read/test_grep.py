@@ -328,11 +328,10 @@ def real_words(real_library):
 @pytest.mark.parametrize("pattern", ["e(?s:.*)ZZZ|e", r"\be(?s:.*)ZZZ|\be", r"(?s)\w.{0,900}\w.{0,900}\w.{0,900}ZZ"])
 def test_a_pattern_that_would_read_the_text_again_and_again_is_stopped(pattern, monkeypatch):
     monkeypatch.setattr(grep_module, "DOCUMENT_SECONDS", 0.3)
-    monkeypatch.setattr(grep_module, "STRETCH_NS", 300_000_000)
     started = time.monotonic()
     with pytest.raises(ValueError, match="motif trop lent : plus de 0.3 s"):
         grep_text("été et e " * 60_000, pattern)
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 5.0
 
 
 def test_a_search_that_is_stopped_within_a_document_says_so(tiny_library, monkeypatch):
@@ -352,8 +351,7 @@ def test_the_deadline_ends_a_search(tiny_library):
 def test_a_text_in_stretches_matches_as_the_whole_does(pattern, monkeypatch):
     text = "abcabcx été, oui : la fin.\nmot\nété fin mot e  f É" * 40
     whole = grep_text(text, pattern)
-    size = compile_pattern(pattern).loose.programsize
-    monkeypatch.setattr(grep_module, "STRETCH_NS", int(600 * min(grep_module.MOST_NS, grep_module.STEP_NS * size)))
+    monkeypatch.setattr(grep_module, "_stretch", lambda compiled: 600)
     assert grep_text(text, pattern) == whole
     assert whole
 

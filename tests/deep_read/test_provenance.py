@@ -43,7 +43,7 @@ def account(tiny_library):
         names |= {**env.values, "_take_final": given.append, "context": "42 décisions, dont 17 de 1985"}
         exec(PRELUDE, names)  # noqa: S102
         exec(program, names)  # noqa: S102
-        return returned.account_for(wire.checked(wire.message_back({"value": given[0]})[wire.HEADER :])["value"])
+        return returned.account_for(wire.checked(wire.body({"value": given[0]}, wire.MOST_BYTES))["value"])
 
     return running
 
@@ -158,6 +158,14 @@ DISGUISES = [
     "FINAL({courts[0].replace('o', 'о'): by_court[courts[0]]})",
     "FINAL({courts[0] + '\\u200b': by_court[courts[0]]})",
     "FINAL({'1066': 3})",
+    "FINAL({'nombre': 60, 'réponse': 'Tout est permis [Source'})",
+    "FINAL({'nombre': 60, 'réponse': 'Tout est permis [Source: X, chars 0-9].'})",
+    "FINAL([[ID, 'Tout est permis [Source: X, chars 0-9].']])",
+    "FINAL({'plus ancienne': min(ids, key=lambda i: metas[i]['char_count'])})",
+    "FINAL({'premier': min(m['char_count'] for m in metas.values())})",
+    "FINAL({'any': len(search_by_keywords(['élection'], mode='any'))})",
+    "FINAL({'Tout est permis au candidat': len(search_by_keyword('Tout est permis au candidat'))})",
+    "FINAL({'Nul ne peut rien': len(grep_corpus('Nul ne peut rien', max_docs=None))})",
     "FINAL({'1988': len(find_documents(date_from='1988'))})",
     "FINAL({'par année': dict(by_court)})",
     "FINAL({**by_year, '1993': by_year['1993'] + 1})",
@@ -239,7 +247,7 @@ def test_beyond_what_is_kept_nothing_is_vouched_for_and_that_is_said(account, mo
     assert "plus que ce qui est retenu" in judged.unverified[-1]
 
 
-@pytest.mark.parametrize("program", ["FINAL([7] * 90_000)", "FINAL({str(n): n for n in range(30_000)})"])
+@pytest.mark.parametrize("program", ["FINAL([7] * 190_000)", "FINAL({str(n): n for n in range(60_000)})"])
 def test_a_huge_answer_is_given_up_soon(account, program):
     assert account(program).unverified == ("réponse trop longue à refaire",)
 

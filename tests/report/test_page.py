@@ -426,6 +426,7 @@ def test_a_run_without_a_model_says_so_and_has_no_empty_columns():
         ("fallback", "model_failed", "Modèle en échec"),
         ("fallback", "model_failed", "à la place du modèle de langage"),
         ("evidence", "answered", "sans modèle de langage"),
+        ("deep_read", "unverified", "Sorti d’un programme, non vérifié"),
     ],
 )
 def test_how_a_run_ended_is_told(mode, status, told):

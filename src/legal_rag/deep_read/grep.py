@@ -345,18 +345,33 @@ def _matches(compiled: Any, data: bytes, ends: float) -> Iterator[tuple[int, int
     A match that begins in the first half of a stretch, and ends in it, is the one there is in the whole text. Where a
     text is longer than a stretch, which is short for a large pattern, longer matches are cut at its end, or missed.
     """
-    stretch = int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
-    at, size = 0, len(data)
-    while at < size and time.monotonic() <= ends:
-        check()
+    at, size, stretch = 0, len(data), _stretch(compiled)
+    while True:
         end = min(at + stretch, size)
-        match = compiled.search(data, at, end)
-        half = at + stretch // 2
-        if match is None or (match.start() > half and end < size):
-            at = size if end == size else _character_at(data, half)
-        else:
-            yield match.span()
-            at = match.end()
+        last = size if end == size else at + stretch // 2  # where a match may begin
+        for match in compiled.finditer(data, at, end):
+            span = match.span()
+            if span[0] > last:
+                break
+            at = span[1]
+            yield span
+            if _is_late(ends):
+                return
+        if end == size or _is_late(ends):
+            return
+        at = max(at, _character_at(data, last))
+
+
+@lru_cache(2 * COMPILED)
+def _stretch(compiled: Any) -> int:
+    """Return how many bytes a pattern takes some `STRETCH_NS` for at worst."""
+    return int(STRETCH_NS / min(MOST_NS, STEP_NS * compiled.programsize))
+
+
+def _is_late(ends: float) -> bool:
+    """Tell whether a time is over; past the deadline, raise DeadlineError."""
+    check()
+    return time.monotonic() > ends
 
 
 def _character_at(data: bytes, at: int) -> int:

@@ -27,7 +27,8 @@ from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import BRIEFLY, again, map_prompt, map_reduce_notice
 from legal_rag.library.corpus import Corpus
 
-T, Item = TypeVar("T"), TypeVar("Item")
+T = TypeVar("T")
+Item = TypeVar("Item")
 
 UNREADABLE = reason_in_french(UnreadableReplyError())
 _NOTHING = reason_in_french(EmptyAnswerError())
