@@ -382,6 +382,7 @@ def test_a_server_is_asked_over_tls_if_its_certificate_holds(tmp_path, monkeypat
             exchange._tls.cache_clear()
 
 
+@pytest.mark.slow  # imports the SDK
 def test_langextracts_client_of_gemini_is_bounded_as_well(monkeypatch):
     pytest.importorskip("google.genai")
     from langextract.core.exceptions import InferenceError
