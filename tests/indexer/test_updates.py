@@ -30,6 +30,7 @@ from legal_rag.indexer.commit import updating
 from legal_rag.indexer.rebuild import plan_rebuild, rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
+from legal_rag.library.manifest import write_manifest
 from legal_rag.library.outlines import count_outlines
 from legal_rag.retriever import Retriever
 
@@ -460,7 +461,7 @@ def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder,
 def without_chunk_vectors(library):
     """Make a Library one of before chunk vectors."""
     manifest = {name: value for name, value in library.manifest.items() if name != "chunk_vectors"}
-    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(library.path, manifest)
     shutil.rmtree(library.path / "chunk_vectors")
     return library.reload()
 
@@ -519,7 +520,7 @@ def test_damaged_chunk_vectors_are_named_and_made_anew(config, library, tiny_enc
 )
 def test_strange_chunk_vectors_in_a_manifest_are_one_line(config, library, capsys, vectors):
     manifest = library.manifest | {"chunk_vectors": vectors}
-    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(library.path, manifest)
     assert main(["search", QUERY, "--index-folder", config.index_folder]) == 1
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert "damaged manifest" in said
@@ -529,7 +530,7 @@ def test_strange_chunk_vectors_in_a_manifest_are_one_line(config, library, capsy
 def test_a_strange_shard_in_a_manifest_is_one_line(config, library, capsys, change):
     first, *others = library.manifest["shards"]
     manifest = library.manifest | {"shards": [first | change, *others]}
-    (library.path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_manifest(library.path, manifest)
     assert main(["rebuild", "--only", "vectors", "--force", "--index-folder", config.index_folder]) == 1
     assert "damaged manifest" in capsys.readouterr().err
 

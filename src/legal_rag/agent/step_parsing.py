@@ -68,7 +68,10 @@ def read_step(fields: Mapping[str, str] | None, text: str, tools: Mapping[str, T
         tool, arguments = match_tool(inner["next_tool_name"], tools), read_arguments(inner.get("next_tool_args"))
     elif "(" in name and not arguments:
         arguments = read_arguments(name.partition("(")[2].rpartition(")")[0])
-    arguments = json_safe(arguments, keep_nan=True)
+    try:
+        arguments = json_safe(arguments, keep_nan=True)
+    except RecursionError:  # lists in lists, which no tool takes
+        arguments = {}
     if tool == FINISH:
         return Step(thought, FINISH, arguments, _clear_answer(arguments) or _clear_answer(found))
     if not tool:

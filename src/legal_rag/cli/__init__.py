@@ -5,6 +5,7 @@ Results go to stdout, messages to stderr. An expected error is one line and stat
 
 import logging
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Sequence
@@ -68,6 +69,7 @@ EXAMPLES = {  # of each command, shown by its --help
 }
 RESUMED = {"index", "add", "compact", "corpus-index", "rebuild", "extract", "questions"}  # after an interruption
 ALIASES = {"runs": "answers"}  # former names
+DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 MOST_SAID = 2000  # characters of an error: an id or a value in it may be of any length
 FAILED = {"verify": 2}  # status after an expected error, where 1 says something else
 
@@ -114,7 +116,7 @@ def commands() -> None:
 
 def run() -> NoReturn:
     """Run the command line and leave the process with its status."""
-    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = PrintableStream(sys.stdout), PrintableStream(sys.stderr)
     sys.exit(main())
 
 
@@ -131,6 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str]) -> int:
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ["RUST_BACKTRACE"] = "0"  # of the panic of a library, which is told in one line
     failed = FAILED.get(arguments[0], 1)
     try:
         status = commands.main(args=arguments, prog_name="legal-rag", standalone_mode=False)
@@ -152,7 +155,9 @@ def _run(arguments: list[str]) -> int:
             raise
         if isinstance(error, KeyError | IndexError | UnicodeError | BrokenPipeError):
             raise  # a bug, or a closed pipe, not something the user can mend
-        return _fail(str(error) or type(error).__name__, failed)
+        said = str(error) or type(error).__name__
+        mends = ": 'legal-rag doctor' says what mends it" if DAMAGED.match(said) and "legal-rag" not in said else ""
+        return _fail(said + mends, failed)
     return status or 0
 
 

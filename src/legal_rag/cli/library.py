@@ -297,10 +297,12 @@ def doctor_command(index_folder: str, index_name: str, as_json: bool) -> int:
 @place_options
 def info_command(index_folder: str, index_name: str, as_json: bool) -> None:
     """Print what a Library holds and how it was made."""
-    from legal_rag.library.library import CHUNK_VECTORS, STORE
+    from legal_rag.library.library import STORE
+    from legal_rag.library.manifest import CHUNK_VECTORS
     from legal_rag.library.outlines import count_outlines
 
     library = open_library(index_folder, index_name)
+    next(iter(library), None)  # the texts can be read, or the command fails
     manifest, extracted, indexed = library.manifest, _extracted(library), _corpus_index(library)
     outlined, linked = count_outlines(library.path, library.path / STORE), _graph(library)
     if as_json:

@@ -91,7 +91,7 @@ def conclude(
     stopped: str = "",
     failed: bool = False,
     account: Account | None = None,
-    shown: Collection[str] = (),
+    seen: Collection[str] = (),
     remarks: Sequence[str] = (),
     nearest: Callable[[], None] = lambda: None,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -108,14 +108,14 @@ def conclude(
         failed: It ended because a model failed, not at a limit.
         account: A program gave the answer, and what of it is derived from what the functions returned: all of it may
             stand without citing a passage; the rest is marked as not verified, prose is not shown.
-        shown: Ids of further documents than the log's of which a program was shown some words.
+        seen: Ids of documents that a citation may hold of, besides those that the log has.
         remarks: For the reader, in French without full stops.
         nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
         on_event: Told what was checked and answered.
     """
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
-    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, shown, plain=plain)
+    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
     if answer is None and not stopped:
         failed, stopped = True, reason_in_french(EmptyAnswerError())
     shown_as: Account | None = None  # what is said of an answer that no citation holds up
@@ -186,7 +186,7 @@ def _holds(answer: EnrichedResponse) -> bool:
 
 
 def _checked(
-    value: Any, log: EventLog, corpus: Corpus, shown: Collection[str], *, plain: bool
+    value: Any, log: EventLog, corpus: Corpus, seen: Collection[str], *, plain: bool
 ) -> EnrichedResponse | None:
     read = list(log.sources)[:MAX_READ]
     # Tags are not asked for here; a model that writes some shows them to nobody.
@@ -194,7 +194,18 @@ def _checked(
     if not text:
         return None
     read = [] if plain else read
-    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *shown]))
+    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *seen]))
+
+
+def is_cited(corpus: Corpus, seen: Collection[str]) -> Callable[[str], bool]:
+    """Return what tells whether all of a text rests on citations that hold, of documents that were shown."""
+
+    def tells(text: str) -> bool:
+        checked = CitationEnricher(corpus).enrich(text, read=[], seen=seen)
+        holds = bool(checked.citations) and all(citation.holds for citation in checked.citations)
+        return holds and not (checked.removed or checked.ungrounded_claims or checked.cut)
+
+    return tells
 
 
 def _found_so_far(log: EventLog) -> EnrichedResponse:

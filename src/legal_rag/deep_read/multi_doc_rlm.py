@@ -17,7 +17,8 @@ from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
 from legal_rag.indexer.build import IncrementalIndexer
-from legal_rag.library.library import MANIFEST, Library
+from legal_rag.library.library import Library
+from legal_rag.library.manifest import MANIFEST
 from legal_rag.retriever.retriever import Retriever
 
 if TYPE_CHECKING:

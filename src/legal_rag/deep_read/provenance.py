@@ -21,6 +21,7 @@ MAX_LISTS = 300  # of documents kept
 MAX_PAIRED = 16  # lists, the last ones, of which intersections, unions and differences are tried
 MAX_VALUES = 100_000  # of an answer that are judged
 MAX_SECONDS = 3.0  # for judging
+MAX_CITED = 100  # texts of an answer whose citations are checked one by one
 SECONDS_A_CALL = 0.2  # for judging the documents that a call names
 MAX_GROUPED = 2  # fields that documents are grouped by together
 MAX_ARGUMENT = 60  # characters of an argument in a derivation
@@ -37,7 +38,8 @@ LISTING = frozenset(
     "list_documents find_documents search_by_keyword search_by_keywords search_by_entity documents_in_topic"
     " documents_citing".split()
 )
-FILTERING = LISTING - {"list_documents"} | {"grep_corpus"}  # whose arguments may label what they count
+# Arguments that may label what a call counts: those of which no word is without effect.
+LABELLING = frozenset("pattern juridiction formation solution number topic".split())
 OWN_SIZE = frozenset({"limit", "offset", "top_k", "k", "max_docs", "doc_ids"})  # arguments that may decide a length
 LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()]*")  # a pattern that matches itself alone
 CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
@@ -49,8 +51,10 @@ KINDS: Mapping[str, frozenset[str]] = {
         ("nombre|total|n|nb|count|effectif|decisions|documents|arrets", "count given sum measure distinct ids rows"),
         ("nombre de decisions|nombre de documents|nombre d'arrets|n documents|total docs", "count given"),
         ("somme|occurrences|nombre d'occurrences|n occurrences", "sum measure"),
-        ("minimum|min|date la plus ancienne|plus ancienne|la plus ancienne|premiere|premier|debut", "least"),
-        ("maximum|max|date la plus recente|plus recente|la plus recente|derniere|dernier|fin", "greatest"),
+        ("minimum|min", "least"),
+        ("maximum|max", "greatest"),
+        ("date la plus ancienne|plus ancienne|la plus ancienne|premiere|premier|debut", "least:date"),
+        ("date la plus recente|plus recente|la plus recente|derniere|dernier|fin", "greatest:date"),
         ("distincts|distinctes|valeurs distinctes", "distinct"),
         ("resultat|resultats|reponse|valeur|liste|lignes|tableau|table", "*"),
         ("identifiants|ids|doc ids", "ids"),
@@ -208,13 +212,13 @@ class Returned:
         self._label(name, asked, len(ids), f"nombre de documents rendus par {said}")
 
     def _label(self, name: str, asked: Mapping[str, Any], n: int, said: str) -> None:
-        """Keep what one call counted, under each of its arguments as a label."""
-        if name not in FILTERING or not self._is_whole(asked, n):
+        """Keep what one call counted, under each argument that found something, as a label."""
+        if not self._is_whole(asked, n):
             return
         texts = {key: one for key, one in asked.items() if isinstance(one, str) and _is_label(one)}
         if "pattern" in texts and not LITERAL.fullmatch(texts["pattern"]):
             return
-        labels = {key: (one,) for key, one in texts.items() if key not in ("date_from", "date_to")}
+        labels = {key: (one,) for key, one in texts.items() if n and key in LABELLING}
         if span := _year_of(texts):
             labels["date"] = (span,)
         for key, label in labels.items():
@@ -304,11 +308,16 @@ class Returned:
         if self._fits(3 * len(kept)):
             self.records[self._id(doc_id)] += kept
 
-    def account_for(self, value: Any) -> Account:
-        """Judge an answer: which of its values are derived, and how; which are not."""
+    def account_for(self, value: Any, is_cited: Callable[[str], bool] = lambda text: False) -> Account:
+        """Judge an answer: which of its values are derived, and how; which are not.
+
+        Args:
+            value: The answer, of plain values.
+            is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
+        """
         judge = _Judge(self)
         try:
-            judge.judge(value)
+            judge.judge(_Cited(is_cited).without(value))
         except _TooLongError:
             judge.unverified.append("réponse trop longue à refaire")
         if judge.unverified and self.is_full:
@@ -332,6 +341,24 @@ _KEEPERS: Mapping[str, Callable[[Returned, str, Mapping[str, Any], Any], None]] 
 }
 
 
+class _Cited:
+    """Replaces the texts of an answer that rest on citations, up to `MAX_CITED` that claim to."""
+
+    def __init__(self, is_cited: Callable[[str], bool]) -> None:
+        self._is_cited, self._left = is_cited, MAX_CITED
+
+    def without(self, value: Any) -> Any:
+        if isinstance(value, str) and CITED.search(value) and self._left > 0:
+            self._left -= 1
+            return _CITED if self._is_cited(value) else value
+        if isinstance(value, Mapping):
+            return {key: self.without(one) for key, one in value.items()}
+        return [self.without(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+_CITED = object()  # stands for a text that rests on citations
+
+
 class _Row(NamedTuple):
     """A row of an answer."""
 
@@ -342,7 +369,7 @@ class _Row(NamedTuple):
 class _Choice(NamedTuple):
     """How the documents of an answer were chosen and ordered."""
 
-    kind: str  # "whole"; "all" of a list whose length an argument decided; "first", "least", "greatest" of one
+    kind: str  # "whole"; "all" of a list whose length an argument decided; "first"; "least:date", "greatest:number"…
     said: str
 
 
@@ -361,6 +388,8 @@ class _Judge:
     def judge(self, value: Any, kinds: frozenset[str] = ANY) -> None:
         """Judge a value; `kinds` are those that its label allows."""
         self._spend(1)
+        if value is _CITED:
+            return
         if isinstance(value, Mapping | list | tuple) and not value:
             self._nothing()
         elif isinstance(value, Mapping):
@@ -408,6 +437,9 @@ class _Judge:
 
     def _judge_list(self, value: Sequence[Any], kinds: frozenset[str]) -> None:
         self._spend(len(value))
+        value = [one for one in value if one is not _CITED]
+        if not value:
+            return
         if not all(map(_is_scalar, value)):
             self._judge_rows([row for one in value for row in self._rows_of((), one)], kinds)
         elif all(self._is_id(one) for one in value):
@@ -422,8 +454,12 @@ class _Judge:
             self._judge_rows([_Row(tuple(("", one) for one in value))], kinds)
 
     def _rows_of(self, path: tuple[tuple[str, Any], ...], value: Any) -> Iterator[_Row]:
-        """Read rows below some keys."""
+        """Read rows below some keys; a key may head a text that rests on citations."""
         self._spend(1)
+        if isinstance(value, list | tuple) and value:
+            value = [one for one in value if one is not _CITED] or _CITED
+        if value is _CITED:
+            return
         if isinstance(value, Mapping) and value and _is_named(value):
             yield _Row((*path, *_named(value)))
         elif isinstance(value, Mapping) and value:
@@ -478,8 +514,8 @@ class _Judge:
             counts = {one[docs[0]] for one in self._of.measures.values() if docs[0] in one}
             if any(_is_by_chance(one, counts) for _, one in rows[0].parts if _is_number(one)):
                 said = None
-            choice = self.choice(docs) if kinds & {"least", "greatest"} else None
-            fits = "*" in kinds or "rows" in kinds or (choice and choice.kind in kinds)
+            choice = self.choice(docs) if any(one.startswith(("least", "greatest")) for one in kinds) else None
+            fits = kinds & {"*", "rows"} or (choice and _fits(kinds, choice.kind))
             shown = ", ".join(_shown(one) for _, one in rows[0].parts)
             self._say(shown, ", ".join(filter(None, (said, choice and choice.said))) if fits and said else None)
             return
@@ -548,7 +584,8 @@ class _Judge:
             rest = [value for doc, value in values.items() if doc not in chosen]
             for kind, word, best in (("least", "plus petits", min), ("greatest", "plus grands", max)):
                 if own == sorted(own, reverse=kind == "greatest") and (not rest or best(own[-1], *rest) == own[-1]):
-                    return _Choice(kind, f"les {len(docs)} {word} par {said}, parmi les {base.said}")
+                    of = "date" if said == "date" else "number"
+                    return _Choice(f"{kind}:{of}", f"les {len(docs)} {word} par {said}, parmi les {base.said}")
         return None
 
     def _orders(self, base: Listed) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -692,16 +729,15 @@ class _Judge:
         return f"les groupes : {table[0]}" if table and kinds & {"*", "distinct"} else None
 
     def _judge_text(self, text: str, kinds: frozenset[str]) -> None:
-        if CITED.search(text):  # its citations are checked elsewhere
-            return
         if self._is_id(text):
             choice = self.choice([text])
-            self._say(text, choice.said if choice and kinds & {"*", "doc_id", "ids", choice.kind} else None)
+            fits = choice and (kinds & {"doc_id", "ids"} or _fits(kinds, choice.kind))
+            self._say(text, choice.said if choice and fits else None)
             return
         for listed in self._lists_described():
             dates = [self._of.fields[doc]["date"] for doc in listed.ids if self._of.fields[doc]["date"]]
             for kind, word, best in (("least", "la plus ancienne", min), ("greatest", "la plus récente", max)):
-                if kinds & {"*", kind} and dates and best(dates) == text:
+                if _fits(kinds, f"{kind}:date") and dates and best(dates) == text:
                     self._say(text, f"{word} des dates des {listed.said}")
                     return
         if len(self._of.fields) <= FEW:
@@ -721,7 +757,7 @@ class _Judge:
             fitting = None
             for kind, number, said in tier:
                 self._spend(0)
-                if kinds & {"*", kind, kind.split(":")[0]}:
+                if _fits(kinds, kind):
                     known.add(number)
                     fitting = said if fitting is None and number == value else fitting
             if fitting is not None:
@@ -746,8 +782,8 @@ class _Judge:
             for said, values in self._orders(listed):
                 if said != "date" and values:
                     yield "sum", sum(values.values()), f"somme : {said}, des {listed.said}"
-                    yield "least", min(values.values()), f"la plus petite valeur : {said}, des {listed.said}"
-                    yield "greatest", max(values.values()), f"la plus grande valeur : {said}, des {listed.said}"
+                    yield "least:number", min(values.values()), f"la plus petite valeur : {said}, des {listed.said}"
+                    yield "greatest:number", max(values.values()), f"la plus grande valeur : {said}, des {listed.said}"
             if listed in self._lists_described():
                 for field in GROUPING:
                     held, name = self._members(listed, (field,)).keys(), IN_FRENCH.get(field, field)
@@ -766,6 +802,11 @@ class _Table(NamedTuple):
     by: str
     said: str
     groups: Mapping[tuple[str, ...], Any]
+
+
+def _fits(kinds: frozenset[str], kind: str) -> bool:
+    """Tell whether a label allows a kind, such as "least:date": as "*", "least" and "least:date" do."""
+    return bool(kinds & {"*", kind, kind.partition(":")[0]})
 
 
 def _is_whole_choice(labels: Sequence[tuple[str, ...]], table: _Table) -> bool:

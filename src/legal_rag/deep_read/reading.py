@@ -19,7 +19,7 @@ from legal_rag.agent.tools import entities_of
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude
+from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude, is_cited
 from legal_rag.deep_read.environment import create_multi_doc_env
 from legal_rag.deep_read.functions import MultiDocREPL
 from legal_rag.deep_read.map_reduce.run import map_reduce
@@ -248,8 +248,9 @@ def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
     if wrote_none and work.settings.plan != "rlm":
         return None
     stopped, failed = _why_stopped(work, outcome)
-    account = None if outcome.is_prose else returned.account_for(outcome.value)
-    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account, shown=returned.records)
+    seen = frozenset([*work.log.sources, *returned.records])
+    account = None if outcome.is_prose else returned.account_for(outcome.value, is_cited(work.library, seen))
+    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account, seen=seen)
 
 
 def _setup(work: ReadingTask, trace: Path | None, description: str, context: str, returned: Returned) -> "RunSetup":

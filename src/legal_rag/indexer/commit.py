@@ -22,18 +22,18 @@ from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph,
 from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
-from legal_rag.library.checksums import record_all, record_checksums
+from legal_rag.library.checksums import UNRECORDED, record_all, record_checksums
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import (
     BAD_RECORDS,
-    CHUNK_VECTORS,
     INSTRUCTIONS,
     MAPPING,
     STORE,
     Library,
     codebook_id,
+    store_version,
 )
-from legal_rag.library.manifest import FORMAT_VERSION, MANIFEST, files_in_manifest, write_manifest
+from legal_rag.library.manifest import CHUNK_VECTORS, FORMAT_VERSION, FRAME, MANIFEST, files_in_manifest, write_manifest
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
@@ -134,13 +134,16 @@ def finish_library(folder: Path, manifest: Mapping[str, Any], n_shards: int) -> 
     write_lexical(folder / LEXICAL_FOLDER, folder / STORE)
     shutil.rmtree(folder / CHUNK_VECTORS, ignore_errors=True)  # of an interrupted attempt
     vectors = write_chunk_vectors(folder, shards) if plaid["n_bits"] else {}
+    lineage = _build_id(folder / STORE, shards)
+    with closing(connect_to_write(folder / STORE)) as connection:
+        connection.execute(f"PRAGMA user_version = {store_version(lineage):d}")
     for path in folder.rglob("*"):
         if path.is_file():
             sync(path)
     counts = {**manifest["counts"], "tokens": sum(shard["tokens"] for shard in shards)}
     whole = {
         "format_version": FORMAT_VERSION,
-        "lineage": _build_id(folder / STORE, shards),
+        "lineage": lineage,
         "updates": [],
         **manifest,
         "counts": counts,
@@ -182,7 +185,7 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         FileNotFoundError: If `first` is not 0 and the frame is missing.
         ValueError: If the frame or a shard is damaged.
     """
-    from legal_rag.library.chunk_vectors import FRAME, fit_frame, read_frame, write_frame, write_segment
+    from legal_rag.library.chunk_vectors import fit_frame, read_frame, write_frame, write_segment
     from legal_rag.library.plaid.cpu import Codebooks, MappedShard
 
     target, codebooks = folder / CHUNK_VECTORS, Codebooks()
@@ -407,13 +410,19 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 
 @contextmanager
 def _recording(folder: Path) -> Iterator[None]:
-    """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them."""
-    before = _stamps(folder)
+    """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them.
+
+    After a kill in between, the next commit records all that this one may have changed.
+    """
+    unrecorded = folder / UNRECORDED
+    before = {} if unrecorded.exists() else _stamps(folder)
+    unrecorded.touch()
     try:
         yield
     finally:
         after = _stamps(folder)
         record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
+        unrecorded.unlink(missing_ok=True)
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:

@@ -41,7 +41,6 @@ from legal_rag.indexer.shards import (
 )
 from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import (
-    CHUNK_VECTORS,
     CORPUS_INDEX,
     DEFAULT_FOLDER,
     DEFAULT_NAME,
@@ -50,7 +49,7 @@ from legal_rag.library.library import (
     STORE,
     Library,
 )
-from legal_rag.library.manifest import MANIFEST
+from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST
 from legal_rag.library.outlines import OUTLINES, fill_outlines
 from legal_rag.library.plaid.cpu import MappedShard
 from legal_rag.library.plaid.files import PLAID_FOLDER

@@ -12,9 +12,9 @@ from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS, checksum_problems
-from legal_rag.library.library import CHUNK_VECTORS, CORPUS_INDEX, MAPPING, RUNS, STORE, Library
-from legal_rag.library.manifest import is_sealed
+from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, checksum_problems
+from legal_rag.library.library import CORPUS_INDEX, MAPPING, RUNS, STORE, Library
+from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, is_sealed
 from legal_rag.library.outlines import OUTLINES, outline_problems
 from legal_rag.library.store import SELECT_HASHED, document_of_stored, present_at
 from legal_rag.sqlite import connect_as_allowed, connect_to_read
@@ -45,6 +45,10 @@ def examine(library: Library) -> list[str]:
     """
     found = dict(_checksum_problems(library))
     problems = [f"{name}: {problem} ({_remedy(name)})" for name, problem in found.items()]
+    if problems and (library.path / UNRECORDED).is_file():
+        problems.append(
+            f"{CHECKSUMS}: older than the files: a commit was cut off, the next 'legal-rag add' records all"
+        )
     damaged = {next((part for part in REMEDIES if _is_of(name, part)), name) for name in found}
     checks = {
         STORE: _store_problems,
@@ -166,8 +170,6 @@ def _shard_problems(library: Library) -> Iterator[str]:
 
 def chunk_vector_problems(library: Library) -> Iterator[str]:
     """Verify the vectors by which a search finds its candidates; a Library of before may have none."""
-    from legal_rag.library.chunk_vectors import FRAME  # loads numba, which other commands need not wait for
-
     try:
         if library.chunk_vectors() is None:
             return

@@ -16,8 +16,8 @@ from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, extract_library, missing_entities
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.checksums import record_checksums
-from legal_rag.library.library import CHUNK_VECTORS, STORE, Library
-from legal_rag.library.manifest import write_manifest
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
 from legal_rag.library.outlines import count_lacking, fill_outlines
 
 

@@ -27,6 +27,7 @@ MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"
 HEADER_COLUMNS = ("title", "section")  # indexed with every chunk of a document
 WRITER_BYTES = 100_000_000  # of memory, before a segment is written
 POSITION_BITS = 32  # low bits of a place written as one integer; the shard is above them
+SHOWN_CHARS = 200  # of what Tantivy says
 LONGEST_WORD = 40  # bytes; longer ones are lines of underscores
 CHUNKS, DOCUMENTS = "chunks", "documents"  # the two Tantivy indexes in the folder
 FEW_PLACES = 20_000  # up to which a restriction is part of the query; larger ones filter its hits
@@ -217,7 +218,7 @@ def _damage_named() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException" and not isinstance(error, ValueError):
             raise
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:SHOWN_CHARS]
         raise ValueError(f"damaged index of words, {LEXICAL_FOLDER} ({reason}): {MAKE_COMMAND}") from None
 
 

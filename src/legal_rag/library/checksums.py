@@ -3,7 +3,7 @@
 The file is one that `sha256sum -c` reads, under a first line with the checksum of the others. It holds every file but
 those whose checksums are in the manifest (shards and chunk vectors), the manifest, which holds its own, a user's
 instructions, and locks. Whoever changes a file records it with `record_checksums` once it is closed. After a kill in
-between, a file differs from its record until the next run that writes it: `doctor` says so.
+between, a file differs from its record until the next run that writes it; for commits, `UNRECORDED` remembers that.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ from legal_rag.sqlite import connect_to_write
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
+UNRECORDED = f".{CHECKSUMS}.behind"  # there while a commit is written, and after one that was killed
 LOCK_SECONDS = 60.0  # another process keeps it for moments
 TANTIVY_FILES = ".managed.json"
 DATABASE = ".sqlite"

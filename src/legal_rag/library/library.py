@@ -1,5 +1,6 @@
 """Thread-safe, read-only snapshot of an index folder at its latest commit."""
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,6 +71,11 @@ def codebook_id(shard: Mapping[str, Any]) -> str:
     if len(found) < len(files) or not all(isinstance(one, str) and one for one in found):
         raise ValueError(f"damaged manifest: a shard at {shard['path']} without the checksums of its codebook")
     return json.dumps(found)
+
+
+def store_version(lineage: str) -> int:
+    """Return what a store says in its head of the build that it belongs to: 31 bits, not 0."""
+    return 1 + int(hashlib.sha256(lineage.encode()).hexdigest()[:7], 16)
 
 
 class Library(Corpus):
@@ -359,6 +365,11 @@ class Library(Corpus):
     def _connect(self) -> sqlite3.Connection:
         connection = connect_to_read(self.path / STORE)
         self.check_unchanged()
+        (found,) = connection.execute("PRAGMA user_version").fetchone()
+        if found not in (0, store_version(self.build_id)):  # 0: written before this was noted
+            raise ValueError(
+                f"damaged index: {self.path / STORE} is of another Library ('legal-rag index' builds it anew)"
+            )
         return connection
 
     def check_unchanged(self) -> None:

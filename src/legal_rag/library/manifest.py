@@ -8,6 +8,7 @@ from typing import Any
 
 from legal_rag.corpus.sources import json_problem
 from legal_rag.files import parse_json, write_whole
+from legal_rag.library.checksums import CHECKSUMS
 
 MANIFEST = "manifest.json"
 CHUNK_VECTORS, FRAME = "chunk_vectors", "frame.npy"  # see `legal_rag.library.chunk_vectors`
@@ -15,7 +16,7 @@ FORMAT_VERSION = 3
 MOST_BYTES = 100_000_000  # 75,000 shards, or 192 million chunks
 MOST_VALUES = 2_000_000
 MOST = 2**40  # of anything counted
-OWN = "sha256"  # the entry on the manifest itself; those written before have none
+OWN = "sha256"  # the entry on the manifest itself; those of Libraries without checksums have none
 
 # What every reader relies on. A class stands for a value of that type, numbers from 0 to `MOST`; "?" marks what may be
 # missing, "*" any name.
@@ -54,6 +55,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = parse_json(text)
         version = int(manifest["format_version"])
         if version == FORMAT_VERSION:
+            if OWN not in manifest and (path / CHECKSUMS).is_file():
+                raise ValueError("not what was written: it lacks its own SHA-256")
             manifest = _unsealed(manifest, text)
             _check(manifest, _SHAPE, "")
             _check_shards(manifest)
@@ -107,7 +110,8 @@ def _check(value: Any, shape: Any, where: str) -> None:
         ValueError: If something is of another type, or a number outside.
     """
     kind = shape if isinstance(shape, type) else type(shape)
-    if type(value) is not kind or (kind is int and not 0 <= value <= MOST):
+    found: type = type(value)  # True is no number here
+    if found is not kind or (kind is int and not 0 <= value <= MOST):
         raise ValueError(f"{where or 'it'} is {value!r:.60} (expected {_named(kind)})")
     if isinstance(shape, list):
         for number, one in enumerate(value):

@@ -83,12 +83,7 @@ def _allowing_rules(pyseccomp: Any, *, writing: bool) -> list[tuple[Any, ...]]:
     return [
         *((allow, name) for name in named),
         *((allow, name, pyseccomp.Arg(0, pyseccomp.LE, LAST_CLOCK)) for name in CLOCKS),
-        (
-            allow,
-            "sendto",
-            without(3, WHOLE),
-            pyseccomp.Arg(4, pyseccomp.EQ, 0),
-        ),  # no flags, such as MSG_OOB, nor address
+        (allow, "sendto", without(3, WHOLE), pyseccomp.Arg(4, pyseccomp.EQ, 0)),  # no flags (MSG_OOB), no address
         *renaming,
         *((allow, name, without(argument, ~flags & WHOLE)) for name, argument in OPENING.items()),
         (allow, "mmap", without(2, PROT_EXEC), private),

@@ -96,10 +96,10 @@ class Child:
         self._scratch = Scratch()
         try:
             self._start()
+            remove_leftovers()  # while the child loads what it needs
         except BaseException:
             self.end()
             raise
-        remove_leftovers()  # while the child loads what it needs
 
     def _start(self) -> None:
         starter = _Starter()

@@ -1,0 +1,77 @@
+"""Commands on a damaged index: an answer or one line that names the file, never a traceback."""
+
+import shutil
+
+import pytest
+
+from legal_rag.cli import main
+from legal_rag.library import Library
+from legal_rag.library.manifest import write_manifest
+
+
+@pytest.fixture
+def copied(tiny_library, tmp_path):
+    return shutil.copytree(tiny_library.path, tmp_path / tiny_library.path.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("corpus.sqlite", ("search", "bail", "--mode", "bm25")),
+        ("corpus.sqlite", ("info",)),
+        ("corpus.sqlite", ("lookup", "FICTIF0108")),
+        ("lexical/chunks/meta.json", ("search", "bail", "--mode", "bm25")),
+        ("fast_plaid_index/doclens.0.json", ("search", "bail")),
+        ("chunk_vectors/frame.npy", ("search", "bail")),
+        ("graph.sqlite", ("graph", "most-cited")),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b"[" * 50_000, b"SQLite format 3\0" + b"\xff" * 5_000])
+def test_a_file_that_is_no_longer_one_is_named(copied, refused, name, command, content):
+    (copied / name).write_bytes(content)
+    line = refused(*command, "--index-folder", copied.parent)
+    assert name.split("/")[0].removesuffix(".sqlite") in line
+    assert "legal-rag " in line or "build" in line
+
+
+def test_no_shards_are_no_silence(copied, refused):
+    write_manifest(copied, Library(copied).manifest | {"shards": []})
+    line = refused("search", "bail", "--index-folder", copied.parent)
+    assert "manifest.json" in line
+    assert "its 0 shards hold 0" in line
+
+
+def test_whatever_fails_for_a_damaged_file_names_it(copied, refused, monkeypatch):
+    """Damage shows in every way: here as the error of a bug, or the panic of a library written in Rust."""
+
+    class PanicException(BaseException):
+        pass
+
+    (copied / "outlines.sqlite").write_bytes(b"damaged")
+    for error in (
+        KeyError("x"),
+        IndexError(3),
+        TypeError("x"),
+        RecursionError(),
+        PanicException("index out of bounds"),
+    ):
+        monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place, error=error: _raise(error))
+        line = refused("info", "--index-folder", copied.parent)
+        assert "outlines.sqlite: not what was written" in line
+        assert "rebuild --only trees" in line
+
+
+def test_a_bug_keeps_its_traceback_where_the_files_are_whole(copied, monkeypatch):
+    monkeypatch.setattr("legal_rag.cli.library.open_library", lambda *place: _raise(KeyError("x")))
+    with pytest.raises(KeyError):
+        main(["info", "--index-folder", str(copied.parent)])
+    with pytest.raises(KeyError):
+        main(["info", "--index-folder", str(copied.parent / "absent")])
+
+
+def test_an_error_of_any_length_is_cut(copied, refused):
+    assert len(refused("lookup", "x" * 100_000, "--index-folder", copied.parent)) < 2_100
+
+
+def _raise(error):
+    raise error

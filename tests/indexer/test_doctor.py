@@ -1,0 +1,142 @@
+"""The doctor vouches for every byte, says what it cannot vouch for, and names what mends what it finds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from legal_rag.cli import main
+from legal_rag.indexer import IndexConfig, add_documents, compact_index, examine, remove_documents
+from legal_rag.indexer.doctor import damage_of, unverified
+from legal_rag.library import Library
+from legal_rag.library.checksums import CHECKSUMS
+from legal_rag.library.manifest import MANIFEST
+
+
+@pytest.fixture
+def library(tiny_library, tmp_path):
+    """Copy the index of the sample, to be damaged."""
+    return Library(shutil.copytree(tiny_library.path, tmp_path / "index" / "lib"))
+
+
+def place(library):
+    return ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
+
+
+def _interrupt(*names):
+    raise KeyboardInterrupt
+
+
+def written(library):
+    return sorted(path for path in library.path.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+def test_a_changed_bit_of_any_file_is_found_and_the_file_named(library):
+    for file in written(library):
+        whole = file.read_bytes()
+        for at in (0, len(whole) // 3, len(whole) - 1):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 2]) + whole[at + 1 :])
+            problem = damage_of(library.path)
+            assert problem is not None
+            assert file.relative_to(library.path).as_posix() in problem
+            assert "legal-rag" in problem or "build it again" in problem or "SHA-256" in problem
+        file.write_bytes(whole)
+    assert damage_of(library.path) is None
+    assert examine(library) == []
+
+
+def test_bytes_of_a_store_that_nothing_reads_are_vouched_for_too(library):
+    """What SQLite's own check does not see: the head's field for applications, and space within a page."""
+    store = library.path / "corpus.sqlite"
+    with store.open("r+b") as file:
+        file.seek(71)
+        file.write(b"\x07")
+    assert any(problem.startswith("corpus.sqlite: not what was written") for problem in examine(library))
+
+
+def test_an_added_document_leaves_everything_vouched_for(library, tiny_encoder):
+    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
+    assert examine(library.reload()) == []
+    remove_documents(["neuf"], **index)
+    assert examine(library.reload()) == []
+
+
+def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(library, tiny_encoder, monkeypatch):
+    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("legal_rag.indexer.commit.record_checksums", _interrupt)
+        add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
+    problems = examine(library.reload())
+    assert any(problem.startswith("corpus.sqlite: not what was written") for problem in problems)
+    assert any("a commit was cut off, the next 'legal-rag add' records all" in problem for problem in problems)
+    remove_documents(["neuf"], **index)
+    assert examine(library.reload()) == []
+
+
+def test_what_a_library_of_before_cannot_be_vouched_for_is_said_and_compacting_mends_it(library, capsys):
+    assert unverified(library) is None
+    (library.path / CHECKSUMS).unlink()
+    assert any(problem.startswith(f"{CHECKSUMS}: missing") for problem in examine(library))
+    (library.path / MANIFEST).write_text(json.dumps(library.manifest), "utf-8")  # without a checksum of itself
+    assert examine(library) == []
+    assert "written without checksums" in (unverified(library) or "")
+    assert main(["doctor", *place(library)]) == 0
+    out, err = capsys.readouterr()
+    assert "no problem found" in out
+    assert "written without checksums" in err
+    compact_index(library.path.parent, library.path.name)
+    assert unverified(library.reload()) is None
+    assert examine(library.reload()) == []
+
+
+def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder, capsys):
+    from legal_rag.indexer import build_index
+
+    index = {"index_folder": str(tmp_path), "index_name": "other"}
+    other = build_index(IndexConfig(source=[{"id": "x", "content": "Autre."}], **index), tiny_encoder)
+    shutil.copy(Path(other.path) / "corpus.sqlite", library.path / "corpus.sqlite")
+    assert main(["search", "bail", "--mode", "bm25", *place(library)]) == 1
+    assert "corpus.sqlite is of another Library ('legal-rag index' builds it anew)" in capsys.readouterr().err
+
+
+def test_a_document_whose_row_was_changed_is_not_shown(library, capsys):
+    store = library.path / "corpus.sqlite"
+    data = store.read_bytes()
+    doc_id = next(iter(library))
+    word = library.document(doc_id).content.split()[5].encode()
+    store.write_bytes(data.replace(b" " + word + b" ", b" " + word[::-1] + b" "))
+    assert main(["lookup", doc_id, *place(library)]) == 1
+    assert f"document '{doc_id}' is not what was written): 'legal-rag doctor' says more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("lexical/chunks/meta.json", "rebuild --only words"),
+        ("outlines.sqlite", "rebuild --only trees"),
+        ("graph.sqlite", "rebuild --only graph"),
+        ("corpus_index.sqlite", "corpus-index"),
+        ("chunk_vectors/frame.npy", "rebuild --only vectors"),
+        ("doc_mapping.json", "legal-rag index"),
+        (CHECKSUMS, "legal-rag compact"),
+    ],
+)
+def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys):
+    (library.path / name).write_bytes(b"damaged")
+    problems = [problem for problem in examine(library) if problem.startswith((name, f"{name.split('/')[0]}:"))]
+    assert problems
+    assert remedy in problems[0]
+    commands = {"trees": "--only trees", "graph": "--only graph", "words": "--only words", "vectors": "--only vectors"}
+    if part := next((one for one in commands if one in remedy), None):
+        if "sqlite" in name:
+            (library.path / name).unlink()
+        assert main(["rebuild", *commands[part].split(), "--force", *place(library)]) == 0
+    elif name == CHECKSUMS:
+        compact_index(library.path.parent, library.path.name)
+    elif name == "corpus_index.sqlite":
+        assert main(["corpus-index", "--no-parallel", *place(library)]) == 0
+    else:
+        return
+    assert examine(library.reload()) == []
