@@ -118,14 +118,14 @@ class ModelConnections:
         try:
             with deadline.within(seconds), _Room() as room:
                 status, kept, data = self._exchange(method, url, headers, body, room)
-                data = cleaned(data, keys, is_error=status >= 400)
+                text = cleaned(data, keys, is_error=status >= 400)
         except ExchangeError as error:
             error.args = (mask_keys(str(error), keys)[:MAX_MESSAGE],)
             raise
         except deadline.DeadlineError:
             raise ServerTimeoutError("the server's reply timed out") from None
         harmless = tuple((name, value) for name, value in kept if value.isascii() and mask_keys(value, keys) == value)
-        return Reply(status, harmless, data)
+        return Reply(status, harmless, text)
 
     def _exchange(
         self, method: str, url: str, headers: Headers, body: bytes, room: "_Room"
