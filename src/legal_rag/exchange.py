@@ -118,14 +118,14 @@ class ModelConnections:
         try:
             with deadline.within(seconds), _Room() as room:
                 status, kept, data = self._exchange(method, url, headers, body, room)
-                data = cleaned(data, keys, is_error=status >= 400)
+                text = cleaned(data, keys, is_error=status >= 400)
         except ExchangeError as error:
             error.args = (mask_keys(str(error), keys)[:MAX_MESSAGE],)
             raise
         except deadline.DeadlineError:
             raise ServerTimeoutError("the server's reply timed out") from None
         harmless = tuple((name, value) for name, value in kept if value.isascii() and mask_keys(value, keys) == value)
-        return Reply(status, harmless, data)
+        return Reply(status, harmless, text)
 
     def _exchange(
         self, method: str, url: str, headers: Headers, body: bytes, room: "_Room"
@@ -221,7 +221,7 @@ class _Connection:
         self._host, self._port = host, port or (443 if scheme == "https" else 80)
         self._is_tls, self._proxy = scheme == "https", urlsplit(proxy) if proxy else None
         self.sock: Any = None  # a connected socket, from the first exchange on
-        self.received = 0  # bytes of the last reply
+        self.received, self.most = 0, 0  # bytes of the last reply: so far, and allowed so far
         self.is_reusable = False
 
     def is_quiet(self) -> bool:
@@ -252,6 +252,8 @@ class _Connection:
             raise ServerTimeoutError("the server's reply timed out") from None
         except (ConnectionError, http.client.IncompleteRead) as error:
             raise UnreachableServerError(f"the connection broke off ({type(error).__name__})") from error
+        except ssl.SSLError as error:  # some are ValueErrors too
+            raise UnreachableServerError(f"no connection to {self._host}:{self._port}: {error}") from error
         except (http.client.HTTPException, zlib.error, ValueError) as error:
             raise BadReplyError(f"not a reply in HTTP: {type(error).__name__}: {error}") from None
         except OSError as error:
@@ -289,7 +291,9 @@ class _Connection:
 
     def _begun(self, method: str) -> http.client.HTTPResponse:
         response = http.client.HTTPResponse(_Reader(self), method=method)  # type: ignore[arg-type]
+        self.most = MAX_OVERHEAD
         response.begin()
+        self.most = MAX_OVERHEAD + MAX_BODY
         return response
 
     def _read(self, response: http.client.HTTPResponse, room: "_Room") -> tuple[int, Any, bytearray]:
@@ -336,8 +340,8 @@ class _Reader(io.RawIOBase):
         self._connection.sock.settimeout(_left())
         count: int = self._connection.sock.recv_into(buffer)
         self._connection.received += count
-        if self._connection.received > MAX_BODY + MAX_OVERHEAD:
-            raise BadReplyError(f"a reply of more than {MAX_BODY:,} bytes")
+        if self._connection.received > self._connection.most:
+            raise BadReplyError(f"a reply of more than {self._connection.most:,} bytes")
         return count
 
 

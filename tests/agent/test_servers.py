@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import shutil
+import ssl
+import subprocess
 import threading
 import time
 from base64 import b64encode, urlsafe_b64encode
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.raw_server import RESET, STAY, RawServer, completion, dripped, response
 
-from legal_rag import deadline
+from legal_rag import deadline, exchange
 from legal_rag.agent import Budget, build_language_model, use_reply_cache
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.llm import check_model
@@ -95,9 +98,9 @@ def test_both_of_dspys_engines_keep_to_the_seconds_left(engine):
     ("behaviour", "what"),
     [
         (endless(b"a" * 65_536, b"HTTP/1.1 200 OK\r\n\r\n"), "more than 20,000,000 bytes"),
-        (endless(b"10000\r\n" + b"a" * 65_536 + b"\r\n", CHUNKED), "more than 20,000,000 bytes"),
+        (endless(b"10000\r\n" + b"a" * 65_536 + b"\r\n", CHUNKED), "more than 2.,000,000 bytes"),
         (endless(b"a" * 65_536, b"HTTP/1.1 200 OK\r\nX-A: "), "LineTooLong"),
-        (endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 2000), "more than 20,000,000 bytes"),
+        (endless(b"HTTP/1.1 100 Continue\r\n\r\n" * 2000), "more than 1,000,000 bytes"),
         (lambda request: [response(gzip.compress(b" " * (MAX_BODY + 1)), "Content-Encoding: gzip")], "more than"),
         (lambda request: [response(b"{}", "Content-Encoding: br")], "compressed by 'br', which was not asked for"),
         (lambda request: [response(b"{}", "Content-Encoding: gzip, gzip")], "compressed by 'gzip, gzip'"),
@@ -361,6 +364,25 @@ def test_a_server_without_a_certificate_that_holds_is_not_asked():
             ModelConnections().send("POST", https, [], b"{}", 5.0)
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate by openssl")
+def test_a_server_is_asked_over_tls_if_its_certificate_holds(tmp_path, monkeypatch):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {certificate} -days 2 -subj /CN=x"
+    subprocess.run([*command.split(), "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with RawServer(lambda request: [GOOD], tls=context) as server:
+        with pytest.raises(UnreachableServerError, match="CERTIFICATE_VERIFY_FAILED"):
+            send(server)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        exchange._tls.cache_clear()
+        try:
+            assert send(server).status == 200
+        finally:
+            exchange._tls.cache_clear()
+
+
+@pytest.mark.slow  # imports the SDK
 def test_langextracts_client_of_gemini_is_bounded_as_well(monkeypatch):
     pytest.importorskip("google.genai")
     from langextract.core.exceptions import InferenceError

@@ -22,7 +22,7 @@ KEY = "sk-attack-0123456789-AbCdEfGhIj"
 QUESTION = "Quel est le délai pour déposer le compte de campagne ?"
 TEXT = "Le 12 mai 1993, M. Durand a payé 2 000 francs à la société Lever, qui le lui a rendu le 3 juin 1994. " * 3
 BUDGET_S, DRIP_S = 2.0, 1.0  # of a case; of one whose server only ends with it
-STARTS_S = {"programs": 2.0, "questions": 1.0, "litellm": 1.0}  # that a door takes beside
+STARTS_S = {"ask": 1.5, "programs": 2.0, "questions": 1.0, "litellm": 1.0}  # that a door takes beside
 MB = 1_000_000
 
 # --- doors -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,14 +15,14 @@ Behaviour = Callable[[bytes], Iterable[Step]]  # of a request, which is there wh
 class RawServer:
     """Serves a behaviour, once a connection, until the `with` block ends; leaves no thread."""
 
-    def __init__(self, behaviour: Behaviour, *, listens_before: bool = True) -> None:
+    def __init__(self, behaviour: Behaviour, *, listens_before: bool = True, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[bytes] = []
         self.sent = 0  # bytes
-        self._behaviour, self._reads = behaviour, listens_before
+        self._behaviour, self._reads, self._tls = behaviour, listens_before, tls
         self._stopping, self._threads, self._open = threading.Event(), list[threading.Thread](), list[socket.socket]()
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self._listening.getsockname()[1]
-        self.api_base = f"http://127.0.0.1:{self.port}/v1"
+        self.api_base = f"http{'s' if tls else ''}://127.0.0.1:{self.port}/v1"
 
     def __enter__(self) -> "RawServer":
         self._start(self._accept)
@@ -52,7 +53,7 @@ class RawServer:
                 self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection:
+        with suppress(OSError), self._tls.wrap_socket(connection, True) if self._tls else connection as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             request = _request(connection) if self._reads else b""
             self.requests.append(request)
