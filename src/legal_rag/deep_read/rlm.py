@@ -2,9 +2,9 @@
 
 import ast
 import logging
+import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -554,8 +554,9 @@ def without_places(value: Any) -> Any:
     return [without_places(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-_EVERYWHERE = {"/", "/usr", "/usr/local", "/tmp"}  # noqa: S108 - which tell nothing of a machine
-_FOLDERS = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), str(Path.home()), tempfile.gettempdir()}
+_EVERYWHERE = {"", "/", "/usr", "/usr/local", "/tmp"}  # noqa: S108 - which tell nothing of a machine
+_NAMED = (os.environ.get(name, "/") for name in ("HOME", "USERPROFILE", "TMPDIR"))
+_FOLDERS = {sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]), *_NAMED}
 _PLACES = re.compile("|".join(map(re.escape, sorted(_FOLDERS - _EVERYWHERE, key=len, reverse=True))) or "(?!)")
 
 
