@@ -55,14 +55,13 @@ def cases(seed: int) -> Iterator[Case]:
 
 def prepare(place: Place) -> None:
     """Load what commands load once: the encoder, compiled kernels, threads that stay."""
-    library = place.copy()
-    for command in (*COMMANDS, *BY_VECTORS):
-        _said(command, library)
+    _note_answers(place.copy())
 
 
 def _changed_often(pattern: str, seed: int, place: Place) -> Outcome:
     """Change one file of a copy `CHANGES` times, and put it right again each time."""
     library, drawn = place.copy(), random.Random(f"{seed} {pattern}")
+    _note_answers(library)
     (file,) = library.glob(pattern)
     name, whole = file.relative_to(library).as_posix(), file.read_bytes()
     contained, first, uses = 0, "", Counter[str]()
@@ -73,7 +72,7 @@ def _changed_often(pattern: str, seed: int, place: Place) -> Outcome:
         if held and number % USED_EVERY == 0:
             commands = BY_VECTORS if number // USED_EVERY % SEARCHED_EVERY == 0 else COMMANDS
             command = commands[drawn.randrange(len(commands))]
-            came = _came_of(command, library, _said_before(command, place.library))
+            came = _came_of(command, library, _before[command])
             uses[came] += 1
             held = not came.startswith("crash")
             problem = problem if held else f"{command}: {came}"
@@ -155,10 +154,13 @@ def _said(command: tuple[str, ...], library: Path) -> tuple[int, str]:
     return status, out.getvalue().replace(str(library), "")
 
 
-@cache
-def _said_before(command: tuple[str, ...], library: Path) -> tuple[int, str]:
-    """Run a command on the whole Library, once."""
-    return _said(command, library)
+_before: dict[tuple[str, ...], tuple[int, str]] = {}  # what commands say of the whole Library
+
+
+def _note_answers(library: Path) -> None:
+    for command in (*COMMANDS, *BY_VECTORS):
+        if command not in _before:
+            _before[command] = _said(command, library)
 
 
 @cache
