@@ -167,7 +167,9 @@ def _files(home: Path) -> Iterator[tuple[str, Any]]:
                 with suppress(FileNotFoundError):
                     status = path.lstat()
                     yield str(path.relative_to(home)), one in names or (status.st_size, status.st_mtime_ns)
-    yield from ((f"/dev/shm/{one}", None) for one in os.listdir("/dev/shm"))  # noqa: PTH208, S108
+    for one in os.listdir("/dev/shm"):  # noqa: PTH208
+        if not one.startswith("sem."):  # semaphores are anybody's: each is unlinked by the process that made it
+            yield f"/dev/shm/{one}", None
 
 
 def _forget_peak() -> None:
