@@ -42,6 +42,7 @@ HUNG_S = 30.0  # beyond that, before a worker is killed
 START_S = 300.0  # for a worker to be ready, and for a group's preparation
 MOST_LINE = 400  # characters
 N_DOCUMENTS = 20
+SHARED_MEMORY = "/dev/shm"  # noqa: S108
 HOME = ROOT / "build" / "attack"
 SEED = 14
 
@@ -167,9 +168,9 @@ def _files(home: Path) -> Iterator[tuple[str, Any]]:
                 with suppress(FileNotFoundError):
                     status = path.lstat()
                     yield str(path.relative_to(home)), one in names or (status.st_size, status.st_mtime_ns)
-    for one in os.listdir("/dev/shm"):  # noqa: PTH208
+    for one in os.listdir(SHARED_MEMORY):  # noqa: PTH208
         if not one.startswith("sem."):  # semaphores are anybody's: each is unlinked by the process that made it
-            yield f"/dev/shm/{one}", None
+            yield f"{SHARED_MEMORY}/{one}", None
 
 
 def _forget_peak() -> None:
