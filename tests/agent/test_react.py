@@ -91,6 +91,14 @@ def test_arguments_that_no_reader_takes_are_a_text(written):
     assert list(read_arguments(written)) == [""]
 
 
+@pytest.mark.parametrize("depth", [200, 400, 900])
+def test_a_step_whose_arguments_are_lists_within_lists_is_incomplete_or_called(depth):
+    written = f'{{"query": {"[" * depth}{"]" * depth}}}'
+    step = read_step({"next_tool_name": "search_legal_docs", "next_tool_args": written}, "", TOOLS)
+    assert step.tool == "search_legal_docs"
+    assert step.problem.startswith("Appel incomplet : search_legal_docs a besoin de query") or step.arguments
+
+
 def test_arguments_are_given_the_names_of_the_parameters():
     fitted = fit_arguments({"Question": "bail", "top_k": 3, "humeur": "gaie", "article": None}, search_legal_docs)
     assert fitted == ({"query": "bail", "k": 3}, ["humeur"], [])
