@@ -7,6 +7,7 @@ another answer: a search reads vectors and words as they are, and only `doctor` 
 """
 
 import contextlib
+import gc
 import io
 import os
 import random
@@ -145,6 +146,7 @@ def _came_of(command: tuple[str, ...], library: Path, before: tuple[int, str]) -
 
 def _said(command: tuple[str, ...], library: Path) -> tuple[int, str]:
     """Run a command in this process; return its status and what it printed, or, where it failed, its last words."""
+    gc.collect()  # else two encoders are held at once
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = main([*command, "--index-folder", str(library.parent), "--index-name", library.name])

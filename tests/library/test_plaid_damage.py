@@ -67,6 +67,14 @@ def test_a_pickle_in_place_of_an_array_is_refused_unread(copy, tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
+@pytest.mark.parametrize("head", [b"{'descr': '<i8'", b"{'descr': (((", b"'\\N{x", b"\xff{", b"[" * 500, b"9" * 5_000])
+def test_whatever_stands_in_the_head_of_an_array_is_one_error(copy, head):
+    path = copy / "0.codes.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + bytes(100))
+    with pytest.raises(ValueError, match=r"damaged PLAID index: .*codes.npy"):
+        MappedShard(copy)
+
+
 def test_a_zip_in_place_of_an_array_is_refused(copy):
     with (copy / "0.codes.npy").open("wb") as file:
         np.savez(file, codes=np.arange(3))

@@ -157,8 +157,13 @@ def map_npy(path: Path) -> np.ndarray:
         OSError: If it cannot be read.
         ValueError: If it holds no array.
     """
-    # Not `np.load`, which would also take a zip, and with it whatever is in it.
-    return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    try:
+        # Not `np.load`, which would also take a zip, and with it whatever is in it.
+        return np.asarray(np.lib.format.open_memmap(path, mode="r"))
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # NumPy parses the head as Python, which fails in more ways than it names
+        raise ValueError(f"no array: {type(error).__name__}: {error}") from error
 
 
 def map_array(path: Path, kinds: str, n_dimensions: int) -> np.ndarray:
