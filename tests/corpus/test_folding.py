@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legal_rag.corpus.folding import find_folded, fold, fold_text, normalized
+from legal_rag.corpus.cleaning import normalized
+from legal_rag.corpus.folding import find_folded, fold, fold_text
 
 TEXT = (
     "La Cour  de\u00a0cassation, d’une part, relève que l’« œuvre\u202f» de M.\nDupont – né en 1950 – "

@@ -5,7 +5,6 @@ import json
 import os
 import tempfile
 import tracemalloc
-import unicodedata
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legal_rag.corpus import SourceOptions, read_documents, sources
-from legal_rag.corpus.cleaning import MARKS, clean_text, composed
+from legal_rag.corpus.cleaning import clean_text, normalized
 from legal_rag.corpus.reader_process import ReaderProcess
 
 GOOD = ({"id": "a", "content": "Un."}, {"id": "z", "content": "Deux."})
@@ -226,24 +225,9 @@ def test_no_process_is_left_whether_all_was_read_or_not(folder):
 
 
 def test_a_hundred_thousand_marks_on_a_letter_are_composed_at_once():
-    text = "e" + "\u0301\u0316" * 50_000
-    found = composed(text)
-    assert found == composed(found)
-    assert found.replace("\u034f", "").startswith("\u00e9\u0316")
-    assert found.count("\u034f") == 100_000 // MARKS
-
-
-@given(st.text(st.sampled_from("ae\u0301\u0316\u0323\u034f \u05d0\u05b0\u1100\u1161"), max_size=80))
-def test_composing_is_nfc_but_for_texts_that_no_language_has(text):
-    found = composed(text)
-    assert found == composed(found)
-    assert unicodedata.is_normalized("NFC", found)
-    if not any(len(run) > MARKS for run in _runs(text)):
-        assert found == unicodedata.normalize("NFC", text)
-
-
-def _runs(text):
-    return "".join(" " if not unicodedata.combining(one) else one for one in text).split(" ")
+    found = normalized("e" + "\u0301\u0316" * 50_000)
+    assert found == "\u00e9" + "\u0316" * 50_000 + "\u0301" * 49_999
+    assert found == normalized(found)
 
 
 def test_hundred_thousand_nested_tags_are_text_in_a_moment():

@@ -94,7 +94,7 @@ def test_a_program_chooses_by_keyword_and_quarter_and_asks_what_is_left(rlm):
         (COURRIEL, "courriel"),
         (TRANSACTION, "contrat"),
     ]
-    assert prediction.status == "answered"
+    assert prediction.status == "unverified"  # what a model read in each is not made again from the corpus
 
 
 def test_an_answer_from_the_extraction_index_is_cited_at_its_place(rlm):

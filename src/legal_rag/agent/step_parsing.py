@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from legal_rag.agent.model_calls import without_thoughts
 from legal_rag.agent.repaired_json import repaired_json
-from legal_rag.corpus.cleaning import json_safe, storable
-from legal_rag.corpus.folding import normalized
+from legal_rag.corpus.cleaning import json_safe, normalized, storable
 
 FINISH = "finish"
 UNNAMED = ""  # name of a positional argument

@@ -7,16 +7,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache, partial
+from functools import partial
 from html.entities import html5
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal
+
+import regex
 
 from legal_rag.corpus.words import read_words
 
 _LISTS = read_words("legal_rag.corpus")
 BLOCK_TAGS, INLINE_TAGS = frozenset(_LISTS["block_tags"]), frozenset(_LISTS["inline_tags"])
 MAX_PASSES = 10  # text escaped or nested more often is adversarial
-MARKS = 30  # combining marks on one letter, as in UAX #15; Vietnamese has two, scholars of Hebrew five
 
 _TAG_NAMES = "|".join(sorted(BLOCK_TAGS | INLINE_TAGS, key=len, reverse=True))
 # Up to the ">" that closes a tag, not one inside a quoted value. Possessive: linear time.
@@ -33,6 +35,7 @@ TAG = re.compile(
 )
 REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # Characters that no text store holds: NUL, and halves of surrogate pairs from broken JSON.
+_MANY_MARKS = regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")  # in a row; no language has so many
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -54,22 +57,18 @@ def clean_text(text: str, *, is_html: bool = False) -> str:
     return re.sub("[<&]", "\ufffd", text)
 
 
-def composed(text: str) -> str:
-    """Normalise to NFC in linear time.
-
-    Sorting the combining marks on one letter takes time by the square of their number; where there are more than any
-    language has, U+034F, which joins and is not seen, parts them (Stream-Safe Text, UAX #15).
-    """
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFC", _marks().sub("\\g<0>\u034f", text))
+def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -> str:
+    """Return a text in a Unicode normal form, in linear time but for n log n in the length of a run of marks."""
+    if not text.isascii():
+        text = _MANY_MARKS.sub(_in_order, text)
+    return unicodedata.normalize(form, text)
 
 
-@cache
-def _marks() -> re.Pattern[str]:
-    """Match `MARKS` combining marks that another follows."""
-    marks = "".join(one for one in map(chr, range(0x300, 0x1EFFF)) if unicodedata.combining(one))
-    return re.compile(f"[{marks}]{{{MARKS}}}(?=[{marks}])")
+def _in_order(marks: "regex.Match[str]") -> str:
+    """Return marks in the order that every normal form has them in."""
+    decomposed = (one for mark in marks.group() for one in unicodedata.normalize("NFD", mark))
+    runs = groupby(decomposed, key=lambda one: unicodedata.combining(one) > 0)
+    return "".join(one for _, run in runs for one in sorted(run, key=unicodedata.combining))
 
 
 def storable(text: str) -> str:
@@ -115,7 +114,7 @@ def json_safe(value: Any, *, text_of: Callable[[Any], str] = str, keep_nan: bool
 def _clean_once(text: str, *, is_html: bool) -> str:
     if is_html or TAG.search(text):
         text = _text_of_html(text)
-    return composed(storable(REFERENCE.sub(_decode_reference, text)))
+    return normalized(storable(REFERENCE.sub(_decode_reference, text)))
 
 
 def _decode_reference(match: re.Match[str]) -> str:

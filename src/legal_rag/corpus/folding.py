@@ -4,10 +4,9 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import regex
+from legal_rag.corpus.cleaning import normalized
 
 Span = tuple[int, int]  # characters: start, end
 
@@ -32,7 +31,6 @@ _SPECIAL = re.compile(
 _SIGNS = {"quote": '"', "blank": " ", "apostrophe": "'", "dash": "-", "invisible": ""}
 # Marks that Unicode sorts; for more than the 30 that a text may have one after another (UAX #15, Stream-Safe Text
 # Format), `unicodedata` takes quadratic time.
-_MANY_MARKS = regex.compile(r"\P{Canonical_Combining_Class=0}{31,}")
 # A number with its groups of three and its decimals.
 _NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.]\d{3})+(?:,\d+)?(?!\d)|\d+(?:[.,]\d+)*")
 _LONGEST_NUMBER = 20  # characters
@@ -66,20 +64,6 @@ def fold(text: str) -> Folded:
     _lower(text, done, len(text), pieces, starts)
     starts.append(len(text))
     return Folded("".join(pieces), starts)
-
-
-def normalized(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFC") -> str:
-    """Return a text in a Unicode normal form, in linear time but for n log n in the length of a run of marks."""
-    if not text.isascii():
-        text = _MANY_MARKS.sub(_in_order, text)
-    return unicodedata.normalize(form, text)
-
-
-def _in_order(marks: "regex.Match[str]") -> str:
-    """Return marks in the order that every normal form has them in."""
-    decomposed = (one for mark in marks.group() for one in unicodedata.normalize("NFD", mark))
-    runs = groupby(decomposed, key=lambda one: unicodedata.combining(one) > 0)
-    return "".join(one for _, run in runs for one in sorted(run, key=unicodedata.combining))
 
 
 def fold_text(text: str) -> str:

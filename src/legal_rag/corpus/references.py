@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import normalized
 from legal_rag.corpus.patterns import (
     MONTHS,
     SERIES,

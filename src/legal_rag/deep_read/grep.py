@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, NotRequired, TypedDict
 import regex
 
 from legal_rag.agent.tool_arguments import PATTERN, quoted
-from legal_rag.corpus.cleaning import storable
-from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, normalized
+from legal_rag.corpus.cleaning import normalized, storable
+from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE
 from legal_rag.deadline import check
 from legal_rag.library.bm25 import LexicalIndex, lexical_words
 from legal_rag.library.library import Library

@@ -16,6 +16,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from legal_rag.corpus.cleaning import normalized
+
 MAX_SCALARS, MAX_CHARS = 500_000, 20_000_000  # kept of one run; what is returned beyond is not vouched for
 MAX_LISTS = 300  # of documents kept
 MAX_PAIRED = 16  # lists, the last ones, of which intersections, unions and differences are tried
@@ -875,7 +877,7 @@ def _folded(key: Any) -> str:
     """Return a key as the tables of labels write it; empty for what cannot stand there."""
     if not isinstance(key, str) or len(key) > MAX_ARGUMENT:
         return ""
-    plain = unicodedata.normalize("NFKD", key.replace("_", " ").replace("’", "'")).casefold()
+    plain = normalized(key.replace("_", " ").replace("’", "'"), "NFKD").casefold()
     return "".join(sign for sign in plain if not unicodedata.combining(sign)).strip()
 
 

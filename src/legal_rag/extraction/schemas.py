@@ -5,13 +5,13 @@ import json
 import os
 import re
 import tomllib
-import unicodedata
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.extraction.entities import CLASSES
 from legal_rag.lazy import require
 
@@ -147,7 +147,7 @@ def choose_schema(text: str) -> str:
 def _plain(text: str) -> str:
     text = text.strip()
     read = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"
-    letters = unicodedata.normalize("NFKD", read.lower().replace("’", "'")).encode("ascii", "ignore").decode()
+    letters = normalized(read.lower().replace("’", "'"), "NFKD").encode("ascii", "ignore").decode()
     return "\n" + "\n".join(" ".join(words) for line in letters.splitlines() if (words := line.split()))
 
 

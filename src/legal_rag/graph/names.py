@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from legal_rag.corpus.abbreviated_articles import find_abbreviated_articles
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.legal_citations import NO_BREAK, spaced_number
 from legal_rag.corpus.patterns import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.corpus.patterns.courts import words_of_value
@@ -312,7 +313,7 @@ def _same_form(form: str, other: str) -> bool:
 
 def _parts(name: str) -> list[str]:
     """Return the parts of a person's name, accents aside, double names in one: 'Jean-Marc', 'SAINT-MARTIN'."""
-    plain = "".join(one for one in unicodedata.normalize("NFKD", name) if not unicodedata.combining(one))
+    plain = "".join(one for one in normalized(name, "NFKD") if not unicodedata.combining(one))
     parts = re.findall(r"[^\W_]+(?:[-‐‑][^\W_]+)*", plain)
     return [one for one in parts if one.lower() not in TITLES | SMALL_WORDS]
 

@@ -22,11 +22,11 @@ Source: the tag protocol of "single-pass extraction via inline XML tags" (VaultM
 
 import logging
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.extraction.terms import words_of
 from legal_rag.graph.types import (
     DEFAULT_STATUS,
@@ -535,7 +535,7 @@ def _relationship(tag: _Tag) -> ExtractedRelationship:
 
 def _folded(name: str) -> list[str]:
     """Return the words of a name; ligatures that stand for a sentence are not taken apart."""
-    return words_of(name) if len(unicodedata.normalize("NFKD", name)) <= 2 * NAME_CHARS else [name]
+    return words_of(name) if len(normalized(name, "NFKD")) <= 2 * NAME_CHARS else [name]
 
 
 def _episode(tag: _Tag) -> ExtractedEpisode:

@@ -1,7 +1,6 @@
 """An answer as a lawyer pastes it into a brief: a Word document, and BibTeX entries of what it cites."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -11,6 +10,7 @@ from typing import Any
 from legal_rag.agent.prediction import Prediction
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.markers import format_marker
+from legal_rag.corpus.cleaning import normalized
 from legal_rag.corpus.legal_citations import NO_BREAK, LegalCitation, legal_citation
 from legal_rag.html import french_number
 from legal_rag.library.corpus import Corpus
@@ -240,7 +240,7 @@ def _entry(key: str, sources: list[_Source]) -> str:
 
 def _new_key(text: str, taken: set[str]) -> str:
     """Return a key of letters, figures and hyphens that no entry has yet."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    plain = normalized(text, "NFKD").encode("ascii", "ignore").decode().lower()
     key = re.sub(r"[^a-z0-9]+", "-", plain)[:KEY_CHARS].strip("-") or "document"
     free = next(one for one in (key, *(f"{key}-{n}" for n in range(2, len(taken) + 3))) if one not in taken)
     taken.add(free)

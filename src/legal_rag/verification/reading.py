@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from legal_rag.corpus.cleaning import clean_text, storable
+from legal_rag.corpus.cleaning import clean_text, normalized, storable
 from legal_rag.corpus.folding import INVISIBLE
 from legal_rag.corpus.sources import TEXT_READERS
 
@@ -48,7 +48,7 @@ def read_text(path: str | Path) -> str:
 
 def readable(text: str) -> str:
     """Return a text as it is shown: composed, without invisible characters, its digits from 0 to 9."""
-    text = unicodedata.normalize("NFC", storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
+    text = normalized(storable(text)).translate(_UNSEEN).replace("\r\n", "\n").replace("\r", "\n")
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.digit(digit.group(), digit.group())), text)
 
 

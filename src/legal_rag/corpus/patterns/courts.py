@@ -6,7 +6,8 @@ import unicodedata
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from legal_rag.corpus.folding import Span, normalized
+from legal_rag.corpus.cleaning import normalized
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, DASH, Around, Led
 
 _TABLES = tomllib.loads((files("legal_rag.corpus.patterns") / "courts.toml").read_text("utf-8"))

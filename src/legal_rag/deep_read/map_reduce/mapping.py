@@ -17,9 +17,9 @@ from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
 from legal_rag.citations.enricher import is_abstention
 from legal_rag.citations.markers import take_out_markers
 from legal_rag.citations.sources import SourceText
-from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.cleaning import normalized, storable
 from legal_rag.corpus.documents import Document
-from legal_rag.corpus.folding import Span, normalized
+from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks
 from legal_rag.corpus.windows import cut_windows
 from legal_rag.deadline import check

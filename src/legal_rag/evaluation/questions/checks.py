@@ -2,7 +2,6 @@
 
 import functools
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.cleaning import normalized, storable
 from legal_rag.corpus.folding import cuts_number, find_exact, find_folded, fold_text, is_whole, widened
 from legal_rag.corpus.language import is_french
 from legal_rag.library.bm25 import lexical_words
@@ -186,7 +185,7 @@ def _judge(context: str, question: str, answer: str, summary: str, topic: str) -
 
 def tidy(text: str) -> str:
     """Write a reply's text in NFC, on one line, its blanks single and plain."""
-    return " ".join(unicodedata.normalize("NFC", storable(text)).split())
+    return " ".join(normalized(storable(text)).split())
 
 
 def _faults(question: str, answer: str, topic: str) -> set[str]:
