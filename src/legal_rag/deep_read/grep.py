@@ -271,7 +271,8 @@ class Pattern:
 def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = False) -> Pattern:
     r"""Compile a pattern in RE2's syntax, with the Unicode classes and borders of this module.
 
-    `^` and `$` match at line breaks; `\A` and `\z` at the ends of the text. No `\b` matches after a `$`, nor before a `^`.
+    `^` and `$` match at line breaks; `\A` and `\z` at the ends of the text. No `\b` matches after a `$` or before a
+    `^`.
 
     Args:
         pattern: What is looked for.
