@@ -29,6 +29,7 @@ TEXT_CHARS = 5_000_000  # of a document's text: 2,500 pages
 FIELD_CHARS = 10_000  # of its id, title, date, court, chamber, outcome
 MOST_BAD = 100_000  # records left out, where fewer than a tenth as many are read: the rest of the source is left out
 MOST_COLUMNS = 1_000  # remembered, for a message
+SHOWN_COLUMNS, SHOWN_CHARS = 20, 40  # of them, and of the name of each
 UNNAMEABLE = re.compile(rf"{UNPRINTABLE.pattern}|[\n\t\x85\u2028\u2029]")  # what no id may hold
 NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
@@ -140,7 +141,13 @@ def _require_columns(source: Any, columns: Iterable[str], options: SourceOptions
     for option in ("id_column", "text_column"):
         if names and (wanted := getattr(options, option)) not in names:
             other = f"--{option.replace('_', '-')} names another"
-            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {', '.join(names)}): {other}")
+            raise ValueError(f"no column {wanted!r} in {source!s} (its columns: {_shown(names)}): {other}")
+
+
+def _shown(columns: Sequence[str]) -> str:
+    """Name columns in a line: the first ones, each by its beginning."""
+    names = [one_line(name[:SHOWN_CHARS]) for name in columns[:SHOWN_COLUMNS]]
+    return ", ".join([*names, *(["…"] if len(columns) > SHOWN_COLUMNS else [])])
 
 
 def _document(record: Record, options: SourceOptions, seen: set[bytes]) -> Document | BadRecord:
@@ -299,7 +306,7 @@ def _no_source(source: Any) -> TypeError:
 
 def _numbers_of(dataset: Any) -> dict[str, int]:
     if ID_COLUMN not in dataset.column_names:
-        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {', '.join(dataset.column_names)})")
+        raise ValueError(f"no column {ID_COLUMN!r} in the dataset (its columns: {_shown(dataset.column_names)})")
     if dataset not in _row_numbers:
         numbers: dict[str, int] = {}
         for number, doc_id in enumerate(dataset[ID_COLUMN][:]):
