@@ -1,5 +1,6 @@
 """Commands on a damaged index: an answer or one line that names the file, never a traceback."""
 
+import os
 import shutil
 
 import pytest
@@ -59,6 +60,28 @@ def test_whatever_fails_for_a_damaged_file_names_it(copied, refused, monkeypatch
         line = refused("info", "--index-folder", copied.parent)
         assert "outlines.sqlite: not what was written" in line
         assert "rebuild --only trees" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "command"),
+    [
+        (
+            "avg_residual.npy",
+            lambda file: os.truncate(file, 900),
+            ("export", "--pylate", "exported"),
+        ),
+        ("bucket_cutoffs.npy", lambda file: file.write_bytes(b""), ("export", "--pylate", "exported")),
+        ("bucket_cutoffs.npy", lambda file: file.unlink(), ("compact",)),
+    ],
+)
+def test_what_numpy_or_the_system_says_of_a_shard_names_its_file_and_a_remedy(
+    copied, refused, monkeypatch, tmp_path, name, harm, command
+):
+    monkeypatch.chdir(tmp_path)
+    harm(copied / "fast_plaid_index" / name)
+    line = refused(*command, "--index-folder", copied.parent)
+    assert f"fast_plaid_index/{name}: " in line
+    assert "'legal-rag index' builds all anew" in line
 
 
 def test_a_bug_keeps_its_traceback_where_the_files_are_whole(copied, monkeypatch):

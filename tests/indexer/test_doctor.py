@@ -91,6 +91,15 @@ def test_what_a_library_of_before_cannot_be_vouched_for_is_said_and_compacting_m
     assert examine(library.reload()) == []
 
 
+def test_adding_to_a_library_of_before_leaves_it_one_of_before(library, tiny_encoder):
+    (library.path / CHECKSUMS).unlink()
+    (library.path / MANIFEST).write_text(json.dumps(library.manifest), "utf-8")  # without a checksum of itself
+    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
+    assert examine(library.reload()) == []
+    assert "written without checksums" in (unverified(library.reload()) or "")
+
+
 def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder, capsys):
     from legal_rag.indexer import build_index
 

@@ -14,11 +14,13 @@ from importlib import import_module
 from itertools import pairwise
 from json import JSONDecodeError
 from pathlib import Path
+from traceback import walk_tb
 from typing import NoReturn
 
 import click
 
 from legal_rag.encoder.runtime import OpenVinoError
+from legal_rag.files import beside
 from legal_rag.lazy import missing_extra
 from legal_rag.printing import PrintableStream, one_line, printable_streams
 from legal_rag.sqlite import BUSY_OR_FULL
@@ -149,7 +151,8 @@ def _run(arguments: list[str]) -> int:
             raise
         return _fail(str(missing), failed)
     except BaseException as error:
-        if not _is_expected(error) and (damage := _damage(error, arguments)):
+        index = _index_of(arguments)
+        if not _is_expected(error, index) and (damage := _damage(error, index)):
             return _fail(damage, failed)
         if not isinstance(error, ValueError | LookupError | OSError | sqlite3.DatabaseError | OpenVinoError):
             raise
@@ -161,8 +164,12 @@ def _run(arguments: list[str]) -> int:
     return status or 0
 
 
-def _is_expected(error: BaseException) -> bool:
+def _is_expected(error: BaseException, index: Path) -> bool:
     """Tell an error that is raised with a line for the user from what a bug or a damaged index makes."""
+    if isinstance(error, OSError) and isinstance(error.filename, str):  # of the system, which names no remedy
+        return not error.filename.startswith((f"{index}{os.sep}", str(beside(index, ""))))
+    if isinstance(error, ValueError) and _raised_in(error).startswith("numpy."):
+        return False
     if isinstance(error, sqlite3.DatabaseError):
         return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in BUSY_OR_FULL
     if isinstance(error, KeyError | IndexError | UnicodeError | JSONDecodeError):
@@ -170,17 +177,28 @@ def _is_expected(error: BaseException) -> bool:
     return isinstance(error, ValueError | LookupError | OSError | OpenVinoError)
 
 
-def _damage(error: BaseException, arguments: Sequence[str]) -> str | None:
+def _raised_in(error: BaseException) -> str:
+    """Return the name of the module whose code raised an error."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    return str(frames[-1].f_globals.get("__name__")) if frames else ""
+
+
+def _index_of(arguments: Sequence[str]) -> Path:
+    """Return the place of the index that a command is given, or its default."""
+    from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
+
+    folder = Path(_given(arguments, "--index-folder", DEFAULT_FOLDER)).expanduser()
+    return folder.absolute() / _given(arguments, "--index-name", DEFAULT_NAME)
+
+
+def _damage(error: BaseException, index: Path) -> str | None:
     """Return what is wrong with the files of a command's index, if that may be why it failed."""
     # A panic in Rust code is no Exception.
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None
     from legal_rag.indexer.doctor import damage_of
-    from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
-    folder = _given(arguments, "--index-folder", DEFAULT_FOLDER)
-    path = Path(folder).expanduser() / _given(arguments, "--index-name", DEFAULT_NAME)
-    return damage_of(path) if path.is_dir() else None
+    return damage_of(index) if index.is_dir() else None
 
 
 def _given(arguments: Sequence[str], option: str, default: str) -> str:

@@ -163,9 +163,9 @@ def _shard_problems(library: Library) -> Iterator[str]:
         for name, checksum in shard["checksums"].items():
             file = folder / name
             if not file.is_file():
-                yield f"{shard['path']}/{name}: missing"
+                yield f"{shard['path']}/{name}: missing ({BUILD})"
             elif sha256_of(file) != checksum:
-                yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's)"
+                yield f"{shard['path']}/{name}: not what was written (its SHA-256 differs from the manifest's; {BUILD})"
 
 
 def chunk_vector_problems(library: Library) -> Iterator[str]:

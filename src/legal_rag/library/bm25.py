@@ -320,9 +320,17 @@ def _among(numbers: np.ndarray, rising: np.ndarray) -> np.ndarray:
     return np.asarray(rising[np.minimum(np.searchsorted(rising, numbers), len(rising) - 1)] == numbers)
 
 
+def _check_files(folder: Path) -> None:
+    """Refuse what Tantivy would wait for without end, where no signal reaches it: a pipe in place of a file."""
+    for file in folder.glob("*"):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise OSError(f"damaged index of words, {file} (a pipe, a socket or a device): {MAKE_COMMAND}")
+
+
 def _open(folder: Path) -> tantivy.Index:
     """Open or create the index in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
+    _check_files(folder)
     index = tantivy.Index(_schema(), path=str(folder))
     index.register_tokenizer("french", _analyzer())
     return index

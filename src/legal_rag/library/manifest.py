@@ -78,8 +78,12 @@ def files_in_manifest(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest atomically: this is the moment of a commit."""
-    write_whole(folder / MANIFEST, _sealed(manifest))
+    """Write a manifest atomically: this is the moment of a commit.
+
+    One of before, without a checksum of itself, stays so: it tells a Library without checksums from one that lost them.
+    """
+    sealed = is_sealed(folder) if (folder / MANIFEST).is_file() else True
+    write_whole(folder / MANIFEST, _sealed(manifest) if sealed else _text(manifest))
 
 
 def is_sealed(folder: Path) -> bool:
@@ -88,8 +92,12 @@ def is_sealed(folder: Path) -> bool:
 
 
 def _sealed(manifest: Mapping[str, Any]) -> str:
-    own = hashlib.sha256(json.dumps(manifest, ensure_ascii=False, indent=2).encode()).hexdigest()
-    return json.dumps({**manifest, OWN: own}, ensure_ascii=False, indent=2) + "\n"
+    own = hashlib.sha256(_text(manifest).removesuffix("\n").encode()).hexdigest()
+    return _text({**manifest, OWN: own})
+
+
+def _text(manifest: Mapping[str, Any]) -> str:
+    return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
 
 
 def _unsealed(manifest: dict[str, Any], text: str) -> dict[str, Any]:
