@@ -356,13 +356,19 @@ class _Cited:
     def __init__(self, is_cited: Callable[[str], bool]) -> None:
         self._is_cited, self._left = is_cited, MAX_CITED
 
-    def without(self, value: Any) -> Any:
+    def without(self, value: Any, *keys: str) -> Any:
+        """Replace texts; the citations of each must hold up the keys above it as well, save neutral ones and its id."""
         if isinstance(value, str) and CITED.search(value) and self._left > 0:
             self._left -= 1
-            return _CITED if self._is_cited(value) else value
+            heads = [one for one in keys if _folded(one) not in KINDS.keys() | FIELD_OF and not _cites(value, one)]
+            return _CITED if self._is_cited(" : ".join([*heads, value])) else value
         if isinstance(value, Mapping):
-            return {key: self.without(one) for key, one in value.items()}
-        return [self.without(one) for one in value] if isinstance(value, list | tuple) else value
+            return {key: self.without(one, *keys, key) for key, one in value.items()}
+        return [self.without(one, *keys) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _cites(text: str, doc_id: str) -> bool:
+    return f"[Source: {doc_id}," in text or f"[Source: {doc_id}]" in text
 
 
 _CITED = object()  # stands for a text that rests on citations
