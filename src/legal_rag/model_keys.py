@@ -9,6 +9,7 @@ from functools import lru_cache
 MASK = "[clé masquée]"
 SHORTEST_KEY = 8  # characters: shorter values are placeholders, and stand in ordinary text
 LONGEST_WORD = 20  # characters: letters alone, and fewer, are a placeholder too
+FEWEST_SIGNS = 4  # different ones: "********" and "00000000" are placeholders, and stand in tables and numbers
 KEY_VARIABLES = ("_API_KEY", "_TOKEN", "_SECRET", "_SECRET_KEY", "_ACCESS_KEY", "_PASSWORD")  # ends of their names
 # Between two characters of a key that is spread out: spaces, marks of no width, line ends as JSON and URLs write them.
 _GAP = r"(?:[\s\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\\{1,16}+[nrt]|%20|%0[9ad])*+"
@@ -26,7 +27,8 @@ def mask_keys(text: str, keys: Iterable[str]) -> str:
 
     A key is found as it is; URL-encoded, as HTML or JSON escapes (nested ones too), with spaces or marks of no width
     between its characters; backwards; in base64 and in hexadecimal, also within a longer text so encoded. Keys of
-    fewer than 8 characters, or of fewer than 20 letters and nothing else ("placeholder"), are not masked.
+    fewer than 8 characters, of fewer than 4 different ones ("********"), or of fewer than 20 letters and nothing else
+    ("placeholder"), are not masked.
     """
     if len(text) < SHORTEST_KEY:
         return text
@@ -35,7 +37,7 @@ def mask_keys(text: str, keys: Iterable[str]) -> str:
 
 
 def _is_secret(key: str) -> bool:
-    return len(key) >= (LONGEST_WORD if key.isalpha() else SHORTEST_KEY)
+    return len(key) >= (LONGEST_WORD if key.isalpha() else SHORTEST_KEY) and len(set(key)) >= FEWEST_SIGNS
 
 
 def _may_hold(text: str, keys: frozenset[str]) -> bool:

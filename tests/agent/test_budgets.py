@@ -12,7 +12,7 @@ from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag import deadline
 from legal_rag.agent import Budget, LegalReActAgent, Usage, build_language_model, default_instructions
-from legal_rag.agent.budget import BudgetExceededError, Need
+from legal_rag.agent.budget import BudgetExceededError, Need, TokenPrice
 from legal_rag.agent.model_calls import (
     MESSAGE_TOKENS,
     SHORTEST_REPLY,
@@ -108,6 +108,12 @@ def test_dollars_are_reserved_where_the_price_is_known(ask):
     assert 0 < prediction.usage.cost <= 0.0012
     prediction, server = ask(restless, Budget(cost=1e-6), model="openai/gpt-4o-mini")
     assert (prediction.status, len(server.prompts)) == ("exhausted", 0)
+
+
+def test_an_infinite_limit_is_none():
+    budget = Budget(cost=float("inf"), seconds=float("inf"))
+    with UsageTracker(budget).call(need=Need(100, 10, 8_000, TokenPrice(1e-6, 2e-6))) as room:
+        assert room == 8_000
 
 
 def test_near_the_end_of_a_budget_replies_may_be_shorter(retriever):

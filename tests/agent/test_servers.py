@@ -263,7 +263,7 @@ def test_a_key_within_base64_of_more_is_masked(before):
         assert len(masked) - len(MASK) < len(text) - len(KEY)
 
 
-@pytest.mark.parametrize("key", ["", "none", "EMPTY", "test", "placeholder", "local-1"])
+@pytest.mark.parametrize("key", ["", "none", "EMPTY", "test", "placeholder", "local-1", "--------", "00000000"])
 def test_what_is_no_key_is_left(key):
     assert (
         mask_keys(f"none EMPTY test placeholder local-1 {key}", [key]) == f"none EMPTY test placeholder local-1 {key}"

@@ -67,7 +67,7 @@ def test_whatever_fails_for_a_damaged_file_names_it(copied, refused, monkeypatch
     [
         (
             "avg_residual.npy",
-            lambda file: os.truncate(file, 900),
+            lambda file: os.truncate(file, 150),
             ("export", "--pylate", "exported"),
         ),
         ("bucket_cutoffs.npy", lambda file: file.write_bytes(b""), ("export", "--pylate", "exported")),

@@ -216,7 +216,105 @@ DISGUISES = [
     "FINAL({ID: True})",
     "FINAL(ids + ids[:1])",
     "x = 0\nfor i in ids:\n    x = [x, i] if len(str(x)) < 90 else x\nFINAL(x)",
+    "FINAL({'occurrences': sum(m['char_count'] for m in metas.values())})",
+    "FINAL({'décisions': sum(m['char_count'] for m in metas.values())})",
+    "FINAL({'arrêts': len({m['formation'] for m in metas.values()})})",
+    "FINAL({'nombre de documents': total_chars})",
+    "FINAL({'année': min(m['char_count'] for m in metas.values())})",
+    "FINAL({'pourvoi': min(m['char_count'] for m in metas.values())})",
+    "FINAL({'titre': min(m['date'] for m in metas.values())})",
+    "FINAL({'auteur': min(metas, key=lambda i: metas[i]['date'])})",
+    "FINAL([{'année': y, 'mois': n} for y, n in by_year.items()])",
+    "FINAL([{'juridiction': y, 'nombre': n} for y, n in by_year.items()])",
+    "FINAL([{'année': y, 'occurrences': n} for y, n in by_year.items()])",
+    "FINAL([{'année': y, 'longueur': n} for y, n in by_year.items()])",
+    "FINAL({'doc_id': ID, 'occurrences': N})",
+    "FINAL([{'doc_id': i, 'occurrences': metas[i]['char_count']} for i in ids])",
+    "FINAL({'première': {'date': max(m['date'] for m in metas.values())}})",
+    "FINAL({'minimum': {'nombre': 60}})",
+    "FINAL({'minimum': {'maximum': max(m['char_count'] for m in metas.values())}})",
+    "FINAL({'par juridiction': {'nombre de formations': len({m['formation'] for m in metas.values() if "
+    "m['formation']})}})",
+    "FINAL({'classement': by_court.most_common()[::-1]})",
+    "FINAL({'top': [by_court.most_common()[-1]]})",
+    "FINAL({'top': by_court.most_common()[1:2]})",
+    "FINAL({'top': dict(by_court.most_common()[-1:])})",
+    "find_documents(date_from='2099')\nFINAL({'juridictions': []})",
+    "find_documents(date_from='2099')\nFINAL({'par année': []})",
+    "find_documents(date_from='2099')\nFINAL({'nombre': 60, 'solutions': {}})",
+    "FINAL({'identifiants': courts})",
+    "FINAL({'décisions': courts})",
+    "FINAL({'titre': ID, 'date': metas[ID]['date']})",
+    "FINAL({'décisions': {c: sum(m['char_count'] for m in metas.values() if m['juridiction'] == c) for c in courts}})",
+    "FINAL({'documents': max(m['date'] for m in metas.values())})",
+    "FINAL({'nombre': {c: max(m['date'] for m in metas.values() if m['juridiction'] == c) for c in courts}})",
+    "FINAL({'score': min(m['char_count'] for m in metas.values())})",
+    "FINAL({'total': {'premiere': min(m['date'] for m in metas.values() if m['date'])}})",
+    "FINAL({'date la plus récente': {c: min(m['date'] for m in metas.values() if m['juridiction'] == c "
+    "and m['date']) for c in courts}})",
+    "FINAL({'n\\u0338o\\u0338m\\u0338b\\u0338r\\u0338e\\u0338': 60})",
+    "FINAL({'Cour de cassation, fraude': len(find_documents(juridiction='Cour de cassation, fraude'))})",
+    "FINAL({'rejet pour fraude': len(find_documents(solution='rejet pour fraude'))})",
+    "FINAL({'l’élection est nulle': len(grep_corpus('élection', max_docs=None))})",
+    "FINAL({'non-élection': len(grep_corpus('non-élection', max_docs=None, fold=True))})",
+    "n = metas[ID]['number']\nx = n + ' (fraude)'\nFINAL({x: len(find_documents(number=x))})",
+    "FINAL({'par mois': dict(by_year)})",
+    "FINAL({'nombre d\\'années': len(courts)})",
+    "FINAL({'premier': ids[0]})",
+    "FINAL({'dernière': ids[0]})",
+    "FINAL({'classement': sorted(ids)})",
+    "FINAL({'top': ids[0]})",
+    "FINAL({'top': ids[:3]})",
+    "FINAL({'top': [[ids[0], metas[ids[0]]['date']]]})",
+    "FINAL({'maximum': ids[0]})",
+    "FINAL({'nombre d\\'occurrences': 60})",
+    "FINAL({'somme': 60})",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL({'longueur': sum(map(len, f.values()))})",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL({'décisions': sum(map(len, f.values()))})",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL({'élection': {'décisions': sum(map(len, f.values()))}})",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL([{'pattern': 'élection', 'n': sum(map(len, f.values()))}])",
+    "FINAL({'≠ Rejet': len(find_documents(solution='≠ Rejet'))})",
 ]
+
+
+LABELLED = [
+    "FINAL({'classement': by_court.most_common()})",
+    "FINAL({'top': by_court.most_common(2)})",
+    "FINAL({'classement': [[i, s] for i, s, _ in rank_documents('compte de campagne', top_k=4)]})",
+    "FINAL({'classement': [i for i, s, _ in rank_documents('compte de campagne', top_k=8)][:3]})",
+    "FINAL({'top': [[i, metas[i]['char_count']] for i in sorted(ids, key=lambda i: -metas[i]['char_count'])[:3]]})",
+    "FINAL({'par année': {str(y): len(find_documents(date_from=str(y), date_to=str(y))) for y in range(1985, 1995)}})",
+    "FINAL({'résultat': {'nombre': 60, 'par année': dict(by_year)}})",
+    "FINAL({'décisions': ids, 'nombre': 60})",
+    "FINAL({'décisions': find_documents(juridiction='Cour de cassation'), 'nombre de décisions': "
+    "len(find_documents(juridiction='Cour de cassation'))})",
+    "FINAL({'nombre': dict(by_year)})",
+    "FINAL([{'année': y, 'nombre': n} for y, n in by_year.items()])",
+    "FINAL([{'juridiction': c, 'année': y, 'n': n} for (c, y), n in Counter((m['juridiction'], "
+    "m['date'][:4]) for m in metas.values()).items()])",
+    "FINAL({'id': ID, 'titre': metas[ID]['title'], 'date': metas[ID]['date'], 'juridiction': "
+    "metas[ID]['juridiction']})",
+    "FINAL([{'numéro': m['number'], 'date': m['date']} for m in metas.values() if m['number']])",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL({'occurrences': sum(map(len, f.values())), 'documents': len(f)})",
+    "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
+    "FINAL([{'doc_id': i, 'occurrences': len(m)} for i, m in f.items()])",
+    "FINAL({'longueur': sum(m['char_count'] for m in metas.values())})",
+    "FINAL([{'id': i, 'longueur': m['char_count']} for i, m in metas.items()])",
+    "FINAL({'date la plus ancienne': min(m['date'] for m in metas.values() if m['date']), 'date la plus "
+    "récente': max(m['date'] for m in metas.values())})",
+    "FINAL({'total': total_docs, 'caractères': total_chars})",
+]
+
+
+@pytest.mark.parametrize("program", LABELLED)
+def test_labels_that_say_what_a_value_is_are_computed(account, program):
+    judged = account(SETUP + program)
+    assert judged.is_computed, judged
 
 
 @pytest.mark.parametrize("program", DISGUISES)

@@ -86,6 +86,28 @@ def test_values_next_to_texts_that_cite_are_judged_apart(ask, program, status):
     assert any(citation.holds for citation in prediction.citations)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "{'37 annulations en 1850': said}",
+        "{'37 annulations en 1850': {'motif': [said]}}",
+        "{list_documents()[0]: said}",
+    ],
+)
+def test_a_key_that_the_citation_below_it_does_not_hold_up_is_not_computed(ask, value):
+    prediction = ask(root_model([CITED_VALUES + f"FINAL({{'nombre': len(found), **{value}}})"]))
+    assert prediction.status != "answered"
+    assert "Réponse calculée" not in prediction.notice
+
+
+@pytest.mark.parametrize(
+    "value", ["{doc_id: said}", "{'motifs': {doc_id: [said]}}", "{get_doc_meta(doc_id)['date']: said}"]
+)
+def test_a_key_that_the_citation_below_it_holds_up_may_stand(ask, value):
+    prediction = ask(root_model([CITED_VALUES + f"FINAL({{'nombre': len(found), **{value}}})"]))
+    assert prediction.status == "answered"
+
+
 def test_state_is_kept_from_turn_to_turn(ask):
     prediction = ask(root_model(["ids = list_documents()\nprint(len(ids))", "FINAL(len(ids))"]))
     assert prediction.answer == "60"

@@ -70,7 +70,9 @@ def test_a_commit_cut_off_before_its_checksums_is_told_until_the_next_one(librar
         add_documents(IndexConfig(source=[{"id": "neuf", "content": "Le bail est résilié."}], **index), tiny_encoder)
     problems = examine(library.reload())
     assert any(problem.startswith("corpus.sqlite: not what was written") for problem in problems)
-    assert any("a commit was cut off, the next 'legal-rag add' records all" in problem for problem in problems)
+    assert all(
+        "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' records all" in one for one in problems
+    )
     remove_documents(["neuf"], **index)
     assert examine(library.reload()) == []
 
@@ -149,3 +151,31 @@ def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys):
     else:
         return
     assert examine(library.reload()) == []
+
+
+def test_a_removal_killed_before_other_parts_are_recorded_is_made_good_by_the_same_command(library, monkeypatch):
+    index = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    gone = next(iter(library.documents())).id
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("legal_rag.indexer.build.forget_entities", _interrupt)
+        patch.setattr("legal_rag.indexer.commit.record_checksums", _interrupt)
+        remove_documents([gone], **index)
+    for name in ("entities.html", "entities.json"):
+        (library.path / name).unlink(missing_ok=True)
+    assert all("a commit was cut off" in problem for problem in examine(library.reload()))
+    with pytest.raises(LookupError):
+        remove_documents([gone], **index)
+    assert examine(library.reload()) == []
+
+
+@pytest.mark.parametrize("name", ["entities.sqlite", "graph.sqlite", "outlines.sqlite", "corpus_index.sqlite"])
+def test_compacting_records_no_damage_as_whole(library, name):
+    file = library.path / name
+    if not file.is_file():
+        pytest.skip(f"this Library has no {name}")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match=f"{name}: not what was written"):
+        compact_index(library.path.parent, library.path.name)
+    assert any(problem.startswith(name) for problem in examine(library.reload()))

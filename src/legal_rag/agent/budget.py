@@ -118,7 +118,8 @@ class Budget:
         if need.price is None:
             return 0, "cost"
         left = self.cost - (usage.cost or 0.0) - need.price.of(need.prompt_tokens, 0)
-        affordable = math.floor(left / need.price.reply) if need.price.reply else need.reply_tokens * (left >= 0)
+        asked = need.reply_tokens
+        affordable = math.floor(min(left / need.price.reply, asked)) if need.price.reply else asked * (left >= 0)
         return (tokens, "tokens") if tokens <= affordable else (affordable, "cost")
 
     def in_french(self) -> str:

@@ -10,11 +10,10 @@ import inspect
 import itertools
 import re
 import time
-import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from legal_rag.corpus.cleaning import normalized
 
@@ -41,18 +40,23 @@ LISTING = frozenset(
     " documents_citing".split()
 )
 # Arguments that may label what a call counts: those of which no word is without effect.
-LABELLING = frozenset("pattern juridiction formation solution number topic".split())
+LABELLING = frozenset("pattern juridiction formation solution topic".split())
+EXACT = frozenset({"pattern", "topic"})
+PLAIN = re.compile(r"[\w\s.,'’()-]+")  # filters by court, chamber and outcome overlook other signs ("≠ Rejet")
 OWN_SIZE = frozenset({"limit", "offset", "top_k", "k", "max_docs", "doc_ids"})  # arguments that may decide a length
 LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()]*")  # a pattern that matches itself alone
 CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
 ANY = frozenset({"*"})
-# Keys that say no more than what kind of value theirs is; every other key must itself be a value of the corpus.
+# Keys that say no more than what kind of value theirs is; every other key must itself be a value of the corpus. Kinds
+# of numbers by document name what is counted: "sum:occurrences"; "sum" allows all of them.
 KINDS: Mapping[str, frozenset[str]] = {
     label: frozenset(kinds.split())
     for labels, kinds in (
-        ("nombre|total|n|nb|count|effectif|decisions|documents|arrets", "count given sum measure distinct ids rows"),
-        ("nombre de decisions|nombre de documents|nombre d'arrets|n documents|total docs", "count given"),
-        ("somme|occurrences|nombre d'occurrences|n occurrences", "sum measure"),
+        ("nombre|total|n|nb|count|effectif", "count sum distinct ids rows"),
+        ("decisions|documents|arrets", "count ids rows"),
+        ("nombre de decisions|nombre de documents|nombre d'arrets|n documents|total docs", "count"),
+        ("somme", "sum"),
+        ("occurrences|nombre d'occurrences|n occurrences", "sum:occurrences"),
         ("minimum|min", "least"),
         ("maximum|max", "greatest"),
         ("date la plus ancienne|plus ancienne|la plus ancienne|premiere|premier|debut", "least:date"),
@@ -60,7 +64,7 @@ KINDS: Mapping[str, frozenset[str]] = {
         ("distincts|distinctes|valeurs distinctes", "distinct"),
         ("resultat|resultats|reponse|valeur|liste|lignes|tableau|table", "*"),
         ("identifiants|ids|doc ids", "ids"),
-        ("classement|top", "ids rows"),
+        ("classement|top", "ranked greatest"),
         ("par annee|par an", "rows:année"),
         ("par mois", "rows:mois"),
         ("par juridiction|par cour", "rows:juridiction"),
@@ -93,7 +97,9 @@ FIELD_OF: Mapping[str, str] = {
         ("start", "start|char start|debut"),
         ("end", "end|char end|fin"),
         ("chunk_id", "chunk id"),
-        ("measure", "n|nb|nombre|count|total|occurrences|nombre d'occurrences|char count|caracteres|longueur"),
+        ("measure", "n|nb|nombre|count|total"),
+        ("occurrences", "occurrences|nombre d'occurrences"),
+        ("caractères", "char count|caracteres|longueur"),
     )
     for label in labels.split("|")
 }
@@ -117,6 +123,7 @@ class Listed(NamedTuple):
     said: str
     ids: tuple[str, ...]
     whole: bool  # their number follows from the corpus, not from an argument
+    ranked: bool = False  # the best first
 
 
 class _TooLongError(Exception):
@@ -167,12 +174,12 @@ class Returned:
         else:
             self._list(said, value, whole=True)
 
-    def _list(self, said: str, ids: Iterable[str], *, whole: bool) -> tuple[str, ...]:
+    def _list(self, said: str, ids: Iterable[str], *, whole: bool, ranked: bool = False) -> tuple[str, ...]:
         listed = tuple(dict.fromkeys(map(self._id, ids)))
         if not self._fits(len(listed)) or len(self.lists) >= MAX_LISTS:
             self.is_full = True
-        elif not any(one.ids == listed and one.whole >= whole for one in self.lists):
-            self.lists.append(Listed(said, listed, whole))
+        elif not any(one.ids == listed and one.whole >= whole and one.ranked >= ranked for one in self.lists):
+            self.lists.append(Listed(said, listed, whole, ranked))
         return listed
 
     def _fits(self, scalars: int) -> bool:
@@ -220,7 +227,8 @@ class Returned:
         texts = {key: one for key, one in asked.items() if isinstance(one, str) and _is_label(one)}
         if "pattern" in texts and not LITERAL.fullmatch(texts["pattern"]):
             return
-        labels = {key: (one,) for key, one in texts.items() if n and key in LABELLING}
+        found = {key: one for key, one in texts.items() if n and key in LABELLING}
+        labels = {key: (one,) for key, one in found.items() if key in EXACT or PLAIN.fullmatch(one)}
         if span := _year_of(texts):
             labels["date"] = (span,)
         for key, label in labels.items():
@@ -269,7 +277,7 @@ class Returned:
     def _keep_hits(self, name: str, asked: Mapping[str, Any], result: Sequence[Any]) -> None:
         rows = [{"doc_id": one[0], "score": one[1]} if isinstance(one, tuple) else one for one in result]
         ids = [row["doc_id"] for row in rows]
-        self._list(f"documents rendus par {_said(name, asked)}", ids, whole=False)
+        self._list(f"documents rendus par {_said(name, asked)}", ids, whole=False, ranked=True)
         for row in rows:
             kept = {key: row[key] for key in ("score", "chunk_id", "title", "date") if key in row}
             places = {key: row[f"char_{key}"] for key in ("start", "end") if f"char_{key}" in row}
@@ -349,13 +357,19 @@ class _Cited:
     def __init__(self, is_cited: Callable[[str], bool]) -> None:
         self._is_cited, self._left = is_cited, MAX_CITED
 
-    def without(self, value: Any) -> Any:
+    def without(self, value: Any, *keys: str) -> Any:
+        """Replace texts; the citations of each must hold up the keys above it as well, save neutral ones and its id."""
         if isinstance(value, str) and CITED.search(value) and self._left > 0:
             self._left -= 1
-            return _CITED if self._is_cited(value) else value
+            heads = [one for one in keys if _folded(one) not in KINDS.keys() | FIELD_OF and not _cites(value, one)]
+            return _CITED if self._is_cited(" : ".join([*heads, value])) else value
         if isinstance(value, Mapping):
-            return {key: self.without(one) for key, one in value.items()}
-        return [self.without(one) for one in value] if isinstance(value, list | tuple) else value
+            return {key: self.without(one, *keys, key) for key, one in value.items()}
+        return [self.without(one, *keys) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _cites(text: str, doc_id: str) -> bool:
+    return f"[Source: {doc_id}," in text or f"[Source: {doc_id}]" in text
 
 
 _CITED = object()  # stands for a text that rests on citations
@@ -371,7 +385,7 @@ class _Row(NamedTuple):
 class _Choice(NamedTuple):
     """How the documents of an answer were chosen and ordered."""
 
-    kind: str  # "whole"; "all" of a list whose length an argument decided; "first"; "least:date", "greatest:number"…
+    kind: str  # "whole"; "all" of a list whose length an argument decided; "ranked"; "first"; "least:date"…
     said: str
 
 
@@ -393,7 +407,7 @@ class _Judge:
         if value is _CITED:
             return
         if isinstance(value, Mapping | list | tuple) and not value:
-            self._nothing()
+            self._nothing(kinds)
         elif isinstance(value, Mapping):
             self._judge_dict(value, kinds)
         elif isinstance(value, list | tuple):
@@ -414,8 +428,9 @@ class _Judge:
         else:
             self.derived.append(f"{_shown(value)} : {said}")
 
-    def _nothing(self) -> None:
-        empty = next((one for one in self._of.lists if one.whole and not one.ids), None)
+    def _nothing(self, kinds: frozenset[str]) -> None:
+        lists = self._of.lists if kinds & {"*", "ids"} else ()
+        empty = next((one for one in lists if one.whole and not one.ids), None)
         self._say("(rien)", empty and f"aucun des {empty.said}")
 
     def _judge_dict(self, value: Mapping[Any, Any], kinds: frozenset[str]) -> None:
@@ -428,9 +443,11 @@ class _Judge:
             if self._is_id(key) or (label not in KINDS and label not in FIELD_OF):
                 rows += self._rows_of((("", key),), one)
             elif label in KINDS:
-                self.judge(one, KINDS[label])
+                self.judge(one, _common(kinds, KINDS[label]))
             else:
-                self.judge(one, frozenset({FIELD_OF[label], "least", "greatest"}))
+                field = FIELD_OF[label]
+                own = frozenset({field, f"sum:{field}", f"least:{field}", f"greatest:{field}"})
+                self.judge(one, _common(kinds, own))
         if rows:
             self._judge_rows(rows, kinds)
 
@@ -445,7 +462,7 @@ class _Judge:
         if not all(map(_is_scalar, value)):
             self._judge_rows([row for one in value for row in self._rows_of((), one)], kinds)
         elif all(self._is_id(one) for one in value):
-            choice = self.choice(value) if kinds & {"*", "ids", "rows", "rows:document"} else None
+            choice = self.choice(value, ANY if kinds & {"ids", "rows", "rows:document"} else kinds)
             self._say(f"{len(value)} documents", choice and choice.said)
         elif all(isinstance(one, str) for one in value):
             self._say(f"{len(value)} valeurs", self._distinct_said(value, kinds))
@@ -490,9 +507,13 @@ class _Judge:
     def _is_id(self, value: Any) -> bool:
         return self._document(value) is not None
 
+    def _place(self, row: _Row) -> int | None:
+        """Return which part of a row names its document."""
+        return next((n for n, (name, one) in enumerate(row.parts) if name in ("", "number") and self._is_id(one)), None)
+
     def _judge_rows(self, rows: Sequence[_Row], kinds: frozenset[str]) -> None:
         self._spend(sum(len(row.parts) + len(row.ids or ()) for row in rows))
-        of_documents = [row for row in rows if any(self._is_id(one) for _, one in row.parts)]
+        of_documents = [row for row in rows if self._place(row) is not None]
         if of_documents and len(of_documents) < len(rows):
             self._say(f"{len(rows)} lignes", None)
         elif of_documents:
@@ -504,8 +525,9 @@ class _Judge:
         """Judge rows about a document each: every part must be of that document, a column of one kind."""
         docs, columns = [], list[dict[str, None]]()
         for row in rows:
-            doc = next(filter(None, (self._document(one) for _, one in row.parts)))
-            found = self._sources_in_row(doc, row)
+            place = cast(int, self._place(row))
+            doc = cast(str, self._document(row.parts[place][1]))
+            found = self._sources_in_row(doc, row, place)
             if found is None or (columns and len(found) != len(columns)):
                 self._say(", ".join(_shown(one) for _, one in row.parts), None)
                 return
@@ -516,20 +538,19 @@ class _Judge:
             counts = {one[docs[0]] for one in self._of.measures.values() if docs[0] in one}
             if any(_is_by_chance(one, counts) for _, one in rows[0].parts if _is_number(one)):
                 said = None
-            choice = self.choice(docs) if any(one.startswith(("least", "greatest")) for one in kinds) else None
-            fits = kinds & {"*", "rows"} or (choice and _fits(kinds, choice.kind))
+            choice = None if "*" in kinds else self.choice(docs, kinds)
+            fits = choice or kinds & {"*", "rows"}
             shown = ", ".join(_shown(one) for _, one in rows[0].parts)
             self._say(shown, ", ".join(filter(None, (said, choice and choice.said))) if fits and said else None)
             return
-        choice = self.choice(docs) if kinds & {"*", "rows", "rows:document"} else None
+        choice = self.choice(docs, ANY if kinds & {"rows", "rows:document"} else kinds)
         if said and choice is None:
             self.unverified.append(f"{len(rows)} lignes : leur choix ou leur ordre")
         self._say(f"{len(rows)} lignes", f"{said} ; {choice.said}" if said and choice else None)
 
-    def _sources_in_row(self, doc: str, row: _Row) -> list[dict[str, None]] | None:
+    def _sources_in_row(self, doc: str, row: _Row, place: int) -> list[dict[str, None]] | None:
         """Return where each part of a row may come from, but for the document; None where one comes from nowhere."""
-        parts = list(row.parts)
-        del parts[next(n for n, (_, one) in enumerate(parts) if self._document(one) == doc)]
+        parts = [*row.parts[:place], *row.parts[place + 1 :]]
         found = [self._direct_sources(doc, name, one) for name, one in parts]
         if loose := [part for part, sources in zip(parts, found, strict=True) if not sources]:
             records = self._of.records.get(doc, ())
@@ -553,32 +574,36 @@ class _Judge:
                 found[f"{IN_FRENCH.get(field, field)} de la fiche"] = None
         if name in ("", "année") and _is_number(value) and str(value) == fields.get("année"):
             found["année de la fiche"] = None
-        if name in ("", "measure") and _is_number(value):
-            found |= {said: None for said, counts in self._of.measures.items() if counts.get(doc) == value}
-        if isinstance(value, str):
+        if _is_number(value):
+            held = self._of.measures.items()
+            found |= {s: None for s, of in held if of.get(doc) == value and name in ("", "measure", _counted(s))}
+        if name == "" and isinstance(value, str):
             found |= {one.said.split(" de ou vers")[0]: None for one in self._of.links.get(doc, ()) if value in one.ids}
         return found
 
-    def choice(self, named: Sequence[str]) -> _Choice | None:
+    def choice(self, named: Sequence[str], kinds: frozenset[str] = ANY) -> _Choice | None:
         """Say how documents were chosen and ordered: all or the first of a list, the least or the greatest of one."""
+        return next((one for one in self._choices(named) if _fits(kinds, one.kind)), None)
+
+    def _choices(self, named: Sequence[str]) -> Iterator[_Choice]:
         docs = [doc for one in named if (doc := self._document(one)) is not None]
         by_name = list(named) == sorted(named) and len(docs) == len(named)
         chosen = frozenset(docs)
         if len(chosen) < len(named):
-            return None
+            return
         for base in self._bases(chosen):
             self._spend(0)
+            every = "whole" if base.whole else "all"
             if tuple(docs) == base.ids[: len(docs)]:
                 if len(docs) < len(base.ids):
-                    return _Choice("first", _first_of(len(docs), base.said))
-                return _Choice("whole" if base.whole else "all", base.said)
-            if by_name and len(docs) == len(base.ids):
-                return _Choice("whole" if base.whole else "all", f"{base.said}, par identifiant")
-            if choice := self._extreme(docs, chosen, base):
-                return choice
-        return None
+                    yield _Choice("ranked" if base.ranked else "first", _first_of(len(docs), base.said))
+                else:
+                    yield _Choice("ranked" if base.ranked else every, base.said)
+            elif by_name and len(docs) == len(base.ids):
+                yield _Choice(every, f"{base.said}, par identifiant")
+            yield from self._extremes(docs, chosen, base)
 
-    def _extreme(self, docs: Sequence[str], chosen: frozenset[str], base: Listed) -> _Choice | None:
+    def _extremes(self, docs: Sequence[str], chosen: frozenset[str], base: Listed) -> Iterator[_Choice]:
         for said, values in self._orders(base):
             if any(doc not in values for doc in docs):
                 continue
@@ -586,9 +611,8 @@ class _Judge:
             rest = [value for doc, value in values.items() if doc not in chosen]
             for kind, word, best in (("least", "plus petits", min), ("greatest", "plus grands", max)):
                 if own == sorted(own, reverse=kind == "greatest") and (not rest or best(own[-1], *rest) == own[-1]):
-                    of = "date" if said == "date" else "number"
-                    return _Choice(f"{kind}:{of}", f"les {len(docs)} {word} par {said}, parmi les {base.said}")
-        return None
+                    of = f"les {len(docs)} {word} par {said}, parmi les {base.said}"
+                    yield _Choice(f"{kind}:{_counted(said)}", of)
 
     def _orders(self, base: Listed) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield what documents may be ordered by: what, and the value of each; those without a date have none."""
@@ -662,9 +686,9 @@ class _Judge:
         for table in self._tables(next(iter(wanted))) if len(wanted) == len(rows) else ():
             self._spend(0)
             known.update(table.groups[label] for label in wanted if _is_number(table.groups.get(label)))
-            if fitting is None and (kinds & {"*", "rows"} or f"rows:{table.by}" in kinds):
+            if fitting is None and all(_is_of(row, table) for row in rows):
                 agree = all(_same(table.groups.get(label), value) for label, value in wanted.items())
-                fitting = table if agree and _is_whole_choice(list(wanted), table) else None
+                fitting = table if agree and _may_stand(list(wanted), table, kinds) else None
             if fitting and len(rows) > 1:
                 break
         if fitting and (len(rows) > 1 or not _is_by_chance(next(iter(wanted.values())), known)):
@@ -675,17 +699,19 @@ class _Judge:
     def _tables(self, labels: tuple[str, ...]) -> Iterator["_Table"]:
         """Yield all groupings that know these labels: as returned, of calls, of the lists whose documents are known."""
         for said, groups in self._of.tables.items():
-            yield _Table("thème", said, groups)
+            yield _Table(("thème",), "count", said, groups)
         for (name, key, _, counted), calls in self._of.calls.items():
             if labels in calls:
                 said = calls[labels][1] if len(calls) == 1 else f"{counted} de chaque appel de {name}, par {key}"
-                yield _Table("appel", said, {label: n for label, (n, _) in calls.items()})
+                kind = "sum:occurrences" if counted.startswith("occurrences") else "count"
+                groups = {label: n for label, (n, _) in calls.items()}
+                yield _Table(("année" if key == "date" else key,), kind, said, groups, is_of_calls=True)
         for listed in self._lists_described():
             for fields in self._fields_of(labels, listed):
                 by = ", ".join(IN_FRENCH.get(field, field) for field in fields)
                 members = self._members(listed, fields)
-                for what, groups in self._aggregates(listed, members):
-                    yield _Table(by, f"{what} par {by}, parmi les {listed.said}", groups)
+                for kind, what, groups in self._aggregates(listed, members):
+                    yield _Table(fields, kind, f"{what} par {by}, parmi les {listed.said}", groups)
 
     def _fields_of(self, labels: tuple[str, ...], listed: Listed) -> Iterator[tuple[str, ...]]:
         """Yield the fields whose values in a list the labels are."""
@@ -706,15 +732,18 @@ class _Judge:
 
     def _aggregates(
         self, listed: Listed, members: Mapping[tuple[str, ...], list[str]]
-    ) -> Iterator[tuple[str, dict[tuple[str, ...], Any]]]:
-        yield "nombre de documents", {label: len(docs) for label, docs in members.items()}
-        yield "documents", {label: tuple(docs) for label, docs in members.items()}
+    ) -> Iterator[tuple[str, str, dict[tuple[str, ...], Any]]]:
+        yield "count", "nombre de documents", {label: len(docs) for label, docs in members.items()}
+        yield "ids", "documents", {label: tuple(docs) for label, docs in members.items()}
         for said, values in self._orders(listed):
             held = {label: [values[doc] for doc in docs if doc in values] for label, docs in members.items()}
+            of = _counted(said)
             if said != "date":
-                yield f"somme : {said}", {label: sum(one) for label, one in held.items()}
-            yield f"la plus petite valeur : {said}", {label: min(one, default="") for label, one in held.items()}
-            yield f"la plus grande valeur : {said}", {label: max(one, default="") for label, one in held.items()}
+                yield f"sum:{of}", f"somme : {said}", {label: sum(one) for label, one in held.items()}
+            least = {label: min(one, default="") for label, one in held.items()}
+            greatest = {label: max(one, default="") for label, one in held.items()}
+            yield f"least:{of}", f"la plus petite valeur : {said}", least
+            yield f"greatest:{of}", f"la plus grande valeur : {said}", greatest
 
     def _distinct_said(self, values: Sequence[str], kinds: frozenset[str]) -> str | None:
         """Say that texts are all the values of a field in a list, in any order."""
@@ -722,7 +751,7 @@ class _Judge:
         for listed in self._lists_described():
             for field in (*GROUPING, "date"):
                 name = IN_FRENCH.get(field, field)
-                if not kinds & {"*", "distinct", "ids", f"distinct:{name}"}:
+                if not kinds & {"*", "distinct", f"distinct:{name}"}:
                     continue
                 held = {label for (label,) in self._members(listed, (field,))}
                 if wanted in (held, held - {""}) and len(wanted) == len(values):
@@ -732,9 +761,8 @@ class _Judge:
 
     def _judge_text(self, text: str, kinds: frozenset[str]) -> None:
         if self._is_id(text):
-            choice = self.choice([text])
-            fits = choice and (kinds & {"doc_id", "ids"} or _fits(kinds, choice.kind))
-            self._say(text, choice.said if choice and fits else None)
+            choice = self.choice([text], ANY if kinds & {"doc_id", "ids"} else kinds)
+            self._say(text, choice and choice.said)
             return
         for listed in self._lists_described():
             dates = [self._of.fields[doc]["date"] for doc in listed.ids if self._of.fields[doc]["date"]]
@@ -769,7 +797,7 @@ class _Judge:
 
     def _counts(self) -> Iterator[tuple[str, int, str]]:
         for number, said in self._of.given.items():
-            yield "given", number, said
+            yield "sum:caractères" if _counted(said) == "caractères" else "count", number, said
         for one in self._of.lists:
             if one.whole:
                 yield "count", len(one.ids), f"nombre de {one.said}"
@@ -782,10 +810,11 @@ class _Judge:
             if not listed.whole:
                 continue
             for said, values in self._orders(listed):
+                of = _counted(said)
                 if said != "date" and values:
-                    yield "sum", sum(values.values()), f"somme : {said}, des {listed.said}"
-                    yield "least:number", min(values.values()), f"la plus petite valeur : {said}, des {listed.said}"
-                    yield "greatest:number", max(values.values()), f"la plus grande valeur : {said}, des {listed.said}"
+                    yield f"sum:{of}", sum(values.values()), f"somme : {said}, des {listed.said}"
+                    yield f"least:{of}", min(values.values()), f"la plus petite valeur : {said}, des {listed.said}"
+                    yield f"greatest:{of}", max(values.values()), f"la plus grande valeur : {said}, des {listed.said}"
             if listed in self._lists_described():
                 for field in GROUPING:
                     held, name = self._members(listed, (field,)).keys(), IN_FRENCH.get(field, field)
@@ -801,9 +830,11 @@ class _Judge:
 class _Table(NamedTuple):
     """Groups of documents, by their labels, with a value each."""
 
-    by: str
+    fields: tuple[str, ...]  # that the labels are of
+    kind: str  # of the values: "count", "ids", "sum:occurrences", "least:date"…
     said: str
     groups: Mapping[tuple[str, ...], Any]
+    is_of_calls: bool = False
 
 
 def _fits(kinds: frozenset[str], kind: str) -> bool:
@@ -811,18 +842,53 @@ def _fits(kinds: frozenset[str], kind: str) -> bool:
     return bool(kinds & {"*", kind, kind.partition(":")[0]})
 
 
+def _common(outer: frozenset[str], inner: frozenset[str]) -> frozenset[str]:
+    """Return the kinds that two labels allow, one within the other."""
+    return frozenset({one for one in inner if _fits(outer, one)} | {one for one in outer if _fits(inner, one)})
+
+
+def _counted(said: str) -> str:
+    """Return what a number by document counts, as labels name it."""
+    if said == "date":
+        return said
+    return next((one for one in ("caractères", "occurrences") if one in said.partition("(")[0]), "autre")
+
+
+def _is_of(row: _Row, table: _Table) -> bool:
+    """Tell whether the names of a row's fields, where it has any, are those of a table."""
+    names = [name for name, _ in row.parts]
+    value = "" if row.ids is not None else names.pop() if names else ""
+    kind, _, of = table.kind.partition(":")
+    fits = value in ("", of) or (value == "measure" and kind in ("count", "sum"))
+    return fits and all(name in ("", field) for name, field in zip(names, table.fields, strict=False))
+
+
+def _may_stand(labels: Sequence[tuple[str, ...]], table: _Table, kinds: frozenset[str]) -> bool:
+    """Tell whether a label allows groups of a table: their kind, and which they are."""
+    if "ranked" in kinds:
+        return _is_falling(labels, table)
+    by_field = bool(kinds & {"*", f"rows:{', '.join(table.fields)}"})
+    return (by_field or ("rows" in kinds and _fits(kinds, table.kind))) and _is_whole_choice(labels, table)
+
+
 def _is_whole_choice(labels: Sequence[tuple[str, ...]], table: _Table) -> bool:
     """Tell whether groups are all there are, the ones with the least or greatest values, or years in a row."""
     left = [label for label in table.groups if label not in set(labels)]
-    if table.by == "appel" or len(labels) == 1 or not any(map(any, left)):
+    if table.is_of_calls or len(labels) == 1 or not any(map(any, left)):
         return True
-    if table.by in ("année", "mois") and not any(min(labels) < label < max(labels) for label in left):
+    if table.fields in (("année",), ("mois",)) and not any(min(labels) < label < max(labels) for label in left):
         return True
-    given, others = [table.groups[label] for label in labels], [table.groups[label] for label in left]
-    if isinstance(given[0], tuple):
+    if table.kind == "ids":
         return False
-    falling = given == sorted(given, reverse=True) and given[-1] >= max(others)
-    return falling or (given == sorted(given) and given[-1] <= min(others))
+    given, others = [table.groups[label] for label in labels], [table.groups[label] for label in left]
+    return _is_falling(labels, table) or (given == sorted(given) and given[-1] <= min(others))
+
+
+def _is_falling(labels: Sequence[tuple[str, ...]], table: _Table) -> bool:
+    """Tell whether groups are those with the greatest numbers, the greatest first."""
+    given = [table.groups[label] for label in labels]
+    others = [value for label, value in table.groups.items() if label not in set(labels)]
+    return table.kind != "ids" and given == sorted(given, reverse=True) and given[-1] >= max(others, default=given[-1])
 
 
 def _is_by_chance(value: Any, known: Collection[int]) -> bool:
@@ -878,7 +944,10 @@ def _folded(key: Any) -> str:
     if not isinstance(key, str) or len(key) > MAX_ARGUMENT:
         return ""
     plain = normalized(key.replace("_", " ").replace("’", "'"), "NFKD").casefold()
-    return "".join(sign for sign in plain if not unicodedata.combining(sign)).strip()
+    return plain.translate(_ACCENTS).strip()
+
+
+_ACCENTS = dict.fromkeys(map(ord, "\u0300\u0301\u0302\u0308\u0327"))  # of French: others may strike a word through
 
 
 def _year_of(texts: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph,
 from legal_rag.indexer.shards import SHARDS, describe_shard, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, write_lexical
 from legal_rag.library.carry_over import carrying_answers, carrying_entities
-from legal_rag.library.checksums import UNRECORDED, record_all, record_checksums
+from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, record_all, record_checksums
 from legal_rag.library.foreign import write_mapping
 from legal_rag.library.library import (
     BAD_RECORDS,
@@ -33,7 +33,15 @@ from legal_rag.library.library import (
     codebook_id,
     store_version,
 )
-from legal_rag.library.manifest import CHUNK_VECTORS, FORMAT_VERSION, FRAME, MANIFEST, files_in_manifest, write_manifest
+from legal_rag.library.manifest import (
+    CHUNK_VECTORS,
+    FORMAT_VERSION,
+    FRAME,
+    MANIFEST,
+    files_in_manifest,
+    read_manifest,
+    write_manifest,
+)
 from legal_rag.library.outlines import add_outlines
 from legal_rag.library.plaid.files import count_tokens
 from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, holds_documents
@@ -412,16 +420,19 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 def _recording(folder: Path) -> Iterator[None]:
     """Record what a commit, or an attempt at one, changed; other parts are recorded by whoever writes them.
 
-    After a kill in between, the next commit records all that this one may have changed.
+    After a kill in between, the next commit, or attempt at one, records all files: any part may have been changed.
     """
     unrecorded = folder / UNRECORDED
-    before = {} if unrecorded.exists() else _stamps(folder)
+    was_cut_off, before = unrecorded.exists(), _stamps(folder)
     unrecorded.touch()
     try:
         yield
     finally:
         after = _stamps(folder)
-        record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
+        if was_cut_off and (folder / CHECKSUMS).is_file():
+            record_all(folder, {INSTRUCTIONS, *files_in_manifest(read_manifest(folder))})
+        else:
+            record_checksums(folder, *(name for name in sorted(before | after) if before.get(name) != after.get(name)))
         unrecorded.unlink(missing_ok=True)
 
 

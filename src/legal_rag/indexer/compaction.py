@@ -16,6 +16,7 @@ from legal_rag.files import beside, link_or_copy, progress
 from legal_rag.graph.store import GRAPH, copy_graph, fill_graph
 from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, as_recorded
+from legal_rag.indexer.doctor import refuse_damage
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEBOOK,
@@ -97,7 +98,7 @@ def compact_index(
 
     Raises:
         FileNotFoundError: If there is no Library.
-        ValueError: If a shard is damaged, or nothing would be left.
+        ValueError: If a file is damaged, or nothing would be left.
         OSError: If the disk is full; the Library stays as it was.
     """
     report = CompactionReport()
@@ -105,6 +106,7 @@ def compact_index(
     Library(target)  # before the lock, whose file would stay where there is none
     with Stopwatch(report.seconds).timed("total"), library_locked(target):
         library = Library(target)
+        refuse_damage(library)  # what is carried over is recorded anew, and would pass for whole
         cfg = _settings(library, n_bits)
         requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
         plan = _plan_shards(library)

@@ -35,6 +35,7 @@ REMEDIES = {
     CHECKSUMS: "'legal-rag compact' records all anew",
 }
 BUILD = "'legal-rag index' builds all anew"
+CUT_OFF = "a commit was cut off: the next 'legal-rag add' or 'legal-rag remove' records all files"
 
 
 def examine(library: Library) -> list[str]:
@@ -44,11 +45,8 @@ def examine(library: Library) -> list[str]:
     another is checked. Not vouched for are a user's instructions, locks, and a Library of before: see `unverified`.
     """
     found = dict(_checksum_problems(library))
-    problems = [f"{name}: {problem} ({_remedy(name)})" for name, problem in found.items()]
-    if problems and (library.path / UNRECORDED).is_file():
-        problems.append(
-            f"{CHECKSUMS}: older than the files: a commit was cut off, the next 'legal-rag add' records all"
-        )
+    was_cut_off = (library.path / UNRECORDED).is_file()
+    problems = [f"{name}: {problem} ({CUT_OFF if was_cut_off else _remedy(name)})" for name, problem in found.items()]
     damaged = {next((part for part in REMEDIES if _is_of(name, part)), name) for name in found}
     checks = {
         STORE: _store_problems,
@@ -93,6 +91,18 @@ def damage_of(path: Path) -> str | None:
     except (ValueError, OSError, sqlite3.DatabaseError) as error:
         return f"{path}: {error}" if str(path) not in str(error) else str(error)
     return f"{path}: {problems[0]}" if problems else None
+
+
+def refuse_damage(library: Library) -> None:
+    """Refuse a Library of which a file is not as it was recorded, unless a commit was cut off, or no record is whole.
+
+    Raises:
+        ValueError: Naming the file and what mends it.
+    """
+    found = dict(_checksum_problems(library))
+    if CHECKSUMS not in found and not (library.path / UNRECORDED).is_file():
+        for name, problem in found.items():
+            raise ValueError(f"{library.path / name}: {problem} ({_remedy(name)})")
 
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:
