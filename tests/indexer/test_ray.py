@@ -22,6 +22,7 @@ from legal_rag.indexer.config import library_path
 from legal_rag.indexer.ray import build_index_on_ray
 from legal_rag.indexer.shards import ATTEMPTS, ShardWriter, install_shard
 from legal_rag.library.bm25 import LEXICAL_FOLDER
+from legal_rag.library.checksums import CHECKSUMS
 from legal_rag.library.library import STORE
 from legal_rag.library.ray_cluster import ray_cluster, share_out
 
@@ -61,11 +62,15 @@ def elsewhere(config, tmp_path):
 
 
 def files_of(library):
-    """Return the files' checksums; but for the store, and the index of words, whose parts tantivy names at random."""
+    """Return the files' checksums; but for the store, the index of words, whose parts tantivy names at random, and what
+    is recorded of these.
+    """
     return {
         path.relative_to(library.path).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(library.path.rglob("*"))
-        if path.is_file() and path.name != STORE and LEXICAL_FOLDER not in path.relative_to(library.path).parts
+        if path.is_file()
+        and path.name not in (STORE, CHECKSUMS)
+        and LEXICAL_FOLDER not in path.relative_to(library.path).parts
     }
 
 
