@@ -414,7 +414,8 @@ def test_an_interrupted_build_says_that_it_resumes(capfd, monkeypatch):
 def test_damage_is_followed_by_what_mends_it(copied, capfd):
     (copied / "fast_plaid_index" / "ivf.npy").write_bytes(b"rien")
     assert main(["doctor", "--index-folder", str(copied.parent)]) == 1
-    assert "texts and vectors are mended by building the index again" in capfd.readouterr().err
+    assert "fast_plaid_index/ivf.npy: not what was written" in (said := capfd.readouterr().err)
+    assert "'legal-rag index' builds all anew" in said
 
 
 def test_a_half_built_index_is_told_in_one_line(copied, refused):

@@ -12,7 +12,7 @@ from legal_rag.extraction.outputs import OUTPUTS
 from legal_rag.files import beside, locked, progress, sha256_of
 from legal_rag.graph.store import GRAPH, graph_problems
 from legal_rag.library.bm25 import LEXICAL_FOLDER
-from legal_rag.library.checksums import CHECKSUMS, UNRECORDED, checksum_problems
+from legal_rag.library.checksums import CHECKSUMS, DIFFERS, UNRECORDED, checksum_problems
 from legal_rag.library.library import CORPUS_INDEX, MAPPING, RUNS, STORE, Library
 from legal_rag.library.manifest import CHUNK_VECTORS, FRAME, is_sealed
 from legal_rag.library.outlines import OUTLINES, outline_problems
@@ -94,15 +94,17 @@ def damage_of(path: Path) -> str | None:
 
 
 def refuse_damage(library: Library) -> None:
-    """Refuse a Library of which a file is not as it was recorded, unless a commit was cut off, or no record is whole.
+    """Refuse a Library of which a file differs from its record, unless a commit was cut off, or the record is damaged.
+
+    A file without a record is taken: none is made of a database that another process keeps meanwhile.
 
     Raises:
         ValueError: Naming the file and what mends it.
     """
     found = dict(_checksum_problems(library))
     if CHECKSUMS not in found and not (library.path / UNRECORDED).is_file():
-        for name, problem in found.items():
-            raise ValueError(f"{library.path / name}: {problem} ({_remedy(name)})")
+        for name in (name for name, problem in found.items() if problem == DIFFERS):
+            raise ValueError(f"{library.path / name}: {DIFFERS} ({_remedy(name)})")
 
 
 def _checksum_problems(library: Library) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from legal_rag.sqlite import connect_to_write
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
 UNRECORDED = f".{CHECKSUMS}.behind"  # there while a commit is written, and after one that was killed
+DIFFERS = "not what was written (its SHA-256 differs)"  # of all problems, the one of damaged files
 LOCK_SECONDS = 60.0  # another process keeps it for moments
 TANTIVY_FILES = ".managed.json"
 DATABASE = ".sqlite"
@@ -84,7 +85,7 @@ def checksum_problems(folder: Path, parts: Iterable[str]) -> Iterator[tuple[str,
         if not path.is_file():
             yield name, "missing"
         elif _digest_or_reason(path) != digest:
-            yield name, "not what was written (its SHA-256 differs)"
+            yield name, DIFFERS
     there = {name for part in parts for name in ([part] if (folder / part).is_file() else _files_in(folder, part))}
     for name in sorted(there - records.keys()):
         yield name, "no checksum of it was recorded"
