@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -210,7 +211,7 @@ def run(home: Path, seed: int, groups: Iterable[str], seconds: float | None) -> 
     limits = {f"{group}/{case.name}": case for group, case in cases}
     names = [name for name in limits if name not in results.done]
     if seconds is not None:
-        names = _shuffled_in_turn(names, seed)
+        names = _shuffled_in_turn(names, limits, seed)
     ends = None if seconds is None else time.monotonic() + seconds
     with tqdm(total=len(limits), initial=len(limits) - len(names), unit=" cases", file=sys.stderr) as bar:
         while names and (ends is None or time.monotonic() < ends):
@@ -320,15 +321,16 @@ def _digest() -> str:
     return digest.hexdigest()[:12]
 
 
-def _shuffled_in_turn(names: list[str], seed: int) -> list[str]:
-    """Shuffle the cases of each group, and take one of each group in turn, for as long as it has some."""
+def _shuffled_in_turn(names: list[str], limits: dict[str, Case], seed: int) -> list[str]:
+    """Shuffle the cases of each group, and take them so that every group has the same share of the stated limits."""
     by_group: dict[str, list[str]] = defaultdict(list)
     for name in names:
         by_group[name.partition("/")[0]].append(name)
+    ends: dict[str, float] = {}
     for of_group in by_group.values():
         random.Random(seed).shuffle(of_group)
-    longest = max(map(len, by_group.values()), default=0)
-    return [of_group[n] for n in range(longest) for of_group in by_group.values() if n < len(of_group)]
+        ends |= zip(of_group, accumulate(limits[name].seconds for name in of_group), strict=True)
+    return sorted(names, key=ends.__getitem__)
 
 
 def _environment(home: Path) -> dict[str, str]:
