@@ -10,7 +10,7 @@ TREC := .venv-trec
 # tests/conftest.py, the longest first; each worker takes some 2 GB.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test slow attack fuzz lint measure notebooks trec clean
+.PHONY: demo test slow attack fuzz lint measure freeze frozen notebooks trec clean
 
 $(CORE): pyproject.toml
 	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info[:2] <= (3, 13), f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12 …"'
@@ -46,6 +46,9 @@ lint: $(INSTALLED)
 
 measure: $(INSTALLED)  ## size and shape of the code, seconds of --help
 	$(BIN)/python benchmarks/measure.py
+
+freeze frozen: $(INSTALLED)  ## write the figures of quality and speed down; compare with them. LEGAL_RAG_DATA names the data
+	$(BIN)/python benchmarks/freeze.py $(if $(filter frozen,$@),--check) $(FREEZE)
 
 notebooks: $(INSTALLED)  ## write each notebook anew from its script
 	$(BIN)/jupytext --to ipynb --update-metadata '{"jupytext": null}' demo.py notebooks/*.py

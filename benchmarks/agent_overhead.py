@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from legal_rag.library import Library
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 WARM_UP = 2
@@ -45,31 +47,36 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.05)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measured = measure(arguments, folder)
+        library = open_index(arguments.index, folder)
+        measured = measure(library, arguments.runs, arguments.steps, arguments.latency)
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"{arguments.runs} runs of {arguments.steps} steps; {os.cpu_count()} cores, load {loads}")
     print(f"{'milliseconds':34} {'median':>7} {'mean':>7} {'95 %':>7}")
-    for name, values in (
-        ("a step, model and tools apart", [one for run in measured for one in run.steps]),
-        ("the tools of a step", [one for run in measured for one in run.tools]),
-        ("asking for the answer, model apart", [run.asking for run in measured]),
-        ("checking the citations", [run.checking for run in measured]),
-        ("completing the evidence", [run.completing for run in measured]),
-        ("a run, all in all", [run.run for run in measured]),
-    ):
+    for name, values in columns(measured).items():
         high = sorted(values)[int(0.95 * (len(values) - 1))]
         print(f"{name:34} {statistics.median(values):7.1f} {statistics.mean(values):7.1f} {high:7.1f}")
 
 
-def measure(arguments: argparse.Namespace, folder: str) -> list[Measured]:
+def columns(measured: list[Measured]) -> dict[str, list[float]]:
+    """Milliseconds of each part, of all runs."""
+    return {
+        "a step, model and tools apart": [one for run in measured for one in run.steps],
+        "the tools of a step": [one for run in measured for one in run.tools],
+        "asking for the answer, model apart": [run.asking for run in measured],
+        "checking the citations": [run.checking for run in measured],
+        "completing the evidence": [run.completing for run in measured],
+        "a run, all in all": [run.run for run in measured],
+    }
+
+
+def measure(library: Library, n_runs: int, n_steps: int, latency: float) -> list[Measured]:
     from support.scripted_server import ScriptedServer
 
     from legal_rag.agent import Budget, build_agent
 
-    library = open_index(arguments.index, folder)
-    with ScriptedServer(busy(arguments.steps, arguments.latency)) as server:
-        agent = build_agent(library, api_base=server.api_base, cache=False, budget=Budget(steps=arguments.steps + 1))
-        runs = [one_run(agent, server, number) for number in range(WARM_UP + arguments.runs)]
+    with ScriptedServer(busy(n_steps, latency)) as server:
+        agent = build_agent(library, api_base=server.api_base, cache=False, budget=Budget(steps=n_steps + 1))
+        runs = [one_run(agent, server, number) for number in range(WARM_UP + n_runs)]
     return runs[WARM_UP:]
 
 

@@ -18,7 +18,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +44,13 @@ class Answer(NamedTuple):
     seconds: float
 
 
+class Measured(NamedTuple):
+    """Whether an answer was exact, and the seconds that it took."""
+
+    exact: bool
+    seconds: float
+
+
 Way = Callable[[Question], Answer]
 
 
@@ -55,31 +63,48 @@ def main() -> int:
     arguments = parser.parse_args()
     asked = [one for one in QUESTIONS if not arguments.question or one.id in arguments.question]
     rows = read_rows(arguments.data)
-    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+    with tempfile.TemporaryDirectory() as scratch:
         library = open_or_build(arguments.data, arguments.index_folder or Path(scratch))
-        ways = {name: stack.enter_context(WAYS[name](library, asked)) for name in arguments.way or WAYS}
-        return report(asked, rows, ways)
+        with open_ways(library, asked, arguments.way) as ways:
+            return report(measure(asked, rows, ways))
 
 
-def report(asked: Sequence[Question], rows: Sequence[Row], ways: Mapping[str, Way]) -> int:
-    """Print the table; return 0 if every answer is exact and none took the functions alone too long."""
-    exact, seconds = dict.fromkeys(ways, 0), {name: [] for name in ways}
-    print(f"{'seconds':42} {'programs':>8} " + " ".join(f"{name:>10}" for name in ways))
+@contextmanager
+def open_ways(
+    library: "Library", asked: Sequence[Question], names: Sequence[str] | None = None
+) -> Iterator[dict[str, Way]]:
+    """Open ways to answer questions, by name; all of them where none is named."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(WAYS[name](library, asked)) for name in names or WAYS}
+
+
+def measure(
+    asked: Sequence[Question], rows: Sequence[Row], ways: Mapping[str, Way]
+) -> Iterator[tuple[Question, dict[str, Measured]]]:
+    """Answer each question in each way, by name."""
     for one in asked:
-        expected, cells = plain_value(one.oracle(rows)), []
-        for name, way in ways.items():
-            answer = way(one)
-            right = plain_value(answer.value) == expected
-            exact[name] += right
-            seconds[name].append(answer.seconds)
-            cells.append(f"{answer.seconds:9.2f}{' ' if right else '!'}")
-        print(f"{one.id:42} {len(one.programs):8} {' '.join(cells)}")
-    for name in ways:
-        print(f"{name}: {exact[name]} of {len(asked)} exact, at most {max(seconds[name]):.2f} s")
+        expected = plain_value(one.oracle(rows))
+        answers = {name: way(one) for name, way in ways.items()}
+        yield one, {name: Measured(plain_value(a.value) == expected, a.seconds) for name, a in answers.items()}
+
+
+def report(measured: Iterable[tuple[Question, dict[str, Measured]]]) -> int:
+    """Print the table; return 0 if every answer is exact and none took the functions alone too long."""
+    by_way: dict[str, list[Measured]] = defaultdict(list)
+    for question, of_question in measured:
+        if not by_way:
+            print(f"{'seconds':42} {'programs':>8} " + " ".join(f"{name:>10}" for name in of_question))
+        cells = " ".join(f"{one.seconds:9.2f}{' ' if one.exact else '!'}" for one in of_question.values())
+        print(f"{question.id:42} {len(question.programs):8} {cells}", flush=True)
+        for name, one in of_question.items():
+            by_way[name].append(one)
+    for name, of_way in by_way.items():
+        exact, slowest = sum(one.exact for one in of_way), max(one.seconds for one in of_way)
+        print(f"{name}: {exact} of {len(of_way)} exact, at most {slowest:.2f} s")
     loads = ", ".join(f"{load:.1f}" for load in os.getloadavg())
     print(f"{os.cpu_count()} cores, load {loads}")
-    slow = max(seconds.get("functions", [0.0])) >= SECONDS
-    return int(slow or any(number < len(asked) for number in exact.values()))
+    slow = any(one.seconds >= SECONDS for one in by_way["functions"])
+    return int(slow or not all(one.exact for of_way in by_way.values() for one in of_way))
 
 
 @contextmanager

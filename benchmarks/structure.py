@@ -9,6 +9,7 @@ import argparse
 import gzip
 import json
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from structure_sample import paragraphs
@@ -28,31 +29,7 @@ def main() -> None:
     opener = gzip.open if arguments.decisions.suffix == ".gz" else open
     with opener(arguments.decisions, "rt", encoding="utf-8") as lines:
         contents = {row["id"]: row["content"] for row in map(json.loads, lines)}
-    spoken: Counter[tuple[str, str]] = Counter()
-    borders: Counter[tuple[str, bool]] = Counter()
-    for line in (ANNOTATED / f"{arguments.name}.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        text = contents[row["id"]]
-        spans = list(paragraphs(text))
-        read = read_paragraphs(text)
-        for number, expected in row["speakers"].items():
-            span = spans[int(number)]
-            found = max(read, key=lambda one: min(one.end, span[1]) - max(one.start, span[0]))
-            label = (found.speaker or "none") + ("!" if found.censured else "")
-            spoken[expected, label] += 1
-            if arguments.errors and label != expected:
-                print(f"{row['id']} {number} [{found.part}] {label}, expected {expected}: {text[slice(*span)][:700]}\n")
-        if "parts" in row:
-            own = {(part.kind, part.start) for part in main_parts(read, len(text))}
-            for kind, number in row["parts"]:
-                exact = any(kind == one and _opens(spans, number, start) for one, start in own)
-                borders[kind, exact] += 1
-                if arguments.errors and not exact:
-                    at = [n for k, s in own if k == kind for n, span in enumerate(spans) if span[0] <= s < span[1]]
-                    print(
-                        f"{row['id']} {kind}: expected {number} ({text[slice(*spans[number])][:90]!r}), found {at}"
-                        f" {[text[slice(*spans[n])][:90] for n in at]}\n"
-                    )
+    spoken, borders = compare(contents, arguments.name, show_errors=arguments.errors)
     total = spoken.total()
     print(
         f"speakers: {sum(n for (a, b), n in spoken.items() if a.rstrip('!') == b.rstrip('!')) / total:.3f} of {total}"
@@ -65,6 +42,38 @@ def main() -> None:
     print(f"borders exact: {exact / borders.total():.3f} of {borders.total()}")
     for (kind, right), n in sorted(borders.items()):
         print(f"  {kind:12} {'exact' if right else 'other'} {n}")
+
+
+def compare(
+    contents: Mapping[str, str], name: str, *, show_errors: bool = False
+) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, bool]]]:
+    """Count paragraphs by expected and found speaker, and borders by kind and whether they are exact."""
+    spoken: Counter[tuple[str, str]] = Counter()
+    borders: Counter[tuple[str, bool]] = Counter()
+    for line in (ANNOTATED / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        text = contents[row["id"]]
+        spans = list(paragraphs(text))
+        read = read_paragraphs(text)
+        for number, expected in row["speakers"].items():
+            span = spans[int(number)]
+            found = max(read, key=lambda one: min(one.end, span[1]) - max(one.start, span[0]))
+            label = (found.speaker or "none") + ("!" if found.censured else "")
+            spoken[expected, label] += 1
+            if show_errors and label != expected:
+                print(f"{row['id']} {number} [{found.part}] {label}, expected {expected}: {text[slice(*span)][:700]}\n")
+        if "parts" in row:
+            own = {(part.kind, part.start) for part in main_parts(read, len(text))}
+            for kind, number in row["parts"]:
+                exact = any(kind == one and _opens(spans, number, start) for one, start in own)
+                borders[kind, exact] += 1
+                if show_errors and not exact:
+                    at = [n for k, s in own if k == kind for n, span in enumerate(spans) if span[0] <= s < span[1]]
+                    print(
+                        f"{row['id']} {kind}: expected {number} ({text[slice(*spans[number])][:90]!r}), found {at}"
+                        f" {[text[slice(*spans[n])][:90] for n in at]}\n"
+                    )
+    return spoken, borders
 
 
 def _opens(spans: list[tuple[int, int]], number: int, start: int) -> bool:
