@@ -132,12 +132,22 @@ def in_a_sandbox(library: "Library", asked: Sequence[Question]) -> Iterator[Way]
     from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.corpus_index.index import CorpusIndex
     from legal_rag.deep_read import create_multi_doc_env
-    from legal_rag.deep_read.rlm import SandboxEnvironment
+    from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
 
     def answer(question: Question) -> Answer:
         started = time.perf_counter()
         env = create_multi_doc_env(CorpusIndex.open(library), NoModel())
-        place = SandboxEnvironment(env.functions, env.values, NoModel(), UsageTracker(Budget()))
+        setup = RunSetup(
+            root=NoModel(),
+            sub=NoModel(),
+            tracker=UsageTracker(Budget()),
+            functions=env.functions,
+            values=env.values,
+            descriptions={},
+            prompt="",
+            receipts=env.receipts,
+        )
+        place = ProgramEnvironment(setup, "")
         try:
             for program in question.programs:
                 if error := place.execute_code(program).stderr:

@@ -190,7 +190,7 @@ def busiest_sessions(rows: Sequence[Row]) -> list[list[object]]:
     names = "Robert BADINTER|Roland DUMAS|Yves GUÉNA|Pierre MAZEAUD|Jean-Louis DEBRÉ|Laurent FABIUS"
     ids = find_documents(juridiction="Conseil constitutionnel", date_from="1986")
     found = grep_corpus(rf"(?:{names}), ?[Pp]résident", doc_ids=ids, max_docs=None, ignore_case=False)
-    print(found.scanned, found.total, found.complete)
+    print(search_status())
     """,
     """
     metas = get_doc_metas(found)

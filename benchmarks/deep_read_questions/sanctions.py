@@ -24,7 +24,7 @@ INELIGIBLE = "Inéligibilité"
     missing = grep_corpus("n['’]avait pas fait parvenir de compte de campagne", doc_ids=ids, max_docs=None)
     audit = "n['’]a pas été présenté par un membre de l['’]ordre des experts[- ]comptables"
     unaudited = grep_corpus(audit, doc_ids=ids, max_docs=None)
-    print(len(ids), len(missing), len(unaudited), missing.complete, unaudited.complete)
+    print(len(ids), len(missing), len(unaudited), search_status())
     """,
     """
     only_unaudited = set(unaudited) - set(missing)

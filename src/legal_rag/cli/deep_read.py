@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 
 
 DEFAULTS = DeepReadSettings()
-UNFINISHED = "unfinished"  # folder of the traces of reads that were killed, or reached a limit
 NO_MODEL = "Sans modèle de langage, rien n'est lu en profondeur : voici les passages les plus proches de la question."
-SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options named as the settings are
+SETTINGS = ("plan", "workers", "map_documents")  # options named as the settings are
 
 
 @click.command("deep-read")
@@ -56,8 +55,7 @@ SETTINGS = ("plan", "accept_no_walls", "workers", "map_documents")  # options na
 @click.option("--plan", type=click.Choice(get_args(PlanName)), default=DEFAULTS.plan)
 @click.option("--map-documents", default=DEFAULTS.map_documents, help="Of plan 'map'.")
 @click.option("--workers", default=DEFAULTS.workers, help="Questions asked at once.")
-@click.option("--accept-no-walls", is_flag=True, help="Run programs where this system cannot contain them.")
-@click.option("--trace", metavar="FILE", help="Record the trace; an unfinished read in FILE is resumed.")
+@click.option("--trace", metavar="FILE", help="Record every turn, program and call.")
 @stream_option
 @html_option
 @save_option
@@ -106,7 +104,6 @@ def deep_read_command(
         prediction = _passages(library, question, doc_ids, trust_remote_code=options["trust_remote_code"])
     else:
         from legal_rag.deep_read.reading import deep_read
-        from legal_rag.library.library import RUNS
         from legal_rag.retriever.retriever import Retriever
 
         prediction = deep_read(
@@ -119,7 +116,6 @@ def deep_read_command(
             settings=settings,
             retriever=Retriever(library, trust_remote_code=options["trust_remote_code"]),
             trace=Path(trace).expanduser() if trace else None,
-            unfinished=library.path / RUNS / UNFINISHED,
             on_start=lambda said: click.echo(said, err=True),
             on_event=lambda event: click.echo(event_line(event), err=True) if stream else None,
         )
@@ -136,8 +132,7 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
     page, path = page_to_write(html), Path(file).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
-    from legal_rag.deep_read.trace import read_trace
-    from legal_rag.deep_read.trace_view import format_trace, render_trace
+    from legal_rag.deep_read.trace import format_trace, read_trace, render_trace
 
     trace = read_trace(path)
     print_json(trace.to_json()) if as_json else click.echo(format_trace(trace))

@@ -1,14 +1,18 @@
-"""The functions that programs may call: which documents there are, what they say, what they mean."""
+"""The functions that programs may call (which documents there are, what they say, what they mean), and their caches."""
 
 import copy
 import difflib
+import hashlib
+import inspect
+import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_args, get_origin
 
-from cachetools import LRUCache
+from cachetools import LRUCache, cached
+from cachetools.keys import hashkey
 
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.event_log import EventLog
@@ -35,12 +39,14 @@ from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.documents import Document, holds
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus_index.index import DocumentMeta
+from legal_rag.corpus_index.lookups import QueryMapping
 from legal_rag.corpus_index.sections import DocumentIndex, SectionContents, contents_of
-from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, Grepped, GrepQuery, Match, grep_text
+from legal_rag.deep_read.grep import MAX_CONTEXT, SECONDS, CorpusGrep, GrepQuery, GrepResult, Match, grep_text
 from legal_rag.deep_read.map_reduce.mapping import map_in_threads
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
+from legal_rag.deep_read.receipts import Receipts, SearchState
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.schemas import ExtractionSettings
@@ -72,6 +78,23 @@ NO_ENTITIES = "recherche impossible : aucune entité n'a été extraite de ce co
 NO_SUCH_ENTITIES = (
     f"aucune entité de cette classe n'a été extraite de ce corpus ; les classes usuelles : {', '.join(KNOWN_CLASSES)}"
 )
+# What programs may call, and nothing else; prompts list them in this order.
+FUNCTION_NAMES = tuple(
+    """
+    list_documents get_doc_meta get_doc_metas get_doc_summary get_all_summaries find_documents search_by_keyword
+    search_by_keywords search_by_entity grep_corpus search_status rank_documents search_passages get_topics
+    documents_in_topic get_links documents_citing
+    read_document read_document_chunk grep_document get_entities get_doc_toc get_doc_sections get_section_details
+    read_doc_section
+    llm_query llm_query_batched ask_about_document ask_across_documents on_demand_extract parallel_document_search
+    """.split()
+)
+DESCRIBED_BY_RLMS = frozenset({"llm_query", "llm_query_batched"})
+SAMPLES = 20  # summaries among the values
+MAX_IDS = 10_000  # in a sandbox's list of all ids; programs over a larger corpus call `list_documents`
+DOCUMENTS, SEARCHES, REPLIES = 50, 100, 200  # cached, least recently used dropped
+MAX_IDS_KEPT, MAX_MATCHES_KEPT = 10_000, 5_000  # of one search; larger results are not cached
+
 EXPLAINED = 5  # unknown documents of one call whose nearest id is looked for
 UNKNOWN = error_text("aucun document de ce nom")
 NO_MODEL = "aucun modèle n'est branché : cette fonction en demande un"
@@ -82,14 +105,6 @@ class Searcher(Protocol):
 
     def search(self, query: str, k: int = 5, *, filters: Filters | None = None) -> list[SearchHit]:
         """Rank the chunks that answer a question."""
-
-
-class Summaries(dict[str, str]):
-    """Summaries by document: the corpus has `total`, and `complete` says whether all are here."""
-
-    def __init__(self, found: Mapping[str, str], total: int) -> None:
-        super().__init__(found)
-        self.total, self.complete = total, len(found) == total
 
 
 class MultiDocREPL:
@@ -119,6 +134,7 @@ class MultiDocREPL:
         self.log = log if log is not None else EventLog()
         self.loaded_doc_indexes: LRUCache[str, DocumentIndex] = LRUCache(KEPT_INDEXES)
         self._contents: LRUCache[str, SectionContents] = LRUCache(KEPT_OUTLINES)
+        self.last_search = GrepResult(0)
         self._workers, self._grep_seconds = workers, grep_seconds
         self._open(corpus_index)
 
@@ -161,12 +177,10 @@ class MultiDocREPL:
 
     @bounded()
     def get_all_summaries(self, limit: int | None = None, offset: int = 0) -> dict[str, str]:
-        """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset.
-        Le résultat a deux attributs : total (documents du corpus) et complete (vrai si tous y sont).
-        """
+        """Résumés par identifiant, de tous les documents ou de limit d'entre eux à partir de offset."""
         most, first = _at_most("limit", limit) or MAX_LISTED, _number("offset", offset, 0)
         ids = self.corpus.document_ids(min(most, MAX_LISTED), first)
-        return Summaries(dict(self.corpus.summaries(ids)), self.corpus.total_docs)
+        return dict(self.corpus.summaries(ids))
 
     @bounded()
     def find_documents(
@@ -244,11 +258,10 @@ class MultiDocREPL:
         max_matches_per_doc: int | None = 50,
         context: int = 0,
         fold: bool = False,
-    ) -> Grepped:
-        """Expression régulière (syntaxe RE2, sans (?=…) ni \\1 ; ^ et $ par ligne) dans tous les textes ou doc_ids.
-        Donne {doc_id: [{"start", "end", "text"}]} avec des attributs : total, scanned (textes lus), complete (faux si
-        max_docs ou le temps ont arrêté la recherche), shortened (documents ayant plus d'occurrences). max_docs=None :
-        tous les documents ; context : caractères autour ; fold=True : accents, apostrophes, tirets indifférents.
+    ) -> dict[str, list[Match]]:
+        """Expression régulière (celles de Python ; ^ et $ par ligne) dans tous les textes ou doc_ids. Donne {doc_id:
+        [{"start", "end", "text"}]} ; search_status() dit si la recherche est complète. max_docs=None : tous les
+        documents ; context : caractères autour ; fold=True : accents, apostrophes, tirets indifférents.
         """
         asked = _pattern_of(pattern)
         with self._event("search", "grep_corpus", pattern=asked) as ids:
@@ -261,9 +274,15 @@ class MultiDocREPL:
                 max_matches_per_doc=_at_most("max_matches_per_doc", max_matches_per_doc),
                 context=_number("context", context, 0, 0, MAX_CONTEXT),
             )
-            found = self._once(("grep", query), lambda: self._grep.search(query))
-            ids += found
-        return found
+            self.last_search = self._once(("grep", query), lambda: self._grep.search(query))
+            ids += self.last_search.matches
+        return self.last_search.matches
+
+    def search_status(self) -> dict[str, Any]:
+        """Étendue du dernier grep_corpus : {"total", "scanned" (textes lus), "complete" (faux si max_docs ou le temps
+        l'ont arrêté), "shortened" (documents ayant plus d'occurrences)}.
+        """
+        return self.last_search.state()
 
     @bounded()
     def rank_documents(self, query: str, top_k: int = 10) -> list[tuple[str, float, str]]:
@@ -678,3 +697,179 @@ def _extracted(text: str, classes: Sequence[str], description: str, sub: SubMode
             raise model.stopped from None
         raise
     return [one for one in result.extractions if one["extraction_class"] in classes]
+
+
+class MultiDocEnv:
+    """The names that a program finds: `env["grep_corpus"]`, or all of them by `dict(env)`.
+
+    A program is given `functions`, and `values`, which JSON can hold; `doc_ids` is not among them in a corpus of more
+    than `MAX_IDS` documents. `extraction_index` maps documents to their entities: a program has those it was given.
+    `descriptions` tell a model about each function, except for those that rlms describes; `receipts` are of all calls.
+    """
+
+    def __init__(self, repl: MultiDocREPL) -> None:
+        self.repl = repl
+        corpus, self.receipts = repl.corpus, Receipts(repl.corpus)
+        self.functions: dict[str, Callable[..., Any]] = {
+            name: self.receipts.watch(name, getattr(repl, name), self._search_state) for name in FUNCTION_NAMES
+        }
+        self.functions |= self.receipts.functions
+        self.values: dict[str, Any] = {
+            "corpus_path": corpus.corpus_path,
+            "total_docs": corpus.total_docs,
+            "total_chars": corpus.total_chars,
+            "doc_summaries": dict(corpus.summaries(limit=SAMPLES)),
+        }
+        if corpus.total_docs <= MAX_IDS:
+            self.values["doc_ids"] = corpus.document_ids()
+            self.receipts.given("documents du corpus", self.values["doc_ids"])
+
+    @property
+    def descriptions(self) -> dict[str, str]:
+        """Signature and docstring of each function, by name."""
+        return {name: description_of(one) for name, one in self.functions.items() if name not in DESCRIBED_BY_RLMS}
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "doc_ids" and name not in self.values:
+            return self.repl.corpus.document_ids()
+        if name == "extraction_index":
+            corpus = self.repl.corpus
+            return QueryMapping("document", self._entities, lambda: iter(corpus.documents), lambda: corpus.total_docs)
+        return self.functions[name] if name in self.functions else self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __repr__(self) -> str:
+        return f"<MultiDocEnv: {', '.join(self)}>"
+
+    def keys(self) -> Sequence[str]:
+        """Return all names."""
+        return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
+
+    def _search_state(self) -> SearchState:
+        found = self.repl.last_search
+        return SearchState(found.is_complete, bool(found.shortened))
+
+    def _entities(self, doc_id: str) -> list[Entity] | None:
+        return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None
+
+
+def create_multi_doc_env(
+    corpus_index: "CorpusIndex",
+    sub_llm: SubModel | None = None,
+    retriever: Searcher | None = None,
+    *,
+    log: EventLog | None = None,
+    workers: int = WORKERS,
+    grep_seconds: float | None = SECONDS,
+) -> MultiDocEnv:
+    """Return the environment of a program over a corpus, whose results are cached; see `MultiDocREPL`.
+
+    Raises:
+        ValueError: If there are no workers.
+    """
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    repl = CachedCorpusREPL(corpus_index, sub_llm, retriever, log=log, workers=workers, grep_seconds=grep_seconds)
+    return MultiDocEnv(repl)
+
+
+def description_of(function: Callable[..., Any]) -> str:
+    """Return a function's arguments, what it returns, and its docstring, in one line."""
+    signature = inspect.signature(function)
+    doc = " ".join((inspect.getdoc(function) or "").split())
+    arguments = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    bare = signature.replace(parameters=arguments, return_annotation=inspect.Signature.empty)
+    return f"{bare} -> {_type_text(signature.return_annotation)} : {doc}"
+
+
+def _type_text(annotation: Any) -> str:
+    """Write a type as Python's own: a subclass of dict is a dict."""
+    if parts := get_args(annotation):
+        return f"{get_origin(annotation).__name__}[{', '.join(map(_type_text, parts))}]"
+    if isinstance(annotation, type):
+        return "dict" if issubclass(annotation, dict) else annotation.__name__
+    return str(annotation).removeprefix("typing.")
+
+
+class CacheInfo(NamedTuple):
+    """Statistics of a cache."""
+
+    hits: int
+    misses: int
+    size: int
+    maxsize: int
+
+
+class _CachedModel:
+    """Sub-model that is asked the same prompt once."""
+
+    def __init__(self, model: SubModel) -> None:
+        self.query = _cached(model.query, LRUCache(REPLIES), key=_digest)
+
+
+class CachedCorpusREPL(MultiDocREPL):
+    """The functions, with three caches: `doc_content_cache`, `search_result_cache`, `llm_response_cache`."""
+
+    def __init__(
+        self, corpus_index: Any, sub_llm: SubModel | None = None, retriever: Searcher | None = None, **settings: Any
+    ) -> None:
+        """See `MultiDocREPL`."""
+        model = None if sub_llm is None else _CachedModel(sub_llm)
+        self.doc_content_cache = _cached(super()._load, LRUCache(DOCUMENTS))
+        self.search_result_cache = _cached(_found, LRUCache(SEARCHES, _cache_size), key=lambda key, find: _digest(key))
+        self.llm_response_cache = model.query if model else _cached(str, LRUCache(REPLIES))
+        super().__init__(corpus_index, model, retriever, **settings)
+
+    @property
+    def cache_info(self) -> dict[str, CacheInfo]:
+        """Statistics of each cache."""
+        caches = {
+            "documents": self.doc_content_cache,
+            "searches": self.search_result_cache,
+            "replies": self.llm_response_cache,
+        }
+        infos = {name: one.cache_info() for name, one in caches.items()}
+        return {name: CacheInfo(one.hits, one.misses, one.currsize, one.maxsize) for name, one in infos.items()}
+
+    def reload(self) -> None:
+        """See `MultiDocREPL.reload`; the model's replies stay cached."""
+        super().reload()
+        self.doc_content_cache.cache_clear()
+        self.search_result_cache.cache_clear()
+
+    def _load(self, doc_id: str) -> Document:
+        return self.doc_content_cache(doc_id)
+
+    def _once(self, key: Hashable, find: Callable[[], T]) -> T:
+        return copy.deepcopy(self.search_result_cache(key, find))
+
+
+def _cached(function: Callable[..., Any], cache: Any, key: Callable[..., Hashable] = hashkey) -> Any:
+    """Cache what a function returns; threads may share it, and none waits for another's call."""
+    return cached(cache, key, threading.Lock(), info=True)(function)
+
+
+def _digest(value: Any) -> bytes:
+    """Return a hash of plain values: a key may name all documents of a corpus, a prompt hold a million characters."""
+    return hashlib.sha256(repr(value).encode(errors="surrogatepass")).digest()
+
+
+def _found(key: Hashable, find: Callable[[], T]) -> T:
+    return find()
+
+
+def _cache_size(found: Any) -> int:
+    """Return the share of the cache that a result takes: one, or more than there is if it is not worth caching.
+
+    A search that ran out of time may come further the next time.
+    """
+    if isinstance(found, GrepResult):
+        is_kept = not found.out_of_time and sum(map(len, found.matches.values())) <= MAX_MATCHES_KEPT
+    else:
+        is_kept = len(found) <= MAX_IDS_KEPT
+    return 1 if is_kept else SEARCHES + 1

@@ -12,7 +12,7 @@ from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.agent.prediction import Prediction
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.environment import create_multi_doc_env
+from legal_rag.deep_read.functions import create_multi_doc_env
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.reading import DEFAULT_SETTINGS, deep_read
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings

@@ -1,6 +1,8 @@
 """Prompts in French, from `templates/*.txt`, and the texts that models and readers get in place of an answer."""
 
-from collections.abc import Iterable, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,9 +14,11 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.sandbox.sandbox import Limits
+    from legal_rag.deep_read.sandbox import Limits
 
 PACKAGE = "legal_rag.deep_read"
+NOTHING = "(rien)"
+DEEPEST = 4  # lists within lists of an answer; what lies deeper is written as JSON
 SAMPLES = 20  # summaries shown beforehand
 SAMPLE_CHARS = 240  # of each
 MAX_CONTEXT_CHARS = 2_000_000  # of documents given as a text; more are read by the functions alone
@@ -77,8 +81,8 @@ def system_prompt(description: str, context: str, instructions: str, limits: "Li
     """
     from rlm.utils.prompts import RLM_SYSTEM_PROMPT
 
-    corpus, cpu_s = as_data(description), f"{limits.cpu_s:g}"
-    own = prompt_text("root_prompt", corpus=corpus, context=context, cpu_s=cpu_s, memory_mb=limits.memory_mb)
+    corpus, seconds = as_data(description), f"{limits.seconds:g}"
+    own = prompt_text("root_prompt", corpus=corpus, context=context, seconds=seconds, memory_mb=limits.memory_mb)
     parts = [part.strip().replace("{", "{{").replace("}", "}}") for part in (own, instructions) if part.strip()]
     return "\n\n".join([*parts, RLM_SYSTEM_PROMPT])
 
@@ -187,3 +191,49 @@ def cited_answer(answer: str, citations: Sequence[Citation]) -> str:
 def _short(summary: str) -> str:
     line = " ".join(summary.split())
     return line if len(line) <= SAMPLE_CHARS else line[: SAMPLE_CHARS - 1].rstrip() + "…"
+
+
+def answer_text(value: Any) -> str:
+    """Write a value that JSON can hold as text: nested lists become nested bullets, `**key** : value`."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, Mapping | list | tuple):
+        return "\n".join(_lines(value, 0)) or NOTHING
+    return _scalar(value)
+
+
+def _lines(value: Any, depth: int) -> list[str]:
+    pairs = value.items() if isinstance(value, Mapping) else ((None, one) for one in value)
+    lines: list[str] = []
+    for key, one in pairs:
+        name = "" if key is None else f"**{_in_line(str(key))}** : "
+        if not _is_group(one) or depth + 1 == DEEPEST:
+            lines.append(f"{'  ' * depth}- {name}{_in_line(_scalar(one))}")
+        elif _is_row(one):
+            lines.append(f"{'  ' * depth}- {name}{', '.join(_in_line(_scalar(part)) for part in one)}")
+        else:
+            lines += [f"{'  ' * depth}- {name}".rstrip(), *_lines(one, depth + 1)]
+    return lines
+
+
+def _is_group(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple) and len(value) > 0
+
+
+def _is_row(value: Any) -> bool:
+    """Tell whether a list is short and flat, such as (year, count)."""
+    return isinstance(value, Sequence) and len(value) <= 3 and not any(map(_is_group, value))
+
+
+def _scalar(value: Any) -> str:
+    if value is None or (isinstance(value, Mapping | list | tuple) and not value):
+        return NOTHING
+    if isinstance(value, bool):
+        return "oui" if value else "non"
+    if isinstance(value, float):
+        return f"{value:.10g}".replace(".", ",") if math.isfinite(value) else NOTHING
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _in_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,27 +1,29 @@
-"""Read deeply: choose programs or map-reduce, run them, conclude."""
+"""Read deeply: choose programs or map-reduce, run them, turn what they found into a checked answer."""
 
-import dataclasses
-import hashlib
-import json
 import logging
-from collections.abc import Callable, Sequence
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget, BudgetExceededError
+from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.failures import reason_in_french
-from legal_rag.agent.llm import ReplyJournal
+from legal_rag.agent.evidence import abstention
+from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
+from legal_rag.agent.highlighting import complete_evidence
 from legal_rag.agent.model_calls import UsageTracker
-from legal_rag.agent.prediction import Event, Prediction
+from legal_rag.agent.prediction import Event, Passage, Prediction, Status
+from legal_rag.agent.tags import take_tags, without_tags
 from legal_rag.agent.tools import entities_of
-from legal_rag.citations.enricher import EnrichedResponse
+from legal_rag.citations.checks import Citation
+from legal_rag.citations.enricher import CitationEnricher, EnrichedResponse
+from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.deep_read.conclusion import MAX_PASSAGES, conclude, is_cited
-from legal_rag.deep_read.environment import create_multi_doc_env
-from legal_rag.deep_read.functions import MultiDocREPL
+from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
 from legal_rag.deep_read.map_reduce.run import map_reduce
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.prompts import (
@@ -30,32 +32,42 @@ from legal_rag.deep_read.prompts import (
     CONTEXT_TOO_LONG,
     MAX_CONTEXT_CHARS,
     SAMPLES,
+    answer_text,
     corpus_description,
     system_prompt,
 )
-from legal_rag.deep_read.provenance import Returned
+from legal_rag.deep_read.receipts import Account, shown
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
-from legal_rag.extraction.entities import ExtractionResult
+from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 
 if TYPE_CHECKING:
     import dspy
+    from rlm.logger import RLMLogger
 
-    from legal_rag.corpus_index.index import CorpusIndex
-    from legal_rag.deep_read.rlm import RlmOutcome, RunSetup, Turn
+    from legal_rag.deep_read.rlm import RlmOutcome, Turn
+    from legal_rag.library.corpus import Corpus
     from legal_rag.library.library import Library
     from legal_rag.retriever.retriever import Retriever
 
 logger = logging.getLogger(__name__)
 
-REPLIES_SUFFIX = ".replies.sqlite"  # next to a trace: replies paid for, until the run ends
 DEFAULT_SETTINGS = DeepReadSettings()
-SHOWN_CHARS = 2000  # of a thought or a program, in an event
+THOUGHT_CHARS = 2000  # of a thought or a program, in an event
 PROGRAM = "programme"  # what the event of a turn calls its tool
 NO_PROGRAM = "Le modèle n'a écrit aucun programme qui fonctionne"
-CANNOT_RUN = "Ce système ne peut pas exécuter de programme en sûreté"
 INSTEAD = "les décisions ont été lues une à une"
 NEAREST = "Ont été lues les {} décisions les plus proches de la question, non tout le corpus"
+MAX_READ = 40  # documents in which uncited facts of an answer are looked for
+MAX_PASSAGES = 3  # shown in place of an answer
+SHOWN_CHARS = 600  # of each
+MAX_WORDS = 12  # in a line of an answer; a longer one is prose, which needs a citation wherever it stands
+MAX_TOLD = 5  # receipts in a notice, and values that have none
+COMPUTED, PARTLY = "Réponse calculée par les fonctions du corpus", "Calculé"
+UNVERIFIED = "Sorti d'un programme, non vérifié"
+WITHHELD = "Le texte du modèle, que rien ne vérifie, n'est pas donné"
+NO_RESULT = "La lecture approfondie s'est arrêtée sans résultat."
+SO_FAR = "Passages trouvés :"
 
 
 def deep_read(
@@ -69,11 +81,12 @@ def deep_read(
     settings: DeepReadSettings = DEFAULT_SETTINGS,
     retriever: "Retriever | None" = None,
     trace: str | Path | None = None,
-    unfinished: Path | None = None,
     on_start: Callable[[str], None] = logger.info,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
     """Answer a question over whole decisions.
+
+    A run that was killed or came to a limit is resumed by the same call: replies that were paid for are kept.
 
     Args:
         question: In French.
@@ -84,16 +97,13 @@ def deep_read(
         budget: How much the run may take; its steps are the root model's turns. None is `DEEP_READ_BUDGET`.
         settings: How it is read.
         retriever: For searches by meaning; None searches by words.
-        trace: A file to keep the trace in, in rlms' form. Replies are stored in a file next to it: a call with the same
-            question, corpus, models and settings resumes the run, and no reply in them is paid for again.
-        unfinished: A folder for both where no trace is to be kept; they are deleted when the run has ended.
+        trace: A file to keep the trace in, in rlms' form; a trace that is there is replaced.
         on_start: Told, in a French sentence, what the read may cost at most, before a model is asked.
         on_event: Told what happens while it happens.
 
     Raises:
         TypeError: If what should be a language model is none.
-        ValueError: If the question is empty, the trace is of another run, the corpus index is stale, or programs are
-            asked for where the system cannot contain them.
+        ValueError: If the question is empty, what lies at the trace's path is none, or the corpus index is stale.
         LookupError: If a document is unknown.
         FileNotFoundError: If there is no corpus index.
     """
@@ -104,8 +114,7 @@ def deep_read(
             raise TypeError(f"not a language model: {model!r} (expected a dspy.LM, as build_language_model gives)")
     doc_ids = [doc_ids] if isinstance(doc_ids, str) else doc_ids
     trace = None if trace is None else Path(trace).expanduser()
-    if trace and trace.is_dir():
-        raise ValueError(f"{trace} is a folder (expected a file for the trace)")
+    logger_of_run = _trace_logger(trace) if trace else None
     tracker = UsageTracker(budget or DEEP_READ_BUDGET)
     work = ReadingTask(
         question=storable(question.strip()),
@@ -118,17 +127,30 @@ def deep_read(
         retriever=retriever,
         log=EventLog(),
         on_event=on_event,
+        trace=logger_of_run,
     )
-    file = trace or (unfinished / f"{work.digest()}.jsonl" if unfinished else None)
-    if file:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        work.root.replies = work.sub.replies = ReplyJournal(replies_file(file))
     on_start(most_in_french(work.doc_ids, library, tracker.budget, [lm, sub_lm or lm], settings))
-    prediction = _read(work, file)
-    if file and trace is None and prediction.status in ("answered", "unverified", "abstained"):
-        file.unlink(missing_ok=True)
-        replies_file(file).unlink(missing_ok=True)
-    return prediction
+    if settings.plan == "map":
+        return _by_map_reduce(work)
+    return _by_programs(work) or _by_map_reduce(work, NO_PROGRAM)
+
+
+def _trace_logger(path: Path) -> "RLMLogger":
+    """Begin a trace in a file that its owner alone may read.
+
+    Raises:
+        ValueError: If there is something else at its path.
+    """
+    from rlm.logger import RLMLogger
+
+    if path.is_dir() or (path.is_file() and path.stat().st_size and not path.read_bytes()[:9].startswith(b'{"type": ')):
+        raise ValueError(f"{path} is no trace (expected a path where nothing is, or a trace, which is replaced)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+    path.chmod(0o600)
+    logger = RLMLogger(log_dir=str(path.parent))
+    logger.log_file_path = str(path)
+    return logger
 
 
 def most_in_french(
@@ -176,6 +198,7 @@ class ReadingTask:
     retriever: "Retriever | None"
     log: EventLog
     on_event: Callable[[Event], None]
+    trace: "RLMLogger | None" = None
 
     @property
     def library(self) -> "Library":
@@ -189,118 +212,64 @@ class ReadingTask:
         for event in self.log.news():
             self.on_event(event)
 
-    def key(self) -> dict[str, Any]:
-        """Return what identifies the run: an attempt resumes an earlier one of the same key."""
-        return {
-            "question": self.question,
-            "doc_ids": self.doc_ids,
-            "lineage": self.library.manifest["lineage"],
-            "commit": self.library.commit,
-            "models": [self.root.name, self.sub.name],
-            "sampling": [self.root.sampling, self.sub.sampling],
-            "instructions": self.settings.instructions,
-            "limits": dataclasses.asdict(self.settings.limits),
-        }
 
-    def digest(self) -> str:
-        """Return a hash of the key."""
-        return hashlib.sha256(json.dumps(self.key(), sort_keys=True).encode()).hexdigest()[:24]
+def _by_programs(work: ReadingTask) -> Prediction | None:
+    """Answer by programs; None where the plan allows another way and the model wrote no program that runs."""
+    from legal_rag.deep_read.rlm import RunSetup, run_rlm
 
-
-def replies_file(trace: Path) -> Path:
-    """Return the file next to a trace that holds the run's replies; see `legal_rag.agent.llm.ReplyJournal`."""
-    return trace.with_name(trace.name + REPLIES_SUFFIX)
-
-
-def _read(work: ReadingTask, trace: Path | None) -> Prediction:
-    """Read by programs, or by map-reduce where that is the plan or no program can be run."""
-    plan = work.settings.plan
-    if plan == "map":
-        return _by_map_reduce(work)
-    from legal_rag.deep_read.rlm import SandboxRefusedError
-
-    try:
-        prediction = _by_programs(work, trace)
-    except SandboxRefusedError as error:
-        if plan == "rlm":
-            raise ValueError(str(error)) from error
-        return _by_map_reduce(work, CANNOT_RUN)
-    return prediction or _by_map_reduce(work, NO_PROGRAM)
-
-
-def _by_programs(work: ReadingTask, trace: Path | None) -> Prediction | None:
-    """Answer by programs; None where the plan allows another way and the model wrote no program that runs.
-
-    Raises:
-        SandboxRefusedError: If the system cannot contain programs.
-        ValueError: If the trace is of another run.
-    """
-    from legal_rag.deep_read.rlm import run_rlm
-
+    settings, sub = work.settings, work.sub.recorded()
     description = corpus_description(
         work.library.path.name, work.index.total_docs, work.index.total_chars, work.index.summaries(limit=SAMPLES)
     )
-    context, said = _context(work, description)
-    returned = Returned()
-    outcome = run_rlm(work.question, context, _setup(work, trace, description, said, returned))
-    work.emit()
-    wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
-    if wrote_none and work.settings.plan != "rlm":
-        return None
-    stopped, failed = _why_stopped(work, outcome)
-    seen = frozenset([*work.log.sources, *returned.records])
-    account = None if outcome.is_prose else returned.account_for(outcome.value, is_cited(work.library, seen))
-    return _concluded(work, outcome.value, stopped=stopped, failed=failed, account=account, seen=seen)
-
-
-def _setup(work: ReadingTask, trace: Path | None, description: str, context: str, returned: Returned) -> "RunSetup":
-    from legal_rag.deep_read.rlm import RunSetup
-    from legal_rag.deep_read.trace import TraceLogger
-
-    settings = work.settings
-    sub = work.sub.recorded()
+    context, said, extracted = _context(work, description)
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
-    returned.give("nombre de documents du corpus", work.index.total_docs)
-    returned.give("nombre de caractères du corpus", work.index.total_chars)
-    if work.doc_ids:
-        returned.give("documents sur lesquels porte la question", work.doc_ids)
-    if "doc_ids" in env.values:
-        returned.give("documents du corpus", env.values["doc_ids"])
-    return RunSetup(
+    env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
+    setup = RunSetup(
         root=work.root,
         sub=sub,
         tracker=work.tracker,
-        functions={name: returned.watch(name, function) for name, function in env.functions.items()},
-        values={**env.values, "corpus_path": work.library.path.name, "extraction_index": work.doc_ids or None},
+        functions=env.functions,
+        values={**env.values, "corpus_path": work.library.path.name, "extraction_index": extracted},
         descriptions=env.descriptions,
-        prompt=system_prompt(description, context, settings.instructions, settings.limits),
-        logger=TraceLogger(trace, work.key()) if trace else None,
+        prompt=system_prompt(description, said, settings.instructions, settings.limits),
+        receipts=env.receipts,
+        logger=work.trace,
         limits=settings.limits,
-        accept_no_walls=settings.accept_no_walls,
         max_depth=settings.max_depth,
         on_turn=lambda turn: _tell_turn(work, turn),
     )
+    outcome = run_rlm(work.question, context, setup)
+    work.emit()
+    wrote_none = not outcome.codes and not outcome.is_final and (outcome.gave_up or outcome.out_of_turns)
+    if wrote_none and settings.plan != "rlm":
+        return None
+    stopped, failed = _why_stopped(work, outcome)
+    seen = frozenset([*work.log.sources, *env.receipts.documents])
+    account = None if outcome.is_prose else env.receipts.account_for(outcome.value, is_cited(work.library, seen))
+    value = account.answer if account else outcome.value
+    return _concluded(work, value, stopped=stopped, failed=failed, account=account, seen=seen)
 
 
-def _context(work: ReadingTask, description: str) -> tuple[str, str]:
-    """Return what programs find as `context`, and what it is, said to the model."""
+def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, list[Entity]]]:
+    """Return what programs find as `context`, what that is, said to the model, and the entities of what is named."""
     if not work.doc_ids:
-        return description, CONTEXT_OF_CORPUS
+        return description, CONTEXT_OF_CORPUS, {}
     n = len(work.doc_ids)
     metas = list(work.index.metas(work.doc_ids))
     if sum(meta.char_count for meta in metas) > MAX_CONTEXT_CHARS:
         listed = "\n".join(f"{one.doc_id}\t{one.date}\t{one.title}" for one in metas)
-        return listed, CONTEXT_TOO_LONG.format(n=n)
+        return listed, CONTEXT_TOO_LONG.format(n=n), {}
     documents = [work.library.document(doc_id) for doc_id in work.doc_ids]
     for document in documents:
         work.log.read(document)
-    extracted = [ExtractionResult(doc_name=one.id, extractions=entities_of(one, work.library)) for one in documents]
+    entities = {one.id: entities_of(one, work.library) for one in documents}
+    extracted = [ExtractionResult(doc_name=doc_id, extractions=found) for doc_id, found in entities.items()]
     texts = [{"name": one.id, "text": one.content} for one in documents]
-    return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n)
+    return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n), entities
 
 
 def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
-    said = {"thought": turn.thought[:SHOWN_CHARS], "code": turn.code[:SHOWN_CHARS]}
+    said = {"thought": turn.thought[:THOUGHT_CHARS], "code": turn.code[:THOUGHT_CHARS]}
     work.emit(Event("think", PROGRAM, said, [], turn.seconds, turn.usage))
 
 
@@ -373,3 +342,162 @@ def _search_nearest(work: ReadingTask) -> None:
         repl.search_passages(work.question, MAX_PASSAGES, doc_ids=work.doc_ids or None)
     except Exception:  # the run has failed already, and says so
         logger.debug("nothing stands in", exc_info=True)
+
+
+def conclude(
+    question: str,
+    value: Any,
+    log: EventLog,
+    corpus: "Corpus",
+    *,
+    usage: Usage,
+    stopped: str = "",
+    failed: bool = False,
+    account: Account | None = None,
+    seen: Collection[str] = (),
+    remarks: Sequence[str] = (),
+    nearest: Callable[[], None] = lambda: None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> Prediction:
+    """Check an answer and put the run together.
+
+    Args:
+        question: That was read for.
+        value: The answer, a text or a plain value, or one that was checked already; empty if there is none.
+        log: Of the run.
+        corpus: Where its citations point.
+        usage: Of all model calls.
+        stopped: Why the run ended before its end, in French without a full stop; empty if it did not.
+        failed: It ended because a model failed, not at a limit.
+        account: A program gave the answer, and what of it is the value of a receipt: it may stand without citing a
+            passage; the rest is marked as not verified. Prose is not shown, but the receipts that it names are.
+        seen: Ids of documents that a citation may hold of, besides those that the log has.
+        remarks: For the reader, in French without full stops.
+        nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
+        on_event: Told what was checked and answered.
+    """
+    started = time.perf_counter()
+    plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
+    answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
+    if answer is None and not stopped:
+        failed, stopped = True, reason_in_french(EmptyAnswerError())
+    shown_as: Account | None = None  # what is said of an answer that no citation holds up
+    if answer and account and not _holds(answer):
+        cites = bool(answer.citations or answer.removed)  # what means to rest on passages must
+        withheld = cites or answer.abstained or _is_prose(answer.text)
+        if account.is_computed or not withheld:
+            shown_as = account
+        elif account.receipts and not answer.abstained:
+            answer, shown_as = _of_receipts(account), account._replace(unverified=())
+            remarks = [*remarks, WITHHELD]
+    if answer and account and plain and _holds(answer) and account.unverified:
+        shown_as = account
+    if answer and not (_holds(answer) or answer.abstained or shown_as):  # a model's words that rest on nothing
+        answer, failed, stopped = None, failed or not stopped, stopped or UNCITED
+    if answer and answer.abstained and not _holds(answer) and not shown_as:
+        answer = abstention(answer.removed)  # a model's own words beside it cite nothing
+    if answer is None and not log.passages:
+        nearest()
+    given = answer or _found_so_far(log)
+    log.checked(given, time.perf_counter() - started)
+    log.answered("deep_read", question, given, 0.0)
+    if plain and answer:
+        _tell_in_event(log, value=without_tags(value))
+    if answer and account and account.receipts:
+        _tell_in_event(log, receipts=[one.to_json() for one in account.receipts])
+    if answer and shown_as:
+        _tell_in_event(log, unverified=list(shown_as.unverified))
+    for event in log.news():
+        on_event(event)
+    return log.prediction(
+        question,
+        given,
+        complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
+        corpus,
+        mode="deep_read",
+        status=_status(given, stopped, shown_as if answer else None, failed=failed),
+        notice=notice_of(given, stopped, *remarks, *(_provenance_notice(shown_as) if answer and shown_as else ())),
+        usage=usage,
+    )
+
+
+def _tell_in_event(log: EventLog, **values: Any) -> None:
+    log.events[-1] = log.events[-1]._replace(input={**log.events[-1].input, **values})
+
+
+def _status(answer: EnrichedResponse, stopped: str, account: Account | None, *, failed: bool) -> Status:
+    if stopped:
+        return "model_failed" if failed else "exhausted"
+    if account:
+        return "answered" if account.is_computed else "unverified"
+    return "abstained" if answer.abstained and not _holds(answer) else "answered"
+
+
+def _provenance_notice(account: Account) -> Iterator[str]:
+    """Say which values of an answer are those of receipts, and which are not, in French without full stops."""
+    if account.unverified or not account.receipts:
+        yield _listed(UNVERIFIED, account.unverified)
+    if account.receipts:
+        said = [one.statement() for one in account.receipts]
+        yield _listed(COMPUTED if account.is_computed else PARTLY, said)
+
+
+def _of_receipts(account: Account) -> EnrichedResponse:
+    """Return the statements of receipts as an answer."""
+    lines = [f"- {one.said} : {shown(one.value)}" for one in account.receipts]
+    return EnrichedResponse("\n".join(lines), [], [], [], 1.0, abstained=False)
+
+
+def _listed(head: str, said: Sequence[str]) -> str:
+    more = f" ; et {len(said) - MAX_TOLD} de plus, dans les étapes" if len(said) > MAX_TOLD else ""
+    return f"{head} : {' ; '.join(said[:MAX_TOLD])}{more}" if said else head
+
+
+def _is_prose(text: str) -> bool:
+    return any(len(line.split()) > MAX_WORDS for line in text.splitlines())
+
+
+def _holds(answer: EnrichedResponse) -> bool:
+    return any(citation.holds for citation in answer.citations)
+
+
+def _checked(
+    value: Any, log: EventLog, corpus: "Corpus", seen: Collection[str], *, plain: bool
+) -> EnrichedResponse | None:
+    read = list(log.sources)[:MAX_READ]
+    # Tags are not asked for here; a model that writes some shows them to nobody.
+    text = "" if value is None else take_tags(answer_text(value), map(corpus.document, read))[1]
+    if not text:
+        return None
+    read = [] if plain else read
+    return CitationEnricher(corpus).enrich(text, read=read, seen=frozenset([*log.sources, *seen]))
+
+
+def is_cited(corpus: "Corpus", seen: Collection[str]) -> Callable[[str], bool]:
+    """Return what tells whether all of a text rests on citations that hold, of documents that were shown."""
+
+    def tells(text: str) -> bool:
+        checked = CitationEnricher(corpus).enrich(text, read=[], seen=seen)
+        holds = bool(checked.citations) and all(citation.holds for citation in checked.citations)
+        return holds and not (checked.removed or checked.ungrounded_claims or checked.cut)
+
+    return tells
+
+
+def _found_so_far(log: EventLog) -> EnrichedResponse:
+    """Quote the best passages that were found; without any, say that there is no result."""
+    best = sorted(log.passages.values(), key=lambda one: -(one.score or 0.0))[:MAX_PASSAGES]
+    if not best:
+        return abstention()._replace(text=NO_RESULT)
+    citations = [_citation(passage) for passage in best]
+    lines = [f"« {one.quote} » {format_marker(one.doc_id, one.char_start, one.char_end)}" for one in citations]
+    return EnrichedResponse("\n\n".join([SO_FAR, *lines]), citations, [], [], 1.0, abstained=False)
+
+
+def _citation(passage: Passage) -> Citation:
+    sentences = without_blanks(passage.text, split_sentences(passage.text))
+    whole = [end for _, end in sentences if end <= SHOWN_CHARS]
+    cut = passage.text.rfind(" ", 0, SHOWN_CHARS) if len(passage.text) > SHOWN_CHARS else len(passage.text)
+    quote = passage.text[: whole[-1] if whole else cut if cut > 0 else SHOWN_CHARS].rstrip()
+    start = passage.char_start
+    return Citation(passage.doc_id, start, start + len(quote), quote, "verified")

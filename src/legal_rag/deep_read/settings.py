@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from legal_rag.agent.budget import Budget
-from legal_rag.deep_read.sandbox.sandbox import Limits
+from legal_rag.deep_read.sandbox import Limits
 
 PlanName = Literal["auto", "rlm", "map"]
 # Of one read, where none is given: a hundred decisions asked and the programs around them. A hundred drawn from 4,097
@@ -18,7 +18,6 @@ class DeepReadSettings:
 
     plan: PlanName = "auto"  # rlm: programs; map: map-reduce; auto: map where no program came
     limits: Limits = field(default_factory=Limits)  # of each program
-    accept_no_walls: bool = False  # run programs where the system cannot contain them
     instructions: str = ""  # a user's own, in French
     workers: int = 8  # questions to the sub-model at once
     max_depth: int = 1  # of deep reads that programs start themselves; 1 allows none

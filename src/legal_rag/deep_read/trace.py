@@ -1,37 +1,47 @@
-"""Traces of deep reads: one JSON object a line, in rlms' form, written turn by turn and read back."""
+"""Traces of deep reads, as rlms writes them (a JSON object a line): read back, and shown as text or as a page."""
 
 import json
-import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from textwrap import indent, wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rlm.core.types import RLMIteration, RLMMetadata
-from rlm.logger import RLMLogger
+import regex
 
 from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import json_safe, storable
-from legal_rag.deep_read.conclusion import answer_text
-from legal_rag.deep_read.models import ModelReply, SubCall, without_turn_limit
+from legal_rag.corpus.patterns.dates import MONTHS
+from legal_rag.deep_read.models import SubCall
+from legal_rag.deep_read.prompts import answer_text
+from legal_rag.deep_read.rlm import prose_of
+from legal_rag.html import (
+    NotebookFrame,
+    frame_of_page,
+    french_decimal,
+    french_number,
+    own_script,
+    own_style,
+    page_template,
+)
 
-FORMAT_VERSION = 1  # of this project's extensions
-EXTENSION = "legal_rag"
-NOT_RLMS = frozenset({"type", "timestamp", EXTENSION})  # fields of a metadata line that rlms' metadata lack
-BEGINNING = b'{"type": "metadata"'  # of every trace
-PRIVATE = 0o600
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 EXPECTED = "expected JSON lines as rlms writes them"
 LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
-SHOWN_CHARS = 60  # of a value in an error
-MAX_PRINTED = 20_000  # characters of what a block printed, and of its error: as many as rlms shows the model
-MAX_VALUE = 200  # characters of a variable
-MAX_VARIABLES = 100
-CUT = " […{} caractères non conservés]"
-SECRET = re.compile(r"key$|api.?key|secret|passw|auth|credential|cookie|header|bearer|signature|token(?!s|iz)", re.I)
+PACKAGE = "legal_rag.deep_read"
+WIDTH = 110  # characters of a line of prose in a terminal
+BAR = "  │ "
+NOTHING_ASKED = "(sans question)"
+NARROW = "\u00a0"
+TITLE = "Lecture approfondie"
+ANSWERED, UNANSWERED = "Réponse rendue", "Arrêtée sans réponse finale"
+NOT_PRINTED = regex.compile(r"[\p{C}\p{Zl}\p{Zp}--\n]", regex.V1)
+ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
 class TraceMessage(NamedTuple):
@@ -64,8 +74,6 @@ class Iteration:
     blocks: tuple[Block, ...]
     final_answer: str | None
     seconds: float | None  # in all
-    usage: Usage | None  # of the root model's reply; None in rlms' own traces
-    reply_seconds: float | None  # of the root model
 
     @property
     def calls(self) -> tuple[SubCall, ...]:
@@ -91,12 +99,9 @@ class Trace:
     """A run, up to the last turn that ended."""
 
     path: Path
-    metadata: Mapping[str, Any]  # rlms' own: root_model, max_iterations, backend, environment_type…
-    run: Mapping[str, Any]  # what identifies the run, see `TraceLogger`; empty in rlms' own traces
+    metadata: Mapping[str, Any]  # root_model, max_iterations, backend, environment_type…
     started: str  # ISO 8601; empty if unknown
     iterations: tuple[Iteration, ...]  # numbered from 1
-    superseded: tuple[Iteration, ...]  # turns that a later attempt replaced, in the order written
-    whole_bytes: int = field(compare=False)  # of the file, up to the end of its last whole line
 
     @property
     def final_answer(self) -> str | None:
@@ -105,15 +110,12 @@ class Trace:
 
     @property
     def usage(self) -> Usage:
-        """Usage of all models in all turns, superseded ones included; rlms' own traces lack the root model's."""
-        turns = (*self.iterations, *self.superseded)
-        usages = [usage for turn in turns for usage in (turn.usage, *(call.usage for call in turn.calls)) if usage]
-        return reduce(Usage.plus, usages, Usage())
+        """Usage of the sub-model in all turns; rlms writes down no usage of the root model's."""
+        return reduce(Usage.plus, (call.usage for turn in self.iterations for call in turn.calls), Usage())
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as JSON can hold it, without what the models were sent."""
         return {
-            "run": dict(self.run),
             "metadata": dict(self.metadata),
             "started": self.started,
             "final_answer": self.final_answer,
@@ -127,195 +129,48 @@ def read_trace(path: str | Path) -> Trace:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a trace, is damaged, or was written by a later version.
+        ValueError: If it is not a trace, or is damaged.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"no trace at {path}")
-    reading = _Reading()
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            entry = _entry(line)
-            if entry is None and line.strip():
-                if not line.endswith(b"\n") and reading.n_entries:
-                    break
-                raise ValueError(f"not a trace: {path}, line {number} is no JSON object ({EXPECTED})")
-            reading.whole_bytes += len(line)
-            try:
-                if entry is not None:
-                    reading.take(entry)
-            except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # any JSON may be there
-                found = {KeyError: f"no {error}", ValueError: str(error)}.get(type(error), "a value of another type")
-                raise ValueError(f"not a trace: {path}, line {number}: {found} ({EXPECTED})") from error
-    if not reading.n_entries:
+    metadata: Mapping[str, Any] = {}
+    turns: list[Iteration] = []
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+            if entry.get("type") == "metadata":
+                metadata = entry
+            else:
+                turns.append(_iteration(entry, len(turns) + 1))
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # any JSON may be there
+            if number == len(lines) > 1 and not line.endswith(b"\n"):
+                break
+            raise ValueError(f"not a trace: {path}, line {number}: {_why(error)} ({EXPECTED})") from error
+    if not metadata and not turns:
         raise ValueError(f"not a trace: {path} holds no whole line ({EXPECTED})")
-    return reading.trace(path)
+    own = {name: value for name, value in metadata.items() if name not in ("type", "timestamp")}
+    return Trace(path, own, _text(metadata.get("timestamp")), tuple(turns))
 
 
-class TraceLogger(RLMLogger):
-    """Appends a run's turns to a file as they end; one process at a time writes to it."""
-
-    def __init__(self, path: str | Path, run: Mapping[str, Any]) -> None:
-        """Begin a trace, or resume one: turns that come out as they did before are not written again.
-
-        Args:
-            path: Of the file; its folder is made.
-            run: What identifies the run, as JSON can hold it: question, documents, corpus, models…
-
-        Raises:
-            ValueError: If the file is not a trace, or one of another run.
-            OSError: If it cannot be written.
-        """
-        super().__init__()
-        self.path, self._run = Path(path), run
-        self._earlier = None if _holds_no_line(self.path) else read_trace(self.path)
-        if self._earlier is not None:
-            _require_same_run(self._earlier, json_safe(run))
-        self._conversation: tuple[TraceMessage, ...] = ()  # before the last turn's reply, as the file has it
-        self._usage: Usage | None = None  # of the root model's replies in the current turn, nested runs included
-        self._seconds = 0.0  # likewise
-        self._run_metadata: dict[str, Any] | None = None
-        self.log_file_path = str(self.path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._keep_whole_lines()
-
-    def log_metadata(self, metadata: RLMMetadata) -> None:
-        """Write a run's settings, without what may be a key or a password."""
-        if self._run_metadata is not None:
-            return
-        settings = json_safe({name: _without_secrets(value) for name, value in metadata.to_dict().items()})
-        own = {"format_version": FORMAT_VERSION, "run": json_safe(self._run)}
-        self._run_metadata = {name: value for name, value in settings.items() if name not in NOT_RLMS}
-        if self._earlier is None or dict(self._earlier.metadata) != self._run_metadata:
-            self._append({"type": "metadata", "timestamp": _now(), **settings, EXTENSION: own})
-
-    def replied(self, reply: ModelReply) -> None:
-        """Count a reply of the root model towards the current turn; a stored one costs nothing."""
-        if reply.usage.calls:
-            self._usage = (self._usage or Usage()).plus(reply.usage)
-            self._seconds += reply.seconds
-
-    def log(self, iteration: RLMIteration) -> None:
-        """Write a turn."""
-        self._iteration_count += 1
-        messages = _messages(iteration.prompt)
-        known = _length_in_common(messages, self._conversation)
-        entry = {
-            "type": "iteration",
-            "iteration": self._iteration_count,
-            "timestamp": _now(),
-            "prompt": [message._asdict() for message in messages[known:]],
-            "prompt_from": known,
-            "response": storable(iteration.response),
-            "code_blocks": [_block_entry(block.to_dict()) for block in iteration.code_blocks],
-            "final_answer": _answer_entry(iteration.final_answer),
-            "iteration_time": json_safe(iteration.iteration_time),
-        }
-        if self._usage:
-            entry |= json_safe({"usage": self._usage, "reply_seconds": self._seconds})
-        self._usage, self._seconds = None, 0.0
-        self._iterations.append(entry)
-        written = self._earlier.iterations if self._earlier else ()
-        if self._iteration_count <= len(written):
-            earlier = written[self._iteration_count - 1]
-            if _comparable(_iteration(entry, messages)) == _comparable(earlier):
-                self._conversation = earlier.messages
-                return
-        self._conversation = messages
-        self._append(entry)
-        self._earlier = None  # the file continues from here
-
-    def clear_iterations(self) -> None:
-        """Begin with the first turn."""
-        super().clear_iterations()
-        self._conversation, self._usage, self._seconds = (), None, 0.0
-
-    def _append(self, entry: Mapping[str, Any]) -> None:
-        """Write a line in one piece."""
-        with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-
-    def _keep_whole_lines(self) -> None:
-        """Cut off what follows the last whole line, and make the file its owner's alone."""
-        length = self._earlier.whole_bytes if self._earlier else 0
-        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, PRIVATE))
-        self.path.chmod(PRIVATE)
-        with self.path.open("r+b") as file:
-            file.truncate(length)
-            file.seek(max(0, length - 1))
-            if file.read(1) not in (b"", b"\n"):
-                file.write(b"\n")
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
+        return "no JSON object"
+    return f"no {error}" if isinstance(error, KeyError) else f"{error}"
 
 
-class _Reading:
-    """A trace while it is read."""
-
-    def __init__(self) -> None:
-        self._metadata: dict[str, Any] = {}
-        self._started = ""
-        self._kept: list[Iteration] = []
-        self._superseded: list[Iteration] = []
-        self.whole_bytes = self.n_entries = 0
-
-    def take(self, entry: dict[str, Any]) -> None:
-        kind = entry.get("type", "iteration")
-        if kind == "metadata":
-            self._started = self._started or _text(entry.get("timestamp"))
-            self._metadata = _checked_metadata(entry)
-        elif kind == "iteration":
-            self._take_iteration(entry)
-        else:
-            raise ValueError(f"its type is {kind!r:.40}, not 'metadata' or 'iteration'")
-        self.n_entries += 1
-
-    def trace(self, path: Path) -> Trace:
-        own = self._metadata.get(EXTENSION) or {}
-        of_rlms = {name: value for name, value in self._metadata.items() if name not in NOT_RLMS}
-        kept, superseded = tuple(self._kept), tuple(self._superseded)
-        return Trace(path, of_rlms, own.get("run") or {}, self._started, kept, superseded, self.whole_bytes)
-
-    def _take_iteration(self, entry: dict[str, Any]) -> None:
-        number = entry["iteration"]
-        if not isinstance(number, int) or not 1 <= number <= len(self._kept) + 1:
-            raise ValueError(f"it is iteration {number!r:.20} after {len(self._kept)}")
-        earlier = self._kept[number - 2].messages if number > 1 else ()
-        known = int(entry.get("prompt_from") or 0)
-        if not 0 <= known <= len(earlier):
-            raise ValueError(f"its prompt goes on from message {known} of {len(earlier)}")
-        messages = earlier[:known] + _messages(entry["prompt"])
-        self._superseded += self._kept[number - 1 :]
-        self._kept[number - 1 :] = [_iteration(entry, messages)]
-
-
-def _entry(line: bytes) -> dict[str, Any] | None:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _checked_metadata(entry: dict[str, Any]) -> dict[str, Any]:
-    own = entry.get(EXTENSION) or {}
-    version = own.get("format_version", FORMAT_VERSION)
-    if version != FORMAT_VERSION:
-        raise ValueError(f"its format is {version!r:.20}, this version reads {FORMAT_VERSION}")
-    if not isinstance(own.get("run") or {}, dict):
-        raise ValueError("its run is no JSON object")
-    return entry
-
-
-def _iteration(entry: Mapping[str, Any], messages: tuple[TraceMessage, ...]) -> Iteration:
+def _iteration(entry: Mapping[str, Any], number: int) -> Iteration:
+    if entry["iteration"] != number:
+        raise ValueError(f"it is iteration {entry['iteration']!r:.20}, not {number}")
     return Iteration(
-        entry["iteration"],
+        number,
         _text(entry.get("timestamp")),
-        messages,
+        _messages(entry["prompt"]),
         _text(entry["response"]),
         tuple(_block(one) for one in entry["code_blocks"]),
         _answer(entry.get("final_answer")),
         _number(entry.get("iteration_time")),
-        _usage(entry["usage"]) if "usage" in entry else None,
-        _number(entry.get("reply_seconds")),
     )
 
 
@@ -346,22 +201,14 @@ def _call(call: dict[str, Any]) -> SubCall:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    """Read a usage, by this project's names or by rlms'."""
-    sent, cached, read, written = (
-        int(_number(usage.get(own)) or _number(usage.get(of_rlms)) or 0)
-        for own, of_rlms in (
-            ("calls", "total_calls"),
-            ("cached", ""),
-            ("prompt_tokens", "total_input_tokens"),
-            ("completion_tokens", "total_output_tokens"),
-        )
-    )
-    cost = _number(usage.get("cost", usage.get("total_cost")))
-    return Usage(sent, cached, read, written, 0.0 if cost is None and not sent else cost)  # None: sent, price unknown
+    names = ("total_calls", "total_input_tokens", "total_output_tokens")
+    sent, read, written = (int(_number(usage.get(name)) or 0) for name in names)
+    cost = _number(usage.get("total_cost"))
+    return Usage(sent, 0, read, written, 0.0 if cost is None and not sent else cost)  # None: sent, price unknown
 
 
 def _answer(value: Any) -> str | None:
-    return None if value is None else _text(value)
+    return None if value is None else _text(value if isinstance(value, str) else answer_text(value))
 
 
 def _text(value: Any) -> str:
@@ -375,91 +222,238 @@ def _number(value: Any) -> float | None:
     return value if known and 0 <= value <= LARGEST else None  # NaN is not either
 
 
-def _holds_no_line(path: Path) -> bool:
-    """Tell whether there is nothing to resume: no file, an empty one, or one whose first line a kill cut off."""
-    if not path.exists():
-        return True
-    with path.open("rb") as file:
-        line = file.readline()
-    return not line or (not line.endswith(b"\n") and (line.startswith(BEGINNING) or BEGINNING.startswith(line)))
+class ViewLimits(NamedTuple):
+    """How much of a trace a view shows."""
+
+    turns: int
+    calls: int  # of one block
+    text: int  # characters of a thought, a program, an answer
+    printed: int  # characters of what a block printed
+    call: int  # characters of a prompt or a reply of the sub-model
 
 
-def _comparable(turn: Iteration) -> tuple[Any, ...]:
-    """Return what a turn came to, times and usage apart, to compare it with an earlier attempt's."""
-    blocks = [(one.code, one.stdout, one.stderr, one.final_answer, len(one.calls)) for one in turn.blocks]
-    messages = [(role, without_turn_limit(content)) for role, content in turn.messages]
-    return turn.response, turn.final_answer, blocks, messages
+IN_TERMINAL = ViewLimits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
+ON_PAGE = ViewLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
 
 
-def _require_same_run(trace: Trace, run: Mapping[str, Any]) -> None:
-    """Raise ValueError with the first difference if a trace is of another run."""
-    if not trace.run:
-        raise ValueError(f"not the same run: {trace.path} does not say which question and corpus it is of")
-    for name in (*run, *trace.run):
-        found, expected = trace.run.get(name), run.get(name)
-        if found != expected:
-            difference = f"{name} was {_shown(found)} and is now {_shown(expected)}"
-            raise ValueError(f"not the same run: in {trace.path} {difference} (name another file)")
+class Excerpt(NamedTuple):
+    """The beginning of a text, and how many of its characters are left out."""
+
+    text: str
+    left_out: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+def format_trace(trace: Trace) -> str:
+    """Write a trace as text for a terminal; control characters in it are escaped."""
+    limits = IN_TERMINAL
+    lines = [f"{TITLE} : {_one_line(excerpt(_question(trace), limits.text)) or NOTHING_ASKED}"]
+    lines += [f"{name} : {value}" for name, value in _facts(trace)]
+    for turn in trace.iterations[: limits.turns]:
+        lines += ["", *_turn_lines(turn, limits)]
+    if (left_out := len(trace.iterations) - limits.turns) > 0:
+        lines += ["", f"[{counted(left_out, 'autre tour non montré', 'autres tours non montrés')}]"]
+    lines += ["", f"{UNANSWERED}." if trace.final_answer is None else f"{ANSWERED} :"]
+    if answer := excerpt(trace.final_answer or "", limits.text):
+        lines.append(_barred(answer))
+    return "\n".join(lines)
 
 
-def _without_secrets(value: Any) -> Any:
-    """Drop settings that may be a key or a password, by name, and the secrets in URLs."""
-    if isinstance(value, Mapping):
-        return {name: _without_secrets(one) for name, one in value.items() if not SECRET.search(str(name))}
-    if isinstance(value, list | tuple):
-        return [_without_secrets(one) for one in value]
-    return _bare_url(value) if isinstance(value, str) and "://" in value else value
+def render_trace(trace: Trace) -> str:
+    """Write a trace as a self-contained page, which runs nothing but its own script."""
+    from legal_rag.report.page import answer_html
 
-
-def _bare_url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-    except ValueError:  # of what only looks like a URL nothing is kept
-        return ""
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _length_in_common(messages: Sequence[TraceMessage], earlier: Sequence[TraceMessage]) -> int:
-    pairs = zip(messages, earlier, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(messages), len(earlier)))
-
-
-def _block_entry(block: dict[str, Any]) -> dict[str, Any]:
-    result = block["result"]
-    variables = list(result["locals"].items())[:MAX_VARIABLES]
-    entry = {
-        "stdout": _cut(result["stdout"] or "", MAX_PRINTED),
-        "stderr": _cut(result["stderr"] or "", MAX_PRINTED),
-        "locals": {storable(str(name)): _variable(value) for name, value in variables},
-        "execution_time": json_safe(result["execution_time"]),
-        "rlm_calls": [
-            json_safe({name: call[name] for name in call if name != "metadata"}) for call in result["rlm_calls"]
-        ],
-        "final_answer": _answer_entry(result["final_answer"]),
+    limits, question = ON_PAGE, excerpt(_question(trace), ON_PAGE.text)
+    turns = trace.iterations[: limits.turns]
+    script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
+    values = {
+        "limits": limits,
+        "question": question,
+        "answered": trace.final_answer is not None,
+        "state": ("⏳", UNANSWERED) if trace.final_answer is None else ("✓", ANSWERED),
+        "answer": excerpt(trace.final_answer or "", limits.text),
+        "facts": _facts(trace),
+        "turns": turns,
+        "left_out": len(trace.iterations) - len(turns),
+        "beginning": trace.iterations[0].messages if trace.iterations else (),
+        "most_seconds": max([turn.seconds or 0.0 for turn in turns], default=0.0),
+        "excerpt": excerpt,
+        "thought_of": lambda turn: excerpt(prose_of(turn.response), limits.text),
+        "turn_measures": _turn_measures,
+        "calls_measures": _calls_measures,
+        "call_measures": _call_measures,
+        "seconds": _seconds,
+        "visible": visible,
+        "highlight": _highlighted,
+        "prose": lambda text: answer_html(text.text, [], [], markdown=True),
+        "counted": counted,
+        "first_line": _first_line,
+        "nothing_asked": NOTHING_ASKED,
+        "file": trace.path.name,
     }
-    return {"code": storable(block["code"]), "result": entry}
+    heading = f"{_one_line(question)[:100] or TITLE} — {TITLE}"
+    return page_template(PACKAGE, "trace.html.j2").render(**frame_of_page(heading, script, style), **values)
 
 
-def _answer_entry(value: Any) -> str | None:
-    return None if value is None else storable(answer_text(value))
+def show_trace(trace: Trace, height: int = 720) -> Any:
+    """Return a trace's page in an isolated frame, `height` pixels high, for a notebook to display."""
+    return NotebookFrame(render_trace(trace), TITLE, height)
 
 
-def _variable(value: Any) -> str:
+def excerpt(text: str, most: int) -> Excerpt:
+    """Cut a text to its first `most` characters, and escape those that are not printed."""
+    return Excerpt(visible(text[:most]), max(0, len(text) - most))
+
+
+def visible(text: str) -> str:
+    """Escape every character that is not printed, except line breaks and spaces."""
+    return NOT_PRINTED.sub(lambda match: _escaped(match.group()), text.replace("\r\n", "\n").expandtabs(4))
+
+
+def counted(n: int, one: str, many: str = "") -> str:
+    """Write a number and what it counts: « 2 tours »."""
+    return f"{french_number(n)} {(many or f'{one}s') if n > 1 else one}"
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _turn_lines(turn: Iteration, limits: ViewLimits) -> Iterator[str]:
+    measures = _turn_measures(turn)
+    yield f"Tour {turn.number} — {measures}" if measures else f"Tour {turn.number}"
+    if thought := excerpt(prose_of(turn.response), limits.text):
+        for line in thought.text.split("\n"):
+            yield from (f"  {part}" for part in wrap(line, WIDTH) or [""])
+    for block in turn.blocks:
+        yield from _block_lines(block, limits)
+
+
+def _block_lines(block: Block, limits: ViewLimits) -> Iterator[str]:
+    for name, text in (
+        ("Programme", excerpt(block.code, limits.text)),
+        ("Affiché", excerpt(block.stdout.rstrip("\n"), limits.printed)),
+        ("Erreur", excerpt(block.stderr.strip("\n"), limits.printed)),
+    ):
+        more = counted(text.left_out, "caractère de plus", "caractères de plus")
+        if text:
+            yield f"  {name}{f' ({more} dans la trace)' if text.left_out else ''} :"
+            yield _barred(text)
+    if block.calls:
+        yield f"  Appels du sous-modèle : {_calls_measures(block.calls)}"
+    for number, call in enumerate(block.calls[: limits.calls], 1):
+        prompt, reply = (_one_line(excerpt(text, limits.call)) for text in (call.prompt, call.reply))
+        answered = f"échec : {visible(call.error)}" if call.error else f"« {reply} »"
+        measures = _call_measures(call)
+        yield f"    {number}. « {prompt} » → {answered}{f' ({measures})' if measures else ''}"
+    if len(block.calls) > limits.calls:
+        yield f"    … et {counted(len(block.calls) - limits.calls, 'autre')}"
+
+
+def _barred(text: Excerpt) -> str:
+    return indent(text.text, BAR, lambda line: True)
+
+
+def _one_line(text: Excerpt) -> str:
+    line = " ".join(text.text.split())
+    return f"{line}…" if text.left_out else line
+
+
+def _first_line(text: Excerpt) -> str:
+    return next((line.strip() for line in text.text.split("\n") if line.strip()), "")
+
+
+def _highlighted(text: Excerpt) -> "Markup":
+    from markupsafe import Markup
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    marked = highlight(text.text, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    return Markup(marked.rstrip("\n"))  # noqa: S704 - the formatter escapes what it is given
+
+
+def _question(trace: Trace) -> str:
+    """Return the question of a run, which stands in the prompt."""
+    for message in trace.iterations[0].messages[:3] if trace.iterations else ():
+        if match := ASKED.match(message.content):
+            return match[1]
+    return ""
+
+
+def _turn_measures(turn: Iteration) -> str:
+    """Write a turn's duration and calls of the sub-model."""
+    calls = turn.calls
+    number = counted(len(calls), "appel du sous-modèle", "appels du sous-modèle") + _free_and_failed(calls)
+    return _joined([_seconds(turn.seconds), number if calls else ""])
+
+
+def _calls_measures(calls: Sequence[SubCall]) -> str:
+    """Add calls up; they overlap, so that their durations add up to more than passes."""
+    usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
+    seconds = f"{_seconds(sum(call.seconds for call in calls))} en durées cumulées"
+    return _joined([french_number(len(calls)) + _free_and_failed(calls), seconds, _tokens(usage)])
+
+
+def _call_measures(call: SubCall) -> str:
+    duration = _seconds(call.seconds) if call.usage.calls or call.error else "reprise sans appel"
+    return _joined([duration, _tokens(call.usage)])
+
+
+def _free_and_failed(calls: Sequence[SubCall]) -> str:
+    """« , dont 3 repris sans frais et 1 en échec »."""
+    free = sum(not call.usage.calls and not call.error for call in calls)
+    failed = sum(bool(call.error) for call in calls)
+    parts = [f"{french_number(free)} repris sans frais"] if free else []
+    parts += [f"{french_number(failed)} en échec"] if failed else []
+    return f", dont {' et '.join(parts)}" if parts else ""
+
+
+def _facts(trace: Trace) -> list[tuple[str, str]]:
+    usage, most = trace.usage, trace.metadata.get("max_iterations")
+    calls = [call for one in trace.iterations for call in one.calls]
+    turns = len(trace.iterations)
+    seconds = sum(one.seconds or 0.0 for one in trace.iterations)
+    facts = [
+        ("Modèle", visible(str(trace.metadata.get("root_model") or ""))[:100]),
+        ("Tours", f"{turns} sur {most} au plus" if isinstance(most, int) else str(turns)),
+        ("Appels du sous-modèle", french_number(len(calls)) + _free_and_failed(calls)),
+        ("Durée", _seconds(seconds)),
+        (
+            "Jetons du sous-modèle",
+            f"{french_number(usage.prompt_tokens)} lus, {french_number(usage.completion_tokens)} écrits",
+        ),
+        ("Coût", _cost(usage)),
+        ("Début", _moment(trace.started)),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def _moment(iso: str) -> str:
+    """Write a point in time in French; what cannot be parsed is left out."""
     try:
-        return _cut(_text(value), MAX_VALUE)
-    except (ValueError, RecursionError):  # a number of thousands of digits, lists without end
-        return f"({type(value).__name__})"
+        moment = datetime.fromisoformat(iso)
+    except ValueError:
+        return ""
+    return f"{moment.day} {MONTHS[moment.month - 1]} {moment.year} à {moment:%H:%M}"
 
 
-def _cut(text: str, most: int) -> str:
-    text = storable(text)
-    return text if len(text) <= most else text[:most] + CUT.format(len(text) - most)
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{french_decimal(seconds, 1)}{NARROW}s"
 
 
-def _now() -> str:
-    return datetime.now().astimezone().isoformat()
+def _tokens(usage: Usage | None) -> str:
+    return counted(usage.tokens, "jeton") if usage and usage.tokens else ""
+
+
+def _cost(usage: Usage) -> str:
+    if usage.cost is None:
+        return "prix inconnu"
+    return f"{french_decimal(usage.cost, 4)}{NARROW}$" if usage.cost else ""
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " · ".join(part for part in parts if part)

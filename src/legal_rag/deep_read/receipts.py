@@ -1,0 +1,513 @@
+"""Receipts of what functions of the corpus returned: what of a program's answer is the value of one of them.
+
+A program cannot be believed about where a value comes from. So this process keeps what its functions returned, each
+value under a short id with what was asked. A value of the answer is computed where it is the value of a receipt, or a
+field of a receipt that the answer names; what is vouched for is the receipt's own statement, not a word around it.
+"""
+
+import hashlib
+import inspect
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from itertools import product
+from typing import Any, NamedTuple
+
+from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
+from legal_rag.corpus.folding import fold_text
+from legal_rag.corpus.patterns.dates import find_dates
+from legal_rag.corpus_index.index import CorpusIndex
+
+MAX_RECEIPTS, MAX_DOCUMENTS = 5000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
+MAX_ROWS = 1000  # of a table
+MAX_SHOWN = 50  # receipts of one answer, and values that are none
+FIRST_SHOWN = 3  # documents of a receipt, or values
+MAX_ARGUMENT = 60  # characters of an argument in a statement
+MAX_TAIL = 120  # characters before a marker in which its value stands
+
+# What functions return, in French.
+NOUNS: Mapping[str, str] = {
+    "list_documents": "décisions rendues",
+    "find_documents": "décisions rendues",
+    "search_by_keyword": "décisions rendues",
+    "search_by_keywords": "décisions rendues",
+    "search_by_entity": "décisions rendues",
+    "documents_in_topic": "décisions rendues",
+    "documents_citing": "décisions rendues",
+    "rank_documents": "décisions rendues",
+    "search_passages": "passages rendus",
+    "grep_corpus": "décisions rendues",
+    "get_doc_metas": "fiches rendues",
+    "get_topics": "thèmes rendus",
+    "get_doc_meta": "fiche rendue",
+    "get_links": "liens rendus",
+    "get_entities": "éléments rendus",
+    "grep_document": "occurrences rendues",
+}
+OF_ONE_DOCUMENT = frozenset({"", "get_doc_meta", "get_links", "get_entities", "grep_document"})
+LISTED = NOUNS.keys() - OF_ONE_DOCUMENT - {"get_topics"}  # whose value lists documents
+COUNTABLE = LISTED - {"rank_documents", "search_passages"}
+COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
+DECIDING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
+FIELDS = tuple("juridiction formation solution doc_type author number title date année mois keywords".split())
+SYNONYMS = {"annee": "année", "year": "année", "month": "mois", "keyword": "keywords", "mots-cles": "keywords"}
+KEYS = dict.fromkeys(("réponse", "reponse", "answer"), "answer") | dict.fromkeys(
+    ("reçus", "recus", "receipts"), "named"
+)
+CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
+MARKER = re.compile(r"\[\s*Calcul\s*:\s*(?P<id>r\d{1,6})\s*\]", re.IGNORECASE)
+NOT_A_RECEIPT = "[calcul non vérifié]"
+WORDS = "mots écrits par le modèle"
+_NUMBER = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?"
+VALUE_BEFORE = re.compile(rf"(?<![\d.,-])(?P<number>{_NUMBER})(?P<rest>[^\d]*)\Z")
+
+
+class Receipt(NamedTuple):
+    """What a function returned, and what that is."""
+
+    id: str
+    function: str
+    said: str  # in French: "nombre des décisions rendues par find_documents(solution='rejet')"
+    value: Any  # plain
+    documents: tuple[str, ...] = ()  # that it is about
+    is_sound: bool = True  # it follows from the corpus, not from a list that the program made
+    is_whole: bool = True  # no argument and no limit decided how many documents there are
+    is_shortened: bool = False  # of a search: some documents have more occurrences than it gives
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether a number of its documents follows from the corpus."""
+        return self.is_sound and self.is_whole
+
+    def statement(self) -> str:
+        """Write the receipt in a line: its id, what it is, its value."""
+        return f"{self.id} : {self.said} = {shown(self.value)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a page shows of it."""
+        first = list(self.documents[:FIRST_SHOWN])
+        return {"id": self.id, "asked": self.said, "value": shown(self.value), "n": len(self.documents), "first": first}
+
+
+class Account(NamedTuple):
+    """What of an answer is computed, and what is not."""
+
+    answer: Any  # without the receipts that it names
+    receipts: tuple[Receipt, ...] = ()  # of which it has values
+    unverified: tuple[str, ...] = ()  # the rest, in French
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether every part of the answer is the value of a receipt, or rests on a citation that holds."""
+        return bool(self.receipts) and not self.unverified
+
+
+class SearchState(NamedTuple):
+    """How far the last search for a pattern went."""
+
+    is_complete: bool = True
+    is_shortened: bool = False
+
+
+class Receipts:
+    """Receipts of one run, and the functions of programs that compute over what others returned."""
+
+    def __init__(self, index: CorpusIndex) -> None:
+        self._index = index
+        self._receipts: dict[str, Receipt] = {}
+        self._by_documents: dict[bytes, Receipt] = {}  # of each set of documents, the first that can be counted
+        self._metas: dict[str, dict[str, Any]] = {}
+        self._n_documents = 0
+        self.is_full = False
+        self._keep("", "nombre de documents du corpus", index.total_docs)
+        self._keep("", "nombre de caractères du corpus", index.total_chars)
+        self._told = len(self._receipts)
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions that compute over documents which others returned, by name."""
+        return {name: getattr(self, name) for name in COMPUTING}
+
+    @property
+    def documents(self) -> Iterator[str]:
+        """Ids of the documents of which places, scores or entities were returned."""
+        shown_by = ("rank_documents", "search_passages", "grep_corpus", "grep_document", "get_entities")
+        return (doc_id for one in self._receipts.values() if one.function in shown_by for doc_id in one.documents)
+
+    def watch(
+        self, name: str, function: Callable[..., Any], state: Callable[[], SearchState] = SearchState
+    ) -> Callable[..., Any]:
+        """Return a function that does the same and keeps a receipt, where it returns facts of the corpus.
+
+        `state` tells how far the call went, where it is a search for a pattern.
+        """
+        if name not in NOUNS:
+            return function
+        signature = inspect.signature(function)
+
+        @wraps(function)
+        def watched(*arguments: Any, **named: Any) -> Any:
+            result = function(*arguments, **named)
+            asked = signature.bind(*arguments, **named).arguments
+            given = {key: one for key, one in asked.items() if one not in (None, "")}
+            self._keep_call(name, given, result, state() if name == "grep_corpus" else SearchState())
+            return result
+
+        return watched
+
+    def given(self, said: str, doc_ids: Sequence[str]) -> None:
+        """Keep a receipt of documents that programs find without a call."""
+        self._keep("", said, list(doc_ids), doc_ids, lists=True)
+
+    @bounded(documents=IDS)
+    def count(self, documents: Any, of: str = "documents") -> int:
+        """Nombre de décisions d'un résultat (identifiants, résultat de grep_corpus, fiches…) ; of="occurrences" : celui
+        des occurrences d'un résultat de grep_corpus.
+        """
+        source, ids = self._source(documents)
+        if of == "documents":
+            return self._computed("count", f"nombre {_of(source)}", len(ids), ids, source)
+        found = source.value if source else documents
+        if of != "occurrences" or not isinstance(found, Mapping):
+            raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
+        number, is_whole = sum(map(len, found.values())), source is not None and not source.is_shortened
+        return self._computed("count", f"nombre d'occurrences {_of(source)}", number, ids, source, is_whole=is_whole)
+
+    @bounded(documents=IDS)
+    def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
+        """Nombre de décisions par valeur d'un champ, ou de deux : [[valeur, …, nombre], …], dans l'ordre des valeurs.
+        Champs : juridiction, formation, solution, doc_type, author, année, mois, date, keywords.
+        """
+        source, ids = self._source(documents)
+        names = [_field(one) for one in (field, second_field) if one]
+        rows = [[*values, n] for values, n in sorted(self._counts(ids, names).items())]
+        if len(rows) > MAX_ROWS:
+            raise ValueError(f"{len(rows)} lignes : prenez un champ de moins de {MAX_ROWS} valeurs, ou most_common")
+        return self._computed("table", f"nombre par {' et '.join(names)} {_of(source)}", rows, ids, source)
+
+    @bounded(documents=IDS)
+    def most_common(self, documents: Any, field: str, n: int = 10) -> list[list[Any]]:
+        """Les n valeurs les plus fréquentes d'un champ, avec leur nombre de décisions : [[valeur, nombre], …]."""
+        source, ids = self._source(documents)
+        name, most = _field(field), whole_number("n", n, 1, MAX_ROWS, 10)
+        counts = sorted(self._counts(ids, [name]).items(), key=lambda one: (-one[1], one[0]))
+        rows = [[value, k] for (value,), k in counts[:most]]
+        said = f"les {most} valeurs les plus fréquentes du champ {name} {_of(source)}"
+        return self._computed("most_common", said, rows, ids, source)
+
+    @bounded(documents=IDS)
+    def group_by(self, documents: Any, field: str) -> dict[str, list[str]]:
+        """Identifiants des décisions par valeur d'un champ : {valeur: [identifiants]} ; un groupe peut être compté."""
+        source, ids = self._source(documents)
+        name, groups = _field(field), defaultdict[str, list[str]](list)
+        for doc_id in ids:
+            for value in self._values(ids, doc_id, name):
+                groups[value].append(doc_id)
+        kept = self._keep("group_by", f"groupes par {name} {_of(source)}", dict(sorted(groups.items())), ids, source)
+        for value, some in groups.items():
+            said = f"décisions dont le champ {name} est ‹ {_shown(value)} ›, parmi {_among(source)}"
+            self._by_documents.setdefault(_key(some), kept._replace(said=said, value=some, documents=tuple(some)))
+        return kept.value
+
+    @bounded(documents=IDS)
+    def earliest(self, documents: Any) -> dict[str, str]:
+        """La plus ancienne décision d'un résultat : {"doc_id", "date", "title"}."""
+        return self._extreme("earliest", documents, "la plus ancienne", min)
+
+    @bounded(documents=IDS)
+    def latest(self, documents: Any) -> dict[str, str]:
+        """La décision la plus récente d'un résultat : {"doc_id", "date", "title"}."""
+        return self._extreme("latest", documents, "la plus récente", max)
+
+    @bounded(part=IDS, whole=IDS)
+    def share(self, part: Any, whole: Any) -> float:
+        """Part, de 0 à 1, des décisions de whole qui sont aussi dans part, à quatre décimales."""
+        (source, ids), (base, of) = self._source(part), self._source(whole)
+        if not of:
+            raise ValueError("aucune décision dans whole")
+        value = round(len(set(ids) & set(of)) / len(of), 4)
+        is_whole = source is not None and source.is_countable
+        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, is_whole=is_whole)
+
+    @bounded(value=IDS)
+    def receipt(self, value: Any = None) -> str:
+        """Identifiant (« r12 ») du dernier reçu ; ou du dernier dont value est la valeur."""
+        wanted = None if value is None else _digest(value)
+        for one in reversed(self._receipts.values()):
+            if wanted in (None, _digest(one.value)):
+                return one.id
+        raise LookupError("aucun reçu n'a cette valeur : comptez par count, table, group_by…")
+
+    def news(self) -> list[Receipt]:
+        """Return the receipts of more than one document since the last time."""
+        news = list(self._receipts.values())[self._told :]
+        self._told += len(news)
+        return [one for one in news if one.function not in OF_ONE_DOCUMENT]
+
+    def account_for(self, value: Any, is_cited: Callable[[str], bool] = lambda text: False) -> Account:
+        """Judge an answer, `{"réponse": …, "reçus": ["r3"]}` or a value alone.
+
+        Args:
+            value: The answer, plain.
+            is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
+        """
+        answer, named = _parts_of(value)
+        judge = _Judge(self._receipts, [one for one in named if one in self._receipts], is_cited)
+        answer, unverified = judge.judged(answer), list(dict.fromkeys(judge.unverified))
+        if unverified and self.is_full:
+            unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
+        return Account(answer, tuple(judge.receipts.values())[:MAX_SHOWN], tuple(unverified[:MAX_SHOWN]))
+
+    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any, state: SearchState) -> None:
+        among = self._by_documents.get(_key(_ids_of(asked["doc_ids"]))) if "doc_ids" in asked else None
+        is_sound = "doc_ids" not in asked or (among is not None and among.is_sound)
+        limited = DECIDING & asked.keys() if name != "grep_corpus" else not state.is_complete
+        is_whole = name in COUNTABLE and not limited and (among is None or among.is_whole)
+        arguments = ", ".join(f"{key}={_argument(one)}" for key, one in asked.items() if key != "doc_ids")
+        said = f"{NOUNS[name]} par {name}({arguments})" + (f" parmi {_among(among)}" if "doc_ids" in asked else "")
+        documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
+        kept = self._keep(name, said, result, documents, lists=name in LISTED, is_sound=is_sound, is_whole=is_whole)
+        if state.is_shortened and kept.id in self._receipts:
+            self._receipts[kept.id] = kept._replace(is_shortened=True)
+            self._by_documents[_key(kept.documents)] = self._receipts[kept.id]
+
+    def _computed(
+        self,
+        function: str,
+        said: str,
+        value: Any,
+        ids: Sequence[str],
+        source: Receipt | None,
+        *,
+        is_whole: bool = True,
+    ) -> Any:
+        is_sound = is_whole and source is not None and source.is_countable
+        return self._keep(function, said, value, ids, is_sound=is_sound).value
+
+    def _keep(
+        self,
+        function: str,
+        said: str,
+        value: Any,
+        documents: Iterable[str] = (),
+        source: Receipt | None = None,
+        *,
+        lists: bool = False,
+        is_sound: bool = True,
+        is_whole: bool = True,
+    ) -> Receipt:
+        """Keep a receipt; `lists`: its value lists its documents, which may then be counted by it."""
+        ids = tuple(documents)
+        is_sound = is_sound and (source is None or source.is_countable)
+        receipt = Receipt(f"r{len(self._receipts) + 1}", function, said, value, ids, is_sound, is_whole)
+        self._n_documents += len(ids)
+        if len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS:
+            self.is_full = True
+            return receipt
+        self._receipts[receipt.id] = receipt
+        if lists:
+            known = self._by_documents.get(key := _key(ids))
+            if known is None or receipt.is_countable > known.is_countable:
+                self._by_documents[key] = receipt
+        return receipt
+
+    def _source(self, documents: Any) -> tuple[Receipt | None, list[str]]:
+        """Return the receipt that lists these documents, in whatever order, and their ids."""
+        ids = list(dict.fromkeys(_ids_of(documents)))
+        if not ids and documents:
+            raise ValueError("donnez ce qu'une fonction du corpus a rendu : une liste d'identifiants, des fiches…")
+        return self._by_documents.get(_key(ids)), ids
+
+    def _extreme(self, function: str, documents: Any, said: str, choose: Callable[..., Any]) -> dict[str, str]:
+        source, ids = self._source(documents)
+        dated = [(date, doc_id) for doc_id in ids for date in self._values(ids, doc_id, "date") if date]
+        if not dated:
+            raise ValueError("aucune de ces décisions n'a de date")
+        date, doc_id = choose(dated)
+        value = {"doc_id": doc_id, "date": date, "title": self._metas[doc_id]["title"]}
+        return self._computed(function, f"{said} {_of(source)}", value, ids, source)
+
+    def _counts(self, ids: Sequence[str], names: Sequence[str]) -> Counter[tuple[str, ...]]:
+        counts: Counter[tuple[str, ...]] = Counter()
+        for doc_id in ids:
+            counts.update(product(*(self._values(ids, doc_id, name) for name in names)))
+        return counts
+
+    def _values(self, ids: Sequence[str], doc_id: str, name: str) -> Sequence[str]:
+        """Return a document's values of a field; those of all `ids` are read together."""
+        if doc_id not in self._metas:
+            for meta in self._index.metas([one for one in ids if one not in self._metas]):
+                fields = {field: getattr(meta, field) for field in FIELDS if hasattr(meta, field)}
+                self._metas[meta.doc_id] = {**fields, "année": meta.date[:4], "mois": meta.date[:7]}
+        if doc_id not in self._metas:
+            raise LookupError(f"aucune décision « {quoted(doc_id)} »")
+        value = self._metas[doc_id][name]
+        return [value] if isinstance(value, str) else value
+
+
+class _Judge:
+    """Judges the values of one answer."""
+
+    def __init__(self, receipts: Mapping[str, Receipt], named: Sequence[str], is_cited: Callable[[str], bool]) -> None:
+        self._is_cited = is_cited
+        self._all = {key: one for key, one in receipts.items() if one.is_sound}
+        self._named = [self._all[key] for key in named if key in self._all]
+        self._by_value: dict[bytes, Receipt] | None = None
+        self.receipts: dict[str, Receipt] = {}
+        self.unverified: list[str] = []
+
+    def judged(self, value: Any) -> Any:
+        """Judge a value, and return it as it is shown: with the markers of texts checked."""
+        if found := self._receipt_of(value):
+            self.receipts.setdefault(found.id, found)
+            return value
+        if isinstance(value, list | tuple) and value:
+            return [self.judged(one) for one in value]
+        if isinstance(value, Mapping) and value:
+            return {key: self._judged_under(key, one) for key, one in value.items()}
+        if isinstance(value, str):
+            return self._judged_text(value)
+        self.unverified.append(shown(value))
+        return value
+
+    def _judged_under(self, key: str, value: Any) -> Any:
+        """Judge a value under a key, which is a word of the model's unless a citation below bears it out."""
+        cites = isinstance(value, str) and CITED.search(value)
+        if cites and self._is_cited(value if f"[Source: {key}," in value else f"{key} : {value}"):
+            return value
+        self.unverified.append(f"{WORDS} : {shown(key)}")
+        return self.judged(value)
+
+    def _judged_text(self, text: str) -> str:
+        if not (CITED.search(text) and self._is_cited(MARKER.sub("", text))):
+            self.unverified.append(f"{WORDS} : {shown(MARKER.sub('', text))}")
+        return MARKER.sub(self._checked_marker, text)
+
+    def _checked_marker(self, marker: re.Match[str]) -> str:
+        """Keep a marker whose receipt is the value that stands before it."""
+        receipt = self._all.get(marker["id"].lower())
+        before = marker.string[: marker.start()]
+        if receipt and any(_digest(one) in _wholes(receipt) for one in _values_before(before)):
+            self.receipts.setdefault(receipt.id, receipt)
+            return f"[Calcul : {receipt.id}]"
+        return NOT_A_RECEIPT
+
+    def _receipt_of(self, value: Any) -> Receipt | None:
+        """Return the receipt whose value this is, or a field or row of which it is, where that is named."""
+        if isinstance(value, bool) or value in (None, ""):
+            return None
+        if self._by_value is None:
+            whole = {key: one for one in (*self._all.values(), *self._named) for key in _wholes(one)}
+            self._by_value = {_digest(part): one for one in self._named for part in _parts(one)} | whole
+        return self._by_value.get(_digest(value))
+
+
+def shown(value: Any) -> str:
+    """Write a value in one short line."""
+    if isinstance(value, Mapping | list | tuple) and len(value) > FIRST_SHOWN:
+        return f"{len(value)} {'lignes' if any(isinstance(one, Mapping | list) for one in value) else 'valeurs'}"
+    return _shown(json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list | tuple) else value)
+
+
+def _parts_of(value: Any) -> tuple[Any, list[str]]:
+    """Split `{"réponse": …, "reçus": […]}`; any other value is the answer itself."""
+    if not isinstance(value, Mapping) or {KEYS.get(str(key).casefold()) for key in value} != {"answer", "named"}:
+        return value, []
+    parts = {KEYS[str(key).casefold()]: one for key, one in value.items()}
+    named = parts["named"] if isinstance(parts["named"], list) else [parts["named"]]
+    return parts["answer"], [found[0] for one in named if (found := re.search(r"r\d{1,6}", str(one)))]
+
+
+def _ids_of(value: Any) -> list[str]:
+    """Return the documents that a function's value lists, in its order; none where it lists something else."""
+    if isinstance(value, Mapping):
+        value = [value["doc_id"]] if "doc_id" in value else list(value)
+    ids = [_id_of(one) for one in value] if isinstance(value, list | tuple) else []
+    return ids if all(ids) else []
+
+
+def _id_of(row: Any) -> str:
+    if isinstance(row, Mapping):
+        row = row.get("doc_id", "")
+    elif isinstance(row, list | tuple) and row:
+        row = row[0]
+    return row if isinstance(row, str) else ""
+
+
+def _wholes(receipt: Receipt) -> set[bytes]:
+    """Return the hashes of what is the receipt's whole value, however it is written."""
+    forms = [receipt.value]
+    if receipt.function in LISTED:
+        forms += [list(receipt.documents), sorted(receipt.documents)]
+    if _is_record(receipt.value):
+        forms += receipt.value.values()
+    return {_digest(one) for one in forms}
+
+
+def _parts(receipt: Receipt) -> Iterator[Any]:
+    """Yield the rows of a table, the groups of a grouping: fields that say by themselves what they are."""
+    if receipt.function in ("table", "most_common"):
+        yield from receipt.value
+    elif receipt.function == "group_by":
+        yield from receipt.value.values()
+    elif receipt.function in ("get_topics", "get_links"):
+        yield from ({key: one} for key, one in receipt.value.items())
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, Mapping) and "doc_id" in value and "summary" not in value
+
+
+def _values_before(text: str) -> Iterator[Any]:
+    """Yield the readings of the last number or date of a text: 12 and 12.0 of "12", 0.12 of "12 %"."""
+    tail = text[-MAX_TAIL:]
+    if dates := find_dates(tail):
+        yield dates[-1].value.isoformat()
+    if found := VALUE_BEFORE.search(tail):
+        plain = re.sub(r"\s", "", found["number"]).replace(",", ".")
+        if "%" in found["rest"]:
+            yield round(float(plain) / 100, 4)
+        else:
+            yield float(plain) if "." in plain else int(plain)
+
+
+def _key(ids: Iterable[str]) -> bytes:
+    return hashlib.sha256("\n".join(sorted(set(ids))).encode()).digest()
+
+
+def _digest(value: Any) -> bytes:
+    """Return a hash of a plain value: tuples are lists, the order of keys does not count, 60 is not 60.0."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+
+
+def _field(name: object) -> str:
+    known = {fold_text(one): one for one in FIELDS} | SYNONYMS
+    if (found := known.get(fold_text(str(name)).strip())) is None:
+        raise ValueError(f"aucun champ « {quoted(name)} » : {', '.join(FIELDS)}")
+    return found
+
+
+def _of(source: Receipt | None) -> str:
+    return f"des {source.said}" if source else "d'une liste faite par le programme"
+
+
+def _among(source: Receipt | None) -> str:
+    return f"les {source.said}" if source else "une liste faite par le programme"
+
+
+def _argument(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_argument, value[:3]))}{f'… {len(value)} en tout' if len(value) > 3 else ''})"
+    return f"'{_shown(value)}'" if isinstance(value, str) else _shown(value)
+
+
+def _shown(value: Any) -> str:
+    """Write a value in one short line, without what could pass for a citation or hide a text."""
+    text = " ".join(str(value)[: 2 * MAX_ARGUMENT].translate(_AS_TEXT).split())
+    text = "".join(sign for sign in text if sign.isprintable())
+    return text if len(text) <= MAX_ARGUMENT else text[: MAX_ARGUMENT - 1].rstrip() + "…"
+
+
+_AS_TEXT = str.maketrans({"[": "(", "]": ")", "«": "‹", "»": "›"})

@@ -1,1 +1,0 @@
-"""The sandbox: untrusted Python programs in a contained child process."""

@@ -1,1 +1,0 @@
-"""What runs in the sandbox's child process: it stands alone and imports the standard library only."""
