@@ -59,7 +59,8 @@ KEYS = dict.fromkeys(("réponse", "reponse", "answer"), "answer") | dict.fromkey
 CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
 MARKER = re.compile(r"\[\s*Calcul\s*:\s*(?P<id>r\d{1,6})\s*\]", re.IGNORECASE)
 NOT_A_RECEIPT = "[calcul non vérifié]"
-WORDS = "mots écrits par le modèle"
+NEUTRAL = frozenset("nombre n réponse résultat valeur liste tableau".split())  # keys that say nothing of what is below
+MAX_WORDS = 5  # texts of the model shown
 _NUMBER = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?"
 VALUE_BEFORE = re.compile(rf"(?<![\d.,-])(?P<number>{_NUMBER})(?P<rest>[^\d]*)\Z")
 
@@ -173,7 +174,7 @@ class Receipts:
         if of != "occurrences" or not isinstance(found, Mapping):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
         number, is_whole = sum(map(len, found.values())), source is not None and not source.is_shortened
-        return self._computed("count", f"nombre d'occurrences {_of(source)}", number, ids, source, is_whole=is_whole)
+        return self._computed("count", f"nombre des occurrences {_of(source)}", number, ids, source, is_whole=is_whole)
 
     @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
@@ -255,7 +256,7 @@ class Receipts:
         """
         answer, named = _parts_of(value)
         judge = _Judge(self._receipts, [one for one in named if one in self._receipts], is_cited)
-        answer, unverified = judge.judged(answer), list(dict.fromkeys(judge.unverified))
+        answer, unverified = judge.judged(answer), judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
         return Account(answer, tuple(judge.receipts.values())[:MAX_SHOWN], tuple(unverified[:MAX_SHOWN]))
@@ -356,34 +357,36 @@ class _Judge:
         self._named = [self._all[key] for key in named if key in self._all]
         self._by_value: dict[bytes, Receipt] | None = None
         self.receipts: dict[str, Receipt] = {}
-        self.unverified: list[str] = []
+        self._words: tuple[str, ...] = ()
+        self._values: list[str] = []
 
-    def judged(self, value: Any) -> Any:
-        """Judge a value, and return it as it is shown: with the markers of texts checked."""
+    def judged(self, value: Any, keys: tuple[str, ...] = ()) -> Any:
+        """Judge a value below some keys, and return it as it is shown: with the markers of texts checked.
+
+        A key is a word of the model's, unless it says nothing, or a citation below it bears it out as well.
+        """
         if found := self._receipt_of(value):
             self.receipts.setdefault(found.id, found)
+            self._words += keys
             return value
-        if isinstance(value, list | tuple) and value:
-            return [self.judged(one) for one in value]
         if isinstance(value, Mapping) and value:
-            return {key: self._judged_under(key, one) for key, one in value.items()}
+            return {key: self.judged(one, (*keys, key)) for key, one in value.items()}
+        if isinstance(value, list | tuple) and value:
+            return [self.judged(one, keys) for one in value]
         if isinstance(value, str):
-            return self._judged_text(value)
-        self.unverified.append(shown(value))
+            heads = [key for key in keys if f"[Source: {key}," not in value and key.casefold() not in NEUTRAL]
+            if not (CITED.search(value) and self._is_cited(" : ".join([*heads, MARKER.sub("", value)]))):
+                self._words += (*keys, MARKER.sub("", value))
+            return MARKER.sub(self._checked_marker, value)
+        self._words += keys
+        self._values.append(shown(value))
         return value
 
-    def _judged_under(self, key: str, value: Any) -> Any:
-        """Judge a value under a key, which is a word of the model's unless a citation below bears it out."""
-        cites = isinstance(value, str) and CITED.search(value)
-        if cites and self._is_cited(value if f"[Source: {key}," in value else f"{key} : {value}"):
-            return value
-        self.unverified.append(f"{WORDS} : {shown(key)}")
-        return self.judged(value)
-
-    def _judged_text(self, text: str) -> str:
-        if not (CITED.search(text) and self._is_cited(MARKER.sub("", text))):
-            self.unverified.append(f"{WORDS} : {shown(MARKER.sub('', text))}")
-        return MARKER.sub(self._checked_marker, text)
+    @property
+    def unverified(self) -> list[str]:
+        """What is the value of no receipt, in French."""
+        words = [shown(one) for one in dict.fromkeys(self._words) if one.casefold() not in NEUTRAL]
+        return [*dict.fromkeys(self._values), *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
     def _checked_marker(self, marker: re.Match[str]) -> str:
         """Keep a marker whose receipt is the value that stands before it."""

@@ -9,12 +9,13 @@ import logging
 import statistics
 import string
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -46,7 +47,7 @@ ADVICE = {
     "calculez d'abord ses valeurs par une compréhension",
     "callable replacement": "re.sub ne prend ici qu'un texte : parcourez re.finditer",
     "'del' statement": "l'interpréteur n'a pas del : affectez None",
-    "type object 'str'": "écrivez lambda texte: texte.lower()",
+    "has no attribute": "une méthode ne se passe pas seule : écrivez lambda cle: valeurs[cle], ou texte.lower()",
     "not yet support": "l'interpréteur n'a pas cela : écrivez-le plus simplement",
     "No module named": "il y a re, json, math, statistics, datetime, collections, itertools, functools, operator,"
     " heapq, string, random, unicodedata, dataclasses",
@@ -154,7 +155,7 @@ class Sandbox:
         """
         printed = _Printed(self._limits.output_chars)
         try:
-            self._drive(_with_own_modules(code), printed)
+            self._drive(adapted(code), printed)
         except MontySyntaxError as error:
             return SandboxResult("error", printed.text, _advised(error))
         except MontyError as error:
@@ -187,6 +188,7 @@ class Sandbox:
                 "max_memory": limits.memory_mb * 1_000_000,
                 "max_suspensions": limits.calls,
             },
+            os_policy={"sleep": "zero", "random_start": {"seed": 0}},  # the same program gives the same
             external_modules=MODULES,
         )
         self._thread, self._session = ThreadPoolExecutor(1), checkout.__enter__()
@@ -298,31 +300,41 @@ def parsed(code: str) -> ast.Module | None:
         return None
 
 
-def _with_own_modules(code: str) -> str:
-    """Replace imports of `OWN_MODULES` by names of the prelude; all lines stay where they are."""
-    if not any(name in code for name in OWN_MODULES) or (tree := parsed(code)) is None:
+def adapted(code: str) -> str:
+    """Write what Monty lacks of Python in what it has, where that means the same; all lines stay where they are."""
+    if (tree := parsed(code)) is None:
         return code
-    lines = code.encode().splitlines(keepends=True)
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    for node in sorted(imports, key=lambda one: (one.lineno, one.col_offset), reverse=True):
-        if (written := _as_assignments(node)) and node.lineno == node.end_lineno:
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = line[: node.col_offset] + written.encode() + line[node.end_col_offset :]
-    return b"".join(lines).decode()
+    data, edits = code.encode(), list[tuple[int, int, str]]()
+    starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
+    for node in ast.walk(tree):
+        for found, before, after in _wrappings(node):
+            first = starts[found.lineno - 1] + found.col_offset
+            last = starts[found.end_lineno - 1] + found.end_col_offset
+            edits += [(first, first, before), (last, last, after)] if after else [(first, last, before)]
+    for first, last, new in sorted(edits, reverse=True):
+        data = data[:first] + new.encode() + data[last:]
+    return data.decode()
 
 
-def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
-    """Write an import as assignments from the prelude; empty if it is of other modules alone."""
-    if isinstance(node, ast.ImportFrom):
-        if node.module not in OWN_MODULES:
-            return ""
-        return "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names)
-    if not any(one.name in OWN_MODULES for one in node.names):
-        return ""
-    return "; ".join(
-        f"{one.asname or one.name} = _{one.name}" if one.name in OWN_MODULES else f"import {ast.unparse(one)}"
-        for one in node.names
-    )
+def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
+    """Yield parts of a node that are written otherwise: what goes before and after, or, without after, in its place."""
+    if isinstance(node, ast.ImportFrom) and node.module in OWN_MODULES:
+        yield node, "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names), ""
+    elif isinstance(node, ast.Import) and any(one.name in OWN_MODULES for one in node.names):
+        own = [f"{one.asname or one.name} = _{one.name}" for one in node.names if one.name in OWN_MODULES]
+        others = [f"import {ast.unparse(one)}" for one in node.names if one.name not in OWN_MODULES]
+        yield node, "; ".join([*own, *others]), ""
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "next" and node.args and isinstance(node.args[0], ast.GeneratorExp):  # which is a list in Monty
+            alone = len(node.args) == 1  # then the brackets of the call are its own
+            yield node.args[0], "(iter" if alone else "iter", ")" if alone else " "
+        values = [one.value for one in node.keywords if one.arg == "key"] + node.args[: name in ("map", "filter")]
+        for method in (one for one in values if isinstance(one, ast.Attribute)):  # no method is a value in Monty
+            if isinstance(method.value, ast.Name) and method.value.id in ("str", "dict", "list"):
+                yield method, f"lambda _one: _one.{method.attr}()", ""
+            else:
+                yield method, "lambda _one: ", "(_one)"
 
 
 @cache
