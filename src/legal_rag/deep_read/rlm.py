@@ -22,7 +22,8 @@ from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import answer_text, error_text
 from legal_rag.deep_read.receipts import Receipts
-from legal_rag.deep_read.sandbox import Limits, Sandbox, SandboxResult, parsed
+from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
+from legal_rag.deep_read.settings import Limits
 
 logger = logging.getLogger(__name__)
 

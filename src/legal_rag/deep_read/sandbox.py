@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from datetime import date
 from functools import cache
 from itertools import accumulate
@@ -31,6 +30,7 @@ from pydantic_monty import (
 )
 
 from legal_rag import deadline
+from legal_rag.deep_read.settings import Limits
 
 logger = logging.getLogger(__name__)
 
@@ -84,24 +84,6 @@ class _Heapq:
 _operator = _Operator()
 _heapq = _Heapq()
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What programs may take; what the functions take is not theirs."""
-
-    seconds: float = 10.0  # computing, each program
-    memory_mb: int = (
-        128  # all variables of a session; as much may be needed here for what a program passes to a function
-    )
-    output_chars: int = 20_000  # printed, each program; what is beyond is counted, not kept
-    calls: int = 50_000  # of functions, each session
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not 0 < value < float("inf"):
-                raise ValueError(f"a sandbox's {field.name} must be above 0 and finite, got {value}")
 
 
 class SandboxResult(NamedTuple):
