@@ -53,7 +53,9 @@ BY_FUNCTIONS = {
     COURT + "FINAL(most_common(ids, 'formation', 2))": "les 2 valeurs les plus fréquentes du champ formation des",
     COURT + "g = group_by(ids, 'solution')\nFINAL([count(g[s]) for s in g])": "dont le champ solution est ‹ ",
     COURT
-    + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "groupes par solution",
+    + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "dont le champ solution est",
+    COURT + "g = group_by(ids, 'solution')\nFINAL(sorted(g[max(g)]))": "décisions dont le champ solution est ‹ ",
+    "d = doc_ids[3]\nm = get_doc_meta(d)\nFINAL({'réponse': m['solution'], 'reçus': [receipt(m)]})": "solution : fiche",
     COURT + "FINAL(earliest(ids))": f"la plus ancienne des {FOUND}",
     COURT + "e = latest(ids)\nFINAL({'réponse': e['date'], 'reçus': [receipt(e)]})": f"la plus récente des {FOUND}",
     COURT + "FINAL(share(ids, doc_ids))": f"part, parmi les documents du corpus, des {FOUND}",
@@ -155,6 +157,10 @@ SETUP = METAS + (
     "courts = [c for c, _ in by_court.most_common()]\n"
 )
 DISGUISES = [
+    "FINAL(group_by(doc_ids[:5], 'solution'))",
+    "FINAL([count(one) for one in group_by(doc_ids[:5], 'solution').values()])",
+    "FINAL(list(group_by(doc_ids[:5], 'solution').values())[0])",
+    "FINAL({'réponse': 'rejet', 'reçus': [receipt(get_doc_meta(doc_ids[0]))]})",
     "FINAL(37)",
     "FINAL(b'%'[0])",
     "import base64\nFINAL(int(base64.b64decode('Mzc=')))",

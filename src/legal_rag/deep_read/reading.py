@@ -223,7 +223,8 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     )
     context, said, extracted = _context(work, description)
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
-    env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
+    if work.doc_ids:
+        env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
     setup = RunSetup(
         root=work.root,
         sub=sub,
