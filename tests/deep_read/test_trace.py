@@ -28,11 +28,11 @@ NOT_TRACES = [
     ("", "holds no whole line"),
     ("\n\n", "line 1: no JSON object"),
     ("Bonjour\n", "line 1: no JSON object"),
-    ("[1, 2]\n", "line 1: 'list' object"),
-    ('{"id": "D1", "text": "Vu le code"}\n', "line 1: no 'iteration'"),
+    ("[1, 2]\n", "line 1: the line: Input should be"),
+    ('{"id": "D1", "text": "Vu le code"}\n', "line 1: iteration: Field required"),
     ('{"iteration": 2, "prompt": [], "response": "", "code_blocks": []}\n', "iteration 2, not 1"),
-    ('{"iteration": 1, "prompt": ["x"], "response": "", "code_blocks": []}\n', "line 1: 'str' object"),
-    (f'{{{FIRST}, "code_blocks": [{{"code": "x"}}]}}\n', "line 1: no 'result'"),
+    ('{"iteration": 1, "prompt": ["x"], "response": "", "code_blocks": []}\n', "line 1: prompt.0: Input should be"),
+    (f'{{{FIRST}, "code_blocks": [{{"result": {{}}}}]}}\n', "line 1: code_blocks.0.code: Field required"),
     ('{"type": "metadata"}\n{"type": "itera\n{"type": "metadata"}\n', "line 2: no JSON object"),
     ('{"type": "metadata"}\n' + "[" * 100_000 + "\n", "line 2: no JSON object"),
     ("\x80\x81\n", "line 1: no JSON object"),
@@ -58,7 +58,7 @@ def test_a_trace_that_rlms_wrote_is_read(tmp_path):
     assert "ZeroDivisionError" in second.blocks[0].stderr
     assert (third.response, third.blocks) == ("Je réfléchis, sans programme.", ())
     assert [one.prompt for one in last.calls] == ["a ?", "b ?"]
-    assert last.messages[-1] == TraceMessage("user", "Turn 4/6:")
+    assert last.messages[-1] == TraceMessage(role="user", content="Turn 4/6:")
     assert trace.final_answer == last.final_answer == "42, Court."
     assert (trace.usage.calls, trace.usage.cost) == (3, None)
 
