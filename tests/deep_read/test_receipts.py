@@ -52,8 +52,7 @@ BY_FUNCTIONS = {
     COURT + "FINAL(table(get_doc_metas(ids), 'année', 'solution'))": f"nombre par année et solution des {FOUND}",
     COURT + "FINAL(most_common(ids, 'formation', 2))": "les 2 valeurs les plus fréquentes du champ formation des",
     COURT + "g = group_by(ids, 'solution')\nFINAL([count(g[s]) for s in g])": "dont le champ solution est ‹ ",
-    COURT
-    + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "dont le champ solution est",
+    COURT + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "dont le champ",
     COURT + "g = group_by(ids, 'solution')\nFINAL(sorted(g[max(g)]))": "décisions dont le champ solution est ‹ ",
     "d = doc_ids[3]\nm = get_doc_meta(d)\nFINAL({'réponse': m['solution'], 'reçus': [receipt(m)]})": "solution : fiche",
     COURT + "FINAL(earliest(ids))": f"la plus ancienne des {FOUND}",
