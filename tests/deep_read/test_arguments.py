@@ -15,7 +15,7 @@ from legal_rag.agent.tool_arguments import LARGEST_BITS, MAX_GUESSED, NAME, QUES
 from legal_rag.agent.tools import build_tools
 from legal_rag.deep_read import create_multi_doc_env, rlm
 from legal_rag.deep_read.functions import FUNCTION_NAMES, MultiDocREPL
-from legal_rag.deep_read.map_reduce.mapping import map_in_threads
+from legal_rag.deep_read.mapping import map_in_threads
 from legal_rag.retriever import Retriever
 
 PARAMETERS = [

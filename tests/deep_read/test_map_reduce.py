@@ -27,8 +27,8 @@ from support.plan_models import (
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher
 from legal_rag.corpus import read_documents, split_sentences
-from legal_rag.deep_read.map_reduce.mapping import MAX_QUOTES, MapReduceSettings, read_reply
-from legal_rag.deep_read.map_reduce.run import map_reduce
+from legal_rag.deep_read.mapping import MAX_QUOTES, MapReduceSettings, read_reply
+from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.models import SubCallError
 
 # --- the whole run
@@ -43,7 +43,7 @@ def test_each_document_is_asked_once_and_the_answer_cites_what_stands():
     }
     assert quotes_of(result) == places
     assert (result.read, result.unread, result.failed) == (("a", "bail", "b"), (), {})
-    assert (result.notice, result.is_quoted, result.dropped_quotes) == ("", False, 0)
+    assert (result.notice, bool(result.quoted), result.dropped_quotes) == ("", False, 0)
     assert [prompt.count(WANTS_JSON) for prompt in prompts] == [1, 1, 1, 0]
     assert "posée à 3 décisions, une à une ; 2 contiennent" in prompts[-1]
     assert "bail" not in prompts[-1].replace("bailleur", "")

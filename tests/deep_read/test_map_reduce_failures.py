@@ -34,8 +34,8 @@ from support.scripted_server import Reply
 from legal_rag.agent import Budget
 from legal_rag.agent.evidence import NO_PASSAGE
 from legal_rag.citations import CitationEnricher, format_marker
-from legal_rag.deep_read.map_reduce.mapping import MapReduceSettings
-from legal_rag.deep_read.map_reduce.run import map_reduce
+from legal_rag.deep_read.mapping import MapReduceSettings
+from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.models import SubCallError
 
 FAILS = "Le modèle de langage n'a pas pu répondre"
@@ -261,7 +261,7 @@ def test_a_key_refused_midway_leaves_what_was_found():
 
     result = planned(sub=running_dry, decisions=decisions, workers=1)
     assert len(result.verified) == 5
-    assert (result.text.count(QUOTE), result.is_quoted, result.failure) == (5, False, "")
+    assert (result.text.count(QUOTE), bool(result.quoted), result.failure) == (5, False, "")
     assert f"{FAILS} (crédit épuisé)" in result.notice
     assert len(result.failed) + len(result.unread) == 15
 
@@ -300,7 +300,7 @@ def test_where_the_root_model_writes_no_answer_the_quotations_stand_for_it(reply
         return reply if WANTS_ANSWER in prompt else as_reply(sound(prompt))
 
     result, _ = served(script, timeout=0.5 if reply.hangs else 20.0)
-    assert (result.failure, result.is_quoted, result.exhausted) == (reason, True, None)
+    assert (result.failure, bool(result.quoted), result.exhausted) == (reason, True, None)
     assert result.text.startswith(f"Passages relevés :\n\n« {QUOTE} » [Source: a, chars ")
     checked = CitationEnricher(ELECTIONS.texts).enrich(result.text, read=result.read)
     assert [(one.doc_id, one.status) for one in checked.citations] == [("a", "verified"), ("b", "verified")]
@@ -370,7 +370,7 @@ def test_many_findings_are_summed_up_in_a_tree_that_keeps_their_markers():
     assert {re.match(r"\[Source: (\w+)", marker)[1] for marker in given_markers(last)} == set(MANY)
     assert all(len(one) < 8000 + 4000 for one in root.prompts)
     assert "posée à 30 décisions, une à une ; 30 contiennent de quoi\nrépondre. Voici les résumés" in last
-    assert (result.notice, result.is_quoted) == ("", False)
+    assert (result.notice, bool(result.quoted)) == ("", False)
 
 
 def test_the_tree_is_as_high_as_it_must_be():
@@ -380,7 +380,7 @@ def test_the_tree_is_as_high_as_it_must_be():
     root = Model(wordy)
     result = planned(sub=long_reading, root=root, decisions=MANY, settings=SMALL)
     assert len({re.search(r"partie \d+ sur (\d+)", one)[1] for one in root.prompts if WANTS_SUMMARY in one}) >= 2
-    assert (result.notice, result.is_quoted) == ("", False)
+    assert (result.notice, bool(result.quoted)) == ("", False)
 
 
 def test_a_part_that_is_not_summed_up_is_there_with_its_quotations():
@@ -431,7 +431,7 @@ def test_a_budget_that_ends_while_reading_leaves_an_answer_of_what_was_read(work
     assert (len(result.read), sorted(result.read + result.unread)) == (4, sorted(TEN))
     if workers == 1:  # several workers ask for the last calls at once: any of them may get one
         assert result.read == tuple(TEN)[:4]
-    assert (result.exhausted.limit, result.is_quoted, result.text.count(QUOTE)) == ("model_calls", False, 4)
+    assert (result.exhausted.limit, bool(result.quoted), result.text.count(QUOTE)) == ("model_calls", False, 4)
     first, second = result.unread[:2]
     assert result.notice.startswith(
         f"Budget épuisé : 6 appels au modèle. 6 décisions non lues jusqu'au bout ({first}, {second},"
@@ -442,7 +442,7 @@ def test_a_budget_that_ends_while_reading_leaves_an_answer_of_what_was_read(work
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_budget_without_room_for_the_answer_leaves_the_quotations(workers):
     result, prompts = served(replying(), TEN, Budget(model_calls=1), workers=workers)
-    assert (len(prompts), result.exhausted.limit, result.is_quoted) == (1, "model_calls", True)
+    assert (len(prompts), result.exhausted.limit, bool(result.quoted)) == (1, "model_calls", True)
     assert result.text.startswith(f"Passages relevés avant l'arrêt :\n\n« {QUOTE} » [Source: d")
     assert len(result.unread) == 9
 
@@ -451,7 +451,7 @@ def test_a_budget_that_ends_in_the_reduction_leaves_the_quotations():
     budget = Budget(model_calls=34)
     result, prompts = served(replying(long_reading, summing_up), MANY, budget, settings=SMALL, workers=2)
     assert (len(prompts), len(result.read), result.unread) == (34, 30, ())
-    assert (result.exhausted.limit, result.is_quoted) == ("model_calls", True)
+    assert (result.exhausted.limit, bool(result.quoted)) == ("model_calls", True)
     assert result.text.startswith("Passages relevés avant l'arrêt :")
 
 
@@ -469,13 +469,13 @@ def test_seconds_that_pass_while_a_server_hangs_end_the_run():
 
     result, _ = served(script, Decisions(d0=TEN["d0"].content, d1=TEN["d1"].content), Budget(seconds=1.5), workers=1)
     assert result.exhausted.limit == "seconds"
-    assert (result.read, result.unread, result.is_quoted) == (("d0",), ("d1",), True)
+    assert (result.read, result.unread, bool(result.quoted)) == (("d0",), ("d1",), True)
 
 
 def test_a_budget_that_ends_before_anything_is_found_gives_no_answer():
     decisions = Decisions(bail=BAIL, a=campaign("A..."))
     result, _ = served(replying(), decisions, Budget(model_calls=1), workers=1)
-    assert (result.text, result.read, result.unread, result.is_quoted) == ("", ("bail",), ("a",), False)
+    assert (result.text, result.read, result.unread, bool(result.quoted)) == ("", ("bail",), ("a",), False)
 
 
 def test_a_budget_used_up_by_failures_is_told_as_the_failure():

@@ -7,7 +7,7 @@ import threading
 from legal_rag.agent import Budget, build_language_model
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.corpus import Document
-from legal_rag.deep_read.map_reduce.run import map_reduce
+from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.models import ChatModel
 from support.scripted_server import Reply, ScriptedServer
 

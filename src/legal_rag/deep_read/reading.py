@@ -24,7 +24,7 @@ from legal_rag.corpus.cleaning import storable
 from legal_rag.corpus.sentences import split_sentences, without_blanks
 from legal_rag.corpus_index.index import CorpusIndex
 from legal_rag.deep_read.functions import MultiDocREPL, create_multi_doc_env
-from legal_rag.deep_read.map_reduce.run import map_reduce
+from legal_rag.deep_read.map_reduce import map_reduce
 from legal_rag.deep_read.models import ChatModel
 from legal_rag.deep_read.prompts import (
     CONTEXT_OF_CORPUS,
@@ -308,7 +308,7 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     chosen = "" if work.doc_ids or not result.read else NEAREST.format(len(result.read))
     is_cut = bool(result.exhausted or result.failure)
     remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
-    value, stopped = quoted if result.is_quoted else result.text, result.notice if is_cut else ""
+    value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
     return _concluded(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
 

@@ -1,4 +1,4 @@
-"""TREC files: queries, qrels and runs, read and written; and trec_eval itself, by pyserini, to check figures against."""
+"""TREC files: queries, qrels and runs, read and written; trec_eval itself, by pyserini, to check figures against."""
 
 import json
 import os
