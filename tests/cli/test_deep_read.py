@@ -84,11 +84,10 @@ def test_a_page_and_a_run_are_kept_where_they_are_asked_for(place, model, said, 
 def test_a_trace_is_kept_and_shown_without_the_key(place, model, said, tmp_path):
     trace, page = tmp_path / "run.jsonl", tmp_path / "trace.html"
     said("deep-read", QUESTION, *place, *model("print('témoin')", "FINAL(60)"), "--trace", trace)
-    shown = said("trace", trace, "--html", page)
-    assert "témoin" in shown
+    said("trace", trace, "--html", page)
     assert "témoin" in page.read_text("utf-8")
     assert len(json.loads(said("trace", trace, "--json"))["iterations"]) == 2
-    assert KEY not in trace.read_text("utf-8") + shown + page.read_text("utf-8")
+    assert KEY not in trace.read_text("utf-8") + page.read_text("utf-8")
 
 
 def test_a_run_that_was_cut_short_is_gone_on_with_when_asked_for_again(place, model, said, tiny_library):

@@ -18,7 +18,6 @@ TOLD = "Le délai est de deux mois à compter de la proclamation des résultats,
 KEY = "cle-secrete-de-test"
 SHORT = DeepReadSettings(plan="rlm", limits=Limits(seconds=1.0))
 RLM = DeepReadSettings(plan="rlm")
-NESTED = DeepReadSettings(plan="rlm", max_depth=2)
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def ask(tiny_library):
 
 
 def within(inner):
-    """Script a root model that asks a run of its own, which replies `inner`, and gives what that came to."""
+    """Script a root model whose program asks a model, which replies `inner`, and gives what that came to."""
 
     def script(prompt, attempt):
         return Reply(in_repl("FINAL(rlm_query('quel délai ?'))")) if "Answer the following" in prompt else inner
@@ -61,10 +60,6 @@ def test_a_model_s_own_words_are_none_in_whatever_they_are_wrapped(ask, program)
     prediction = ask(root_model([program], {"lis": TOLD}))
     assert prediction.status == "model_failed"
     assert "proclamation" not in prediction.answer.casefold()
-
-
-def test_the_words_of_a_run_within_the_run_are_a_model_s_own(ask):
-    assert ask(within(Reply(in_repl(f"FINAL({TOLD!r})"))), settings=NESTED).status == "model_failed"
 
 
 def test_a_program_that_finds_nothing_abstains(ask):
@@ -103,9 +98,9 @@ def test_a_quotation_that_is_not_where_it_is_said_to_be_is_no_answer(ask):
     assert ask(root_model([program])).status == "model_failed"
 
 
-def test_the_key_does_not_reach_a_program_through_a_failing_run_within_the_run(ask):
+def test_the_key_does_not_reach_a_program_through_a_failing_model(ask):
     refusal = Reply(status=401, raw_body=json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}))
-    prediction = ask(within(refusal), settings=NESTED)
+    prediction = ask(within(refusal))
     assert KEY not in str(prediction.to_json())
     assert "clé refusée" in prediction.answer
 
@@ -202,14 +197,9 @@ def test_replies_of_megabytes_are_read_in_linear_time(reply):
     assert prose_of(reply) in (reply.strip(), "")
 
 
-@pytest.mark.parametrize("nth", [1, 2])
-def test_an_interrupt_is_an_interrupt_also_in_a_run_within_the_run(ask, nth):
-    turns = []
-
+def test_an_interrupt_is_an_interrupt(ask):
     def interrupted(event):
-        turns.append(event.type)
-        if turns.count("think") == nth:
-            raise KeyboardInterrupt
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask(within(Reply(in_repl("FINAL(1)"))), settings=NESTED, on_event=interrupted)
+        ask(root_model(["FINAL(1)"]), on_event=interrupted)

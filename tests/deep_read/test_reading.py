@@ -5,7 +5,7 @@ import re
 import textwrap
 
 import pytest
-from support.rlm_scripts import in_repl, root_model, turn_of
+from support.rlm_scripts import in_repl, root_model
 from support.scripted_server import Reply, ScriptedServer
 
 from legal_rag.agent import Budget, build_language_model
@@ -300,36 +300,6 @@ def test_a_trace_is_of_the_last_run_alone_and_what_is_none_is_not_replaced(ask, 
     with pytest.raises(ValueError, match="run.jsonl is no trace"):
         ask(root_model(["FINAL(1)"]), trace=trace)
     assert trace.read_text() == "mes notes"
-
-
-def test_a_run_within_a_run_shares_the_budget(ask):
-    settings = DeepReadSettings(max_depth=2)
-    programs = ["FINAL({'dedans': rlm_query('sous-question')})" if n == 0 else in_repl("FINAL(7)") for n in range(1)]
-
-    def script(prompt, attempt):
-        inner = "Answer the following" not in prompt
-        return Reply(in_repl("FINAL(str(len(context)))") if inner else in_repl(programs[0]))
-
-    prediction = ask(script, settings=settings)
-    assert prediction.answer == "- **dedans** : 13"
-    assert prediction.usage.calls == 2
-
-
-def test_the_steps_of_a_budget_are_of_all_runs_within_a_run_together(ask):
-    """Each run within asks again and again, and would take all steps of a budget of its own."""
-
-    def script(prompt, attempt):
-        if turn_of(prompt) is None:
-            return Reply("Rien de plus.")
-        inner = "Answer the following" not in prompt
-        return Reply(in_repl("print(1)") if inner else in_repl("print(rlm_query('encore'), rlm_query('encore'))"))
-
-    prediction = ask(script, settings=DeepReadSettings(plan="rlm", max_depth=2), budget=Budget(steps=6))
-    turns = [one for one in prediction.events if one.tool == "programme"]
-    assert len(turns) == 6  # one of the run, five of the first run within
-    assert prediction.usage.calls == 6 + 2  # the last words of the run within, and of the run
-    assert prediction.status == "exhausted"
-    assert prediction.notice.startswith("Budget épuisé : 6 étapes")
 
 
 def test_a_program_extracts_classes_of_its_own_at_their_exact_places(ask, tiny_library):

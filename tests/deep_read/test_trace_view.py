@@ -1,4 +1,4 @@
-"""A trace is readable in a terminal and as a page; what models and programs wrote in it can steer neither."""
+"""A trace is readable as a page; what models and programs wrote in it steers nothing."""
 
 import re
 from html.parser import HTMLParser
@@ -9,7 +9,7 @@ from support.headless_browser import HeadlessBrowser
 from support.trace_cases import QUESTION, block, call, turn, written
 
 from legal_rag.deep_read import read_trace, show_trace
-from legal_rag.deep_read.trace import format_trace, render_trace, visible
+from legal_rag.deep_read.trace import render_trace, visible
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
@@ -26,38 +26,6 @@ STEERING = (
     "\x1b[31m rouge \x1b]0;titre\x07 \u202eà l’envers\u202c \r effacé \x08\x9b2J \ud800 \x00 \u2028 \ufdd0 1\ufdd1"
 )
 LIGHT = ("strong", "em", "br", "p", "span")  # what Markdown and Pygments may make of an attack
-TEXT = """\
-Lecture approfondie : Combien de décisions annulent une élection ?
-Modèle : racine
-Tours : 2 sur 10 au plus
-Appels du sous-modèle : 3, dont 1 repris sans frais et 1 en échec
-Durée : 3,0 s
-Jetons du sous-modèle : 40 lus, 2 écrits
-Coût : 0,0010 $
-
-Tour 1 — 1,5 s · 3 appels du sous-modèle, dont 1 repris sans frais et 1 en échec
-  Je lis.
-  Programme :
-  │ ask()
-  │
-  │ print(1 / 0)
-  Affiché :
-  │ Deux lignes
-  │   affichées
-  Erreur :
-  │ ZeroDivisionError: division by zero
-  Appels du sous-modèle : 3, dont 1 repris sans frais et 1 en échec · 1,0 s en durées cumulées · 42 jetons
-    1. « Résume D1. » → « Court. » (0,5 s · 42 jetons)
-    2. « Résume D2. » → échec : délai dépassé (0,5 s)
-    3. « Résume D3. » → « Bref. » (reprise sans appel)
-
-Tour 2 — 1,5 s
-  J'ai fini.
-  Programme :
-  │ FINAL({"annulées": 2})
-
-Réponse rendue :
-  │ - **annulées** : 2"""
 
 
 @pytest.fixture
@@ -112,11 +80,6 @@ def page_of(trace):
     return Page(render_trace(trace))
 
 
-def test_a_terminal_is_told_everything_turn_by_turn(path):
-    lines = [line.rstrip() for line in format_trace(full(path)).splitlines() if not line.startswith("Début : ")]
-    assert "\n".join(lines).replace("\u00a0", " ").replace("\u202f", " ") == TEXT
-
-
 def test_a_page_is_told_everything_turn_by_turn(path):
     text = page_of(full(path)).text().replace("\u00a0", " ").replace("\u202f", " ")
     for told in (
@@ -130,22 +93,21 @@ def test_a_page_is_told_everything_turn_by_turn(path):
 
 def test_without_an_answer_a_run_is_told_to_have_stopped(path):
     trace = read_trace(written(path, turn(block())))
-    assert format_trace(trace).endswith("\nArrêtée sans réponse finale.")
     assert "Arrêtée sans réponse finale" in page_of(trace).text()
     assert "Réponse du programme" not in page_of(trace).text()
 
 
 def test_a_run_of_no_turn_says_so(path):
     trace = read_trace(written(path))
-    assert "Tours : 0 sur 10 au plus" in format_trace(trace)
+    assert "0 sur 10 au plus" in page_of(trace).text()
     assert "La trace ne contient aucun tour" in page_of(trace).text()
 
 
 def test_a_turn_without_a_program_shows_what_it_was_told(path):
     trace = read_trace(written(path, turn(block("", "", "Votre réponse ne contient aucun programme."))))
-    for told in (format_trace(trace), page_of(trace).text()):
-        assert "Votre réponse ne contient aucun programme." in told
-        assert "Programme" not in told
+    told = page_of(trace).text()
+    assert "Votre réponse ne contient aucun programme." in told
+    assert "Programme" not in told
 
 
 @pytest.mark.parametrize(
@@ -162,13 +124,6 @@ def test_a_turn_without_a_program_shows_what_it_was_told(path):
 )
 def test_what_is_not_seen_is_written_as_its_code(text, shown):
     assert visible(text) == shown
-
-
-def test_nothing_in_a_trace_steers_a_terminal(path):
-    told = format_trace(hostile(path, STEERING))
-    assert all(one.isprintable() or one in "\n\u00a0\u202f" for one in told)
-    assert "\\u001b[31m rouge" in told
-    assert "\\u202eà l’envers" in told
 
 
 def test_nothing_in_a_page_turns_the_order_of_letters(path):
@@ -233,11 +188,6 @@ def test_a_trace_of_absurd_length_is_cut_and_says_so(path):
     for told in ("51 autres tours ne sont pas montrés", "20 autres appels ne sont pas montrés",
                  "42 000 caractères de plus dans la trace"):  # fmt: skip
         assert told in text
-    told = format_trace(trace).replace("\u202f", " ")
-    assert len(told) < 40_000
-    assert "[251 autres tours non montrés]" in told
-    assert "… et 70 autres" in told
-    assert "(39 000 caractères de plus dans la trace)" in told
 
 
 def test_a_notebook_shows_the_trace_in_a_closed_frame(path):
@@ -249,7 +199,6 @@ def test_a_notebook_shows_the_trace_in_a_closed_frame(path):
 
 def test_the_settings_of_a_trace_may_hold_anything(path):
     trace = read_trace(written(path, turn(), root_model=["x"], max_iterations="beaucoup"))
-    assert "Tours : 1\n" in format_trace(trace)
     assert "['x']" in page_of(trace).text()
 
 

@@ -125,18 +125,20 @@ def deep_read_command(
 
 @click.command("trace")
 @click.argument("file", metavar="FILE")
-@click.option("--html", metavar="FILE", help="Write the whole trace as one page.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON value.")
+@click.option("--html", metavar="PAGE", help="The page to write.  [default: FILE.html]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead.")
 def trace_command(file: str, html: str | None, as_json: bool) -> None:
-    """Show a deep read turn by turn: reasoning, programs, output."""
-    page, path = page_to_write(html), Path(file).expanduser()
+    """Show a deep read turn by turn on a page: reasoning, programs, output."""
+    path = Path(file).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"no trace at {path} (expected the file that 'deep-read --trace FILE' wrote)")
-    from legal_rag.deep_read.trace import format_trace, read_trace, render_trace
+    from legal_rag.deep_read.trace import read_trace, render_trace
 
+    page = page_to_write(html or f"{path}.html")
     trace = read_trace(path)
-    print_json(trace.to_json()) if as_json else click.echo(format_trace(trace))
-    if page:
+    if as_json:
+        print_json(trace.to_json())
+    elif page:
         write_page(page, render_trace(trace))
 
 

@@ -236,7 +236,6 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         receipts=env.receipts,
         logger=work.trace,
         limits=settings.limits,
-        max_depth=settings.max_depth,
         on_turn=lambda turn: _tell_turn(work, turn),
     )
     outcome = run_rlm(work.question, context, setup)

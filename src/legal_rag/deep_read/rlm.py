@@ -15,12 +15,9 @@ from rlm.logger import RLMLogger
 from rlm.utils.exceptions import CancellationError, ErrorThresholdExceededError
 
 from legal_rag.agent.budget import BudgetExceededError, Usage
-from legal_rag.agent.failures import reason_in_french
 from legal_rag.agent.model_calls import UsageTracker
-from legal_rag.agent.tool_arguments import bounded
-from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
-from legal_rag.deep_read.prompts import answer_text, error_text
+from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.receipts import Receipts
 from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
 from legal_rag.deep_read.settings import Limits
@@ -117,7 +114,6 @@ class RunSetup:
     receipts: Receipts
     logger: RLMLogger | None = None
     limits: Limits = field(default_factory=Limits)
-    max_depth: int = 1  # of deep reads within deep reads; 1 allows none
     on_turn: Callable[["Turn"], None] = lambda turn: None
 
 
@@ -169,7 +165,7 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
 class SandboxedRLM(RLM):
     """rlms' loop over the models and the sandbox of a run, which it makes of fixed lists of its own."""
 
-    def __init__(self, setup: RunSetup, outcome: RlmOutcome, level: int = 0) -> None:
+    def __init__(self, setup: RunSetup, outcome: RlmOutcome) -> None:
         tools = {
             name: {"tool": setup.functions[name], "description": said} for name, said in setup.descriptions.items()
         }
@@ -181,9 +177,9 @@ class SandboxedRLM(RLM):
             max_errors=MAX_ERRORS,
             custom_system_prompt=setup.prompt,
             custom_tools=tools,
-            logger=setup.logger if level == 0 else None,
+            logger=setup.logger,
         )
-        self._setup, self._outcome, self._level = setup, outcome, level
+        self._setup, self._outcome = setup, outcome
         self._environment: ProgramEnvironment | None = None  # of the current run
         self._prose = ""  # what the model last wrote that is no code
 
@@ -207,8 +203,7 @@ class SandboxedRLM(RLM):
     @contextmanager
     def _spawn_completion_context(self, prompt: Any) -> Iterator[tuple[Any, Any]]:
         """Give rlms our models and sandbox: it has no seam for a client or an environment of one's own."""
-        can_recurse = self._level + 1 < self._setup.max_depth
-        self._environment = ProgramEnvironment(self._setup, prompt, self._recurse if can_recurse else None)
+        self._environment = ProgramEnvironment(self._setup, prompt)
         try:
             yield _Handler(self._last_words, self._setup), self._environment
         finally:
@@ -216,9 +211,6 @@ class SandboxedRLM(RLM):
 
     def _completion_turn(self, prompt: Any, lm_handler: Any, environment: Any) -> RLMIteration:
         """Ask for a program and run it: rlms takes ```repl fences alone for code, and is silent where there is none."""
-        if not self._setup.tracker.take_step():  # runs within this one have used them up
-            last = REPLResult("", "", {}, 0.0, final_answer=self._last_words(prompt))
-            return RLMIteration(prompt, "", [CodeBlock("", last)])
         started = time.perf_counter()
         reply = self._chat(prompt)
         codes, thought = code_blocks(reply.text), prose_of(reply.text)
@@ -258,21 +250,6 @@ class SandboxedRLM(RLM):
         reply = self._chat([*messages, {"role": "user", "content": LAST_TURN}])
         return prose_of(reply.text) or reply.text.strip()
 
-    def _recurse(self, prompt: str) -> str:
-        """Answer a prompt by a run of its own, within the same budget; "Erreur : …" where the model fails."""
-        tracker = self._setup.tracker
-        if tracker.steps >= tracker.budget.steps:
-            return error_text(BudgetExceededError("steps", tracker.budget).notice)
-        child = SandboxedRLM(self._setup, RlmOutcome(), self._level + 1)
-        try:
-            return answer_text(child.answer(prompt))
-        except ErrorThresholdExceededError:
-            return answer_text(child.partial[0])
-        except RootModelError as error:
-            return error_text(reason_in_french(error.error))
-        finally:
-            child.close()
-
 
 class _Handler:
     """What rlms asks for the last words of a run, and for its usage."""
@@ -290,26 +267,20 @@ class _Handler:
 class ProgramEnvironment:
     """One session of programs: their answer and variables; what rlms calls an environment. Close it by `cleanup`."""
 
-    def __init__(self, setup: RunSetup, context: Any, recurse: Callable[[str], str] | None = None) -> None:
-        """Prepare a session; `recurse` answers a prompt by a deep read of its own, else the sub-model is asked."""
+    def __init__(self, setup: RunSetup, context: Any) -> None:
         self._setup = setup
         self.final: Any = None  # what FINAL or `answer` gave
         self.partial: Any = ""  # what `answer` holds that is not ready
         self.is_final = False
         self._names: list[str] = []
         self._variable = ""  # that FINAL_VAR named
-        ask = setup.functions["llm_query_batched"]
-
-        def each(prompts: Sequence[Any]) -> list[str]:
-            return list(ask(prompts)) if recurse is None else [recurse(str(prompt)) for prompt in prompts]
-
         own: dict[str, Callable[..., Any]] = {
             "FINAL": self._take_final,
             "FINAL_VAR": self._take_variable,
             "SHOW_VARS": lambda: f"Variables : {', '.join(self._names) or 'aucune'}",
             "_take_state": self._take_state,
-            "rlm_query": bounded()(lambda prompt, model=None: each([prompt])[0]),
-            "rlm_query_batched": bounded()(lambda prompts, model=None: each(listed(prompts))),
+            "rlm_query": setup.functions["llm_query"],  # no deep reads within deep reads
+            "rlm_query_batched": setup.functions["llm_query_batched"],
         }
         self._values = {**setup.values, "context": context, "history": [], "answer": {"content": "", "ready": False}}
         self._sandbox = Sandbox({**setup.functions, **own}, setup.limits, values=self._values)

@@ -34,12 +34,11 @@ class DeepReadSettings:
     limits: Limits = field(default_factory=Limits)  # of each program
     instructions: str = ""  # a user's own, in French
     workers: int = 8  # questions to the sub-model at once
-    max_depth: int = 1  # of deep reads that programs start themselves; 1 allows none
     map_documents: int = 20  # read by map-reduce where none are named: those ranked first
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):
             raise ValueError(f"plan must be one of {', '.join(get_args(PlanName))}, got {self.plan!r}")
-        for name in ("workers", "max_depth", "map_documents"):
+        for name in ("workers", "map_documents"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")

@@ -1,13 +1,12 @@
-"""Traces of deep reads, as rlms writes them (a JSON object a line): read back, and shown as text or as a page."""
+"""Traces of deep reads, as rlms writes them (a JSON object a line): read back, and shown as a page."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from pathlib import Path
-from textwrap import indent, wrap
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import regex
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 EXPECTED = "expected JSON lines as rlms writes them"
 LARGEST = 2**53  # beyond it numbers are not exact in JSON's floats
 PACKAGE = "legal_rag.deep_read"
-WIDTH = 110  # characters of a line of prose in a terminal
-BAR = "  │ "
 NOTHING_ASKED = "(sans question)"
 NARROW = "\u00a0"
 TITLE = "Lecture approfondie"
@@ -197,17 +194,13 @@ def _why(error: Exception) -> str:
 
 
 class ViewLimits(NamedTuple):
-    """How much of a trace a view shows."""
+    """How much of a trace a page shows."""
 
-    turns: int
-    calls: int  # of one block
-    text: int  # characters of a thought, a program, an answer
-    printed: int  # characters of what a block printed
-    call: int  # characters of a prompt or a reply of the sub-model
-
-
-IN_TERMINAL = ViewLimits(turns=100, calls=10, text=6_000, printed=1_500, call=100)
-ON_PAGE = ViewLimits(turns=300, calls=60, text=40_000, printed=20_500, call=3_000)
+    turns: int = 300
+    calls: int = 60  # of one block
+    text: int = 40_000  # characters of a thought, a program, an answer
+    printed: int = 20_500  # characters of what a block printed
+    call: int = 3_000  # characters of a prompt or a reply of the sub-model
 
 
 class Excerpt(NamedTuple):
@@ -220,26 +213,12 @@ class Excerpt(NamedTuple):
         return bool(self.text)
 
 
-def format_trace(trace: Trace) -> str:
-    """Write a trace as text for a terminal; control characters in it are escaped."""
-    limits = IN_TERMINAL
-    lines = [f"{TITLE} : {_one_line(excerpt(_question(trace), limits.text)) or NOTHING_ASKED}"]
-    lines += [f"{name} : {value}" for name, value in _facts(trace)]
-    for turn in trace.iterations[: limits.turns]:
-        lines += ["", *_turn_lines(turn, limits)]
-    if (left_out := len(trace.iterations) - limits.turns) > 0:
-        lines += ["", f"[{counted(left_out, 'autre tour non montré', 'autres tours non montrés')}]"]
-    lines += ["", f"{UNANSWERED}." if trace.final_answer is None else f"{ANSWERED} :"]
-    if answer := excerpt(trace.final_answer or "", limits.text):
-        lines.append(_barred(answer))
-    return "\n".join(lines)
-
-
 def render_trace(trace: Trace) -> str:
     """Write a trace as a self-contained page, which runs nothing but its own script."""
     from legal_rag.report.page import answer_html
 
-    limits, question = ON_PAGE, excerpt(_question(trace), ON_PAGE.text)
+    limits = ViewLimits()
+    question = excerpt(_question(trace), limits.text)
     turns = trace.iterations[: limits.turns]
     script, style = own_script(PACKAGE, "trace.js"), own_style(PACKAGE, "trace.css")
     values = {
@@ -267,7 +246,7 @@ def render_trace(trace: Trace) -> str:
         "nothing_asked": NOTHING_ASKED,
         "file": trace.path.name,
     }
-    heading = f"{_one_line(question)[:100] or TITLE} — {TITLE}"
+    heading = f"{' '.join(question.text.split())[:100] or TITLE} — {TITLE}"
     return page_template(PACKAGE, "trace.html.j2").render(**frame_of_page(heading, script, style), **values)
 
 
@@ -294,46 +273,6 @@ def counted(n: int, one: str, many: str = "") -> str:
 def _escaped(character: str) -> str:
     number = ord(character)
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _turn_lines(turn: Iteration, limits: ViewLimits) -> Iterator[str]:
-    measures = _turn_measures(turn)
-    yield f"Tour {turn.number} — {measures}" if measures else f"Tour {turn.number}"
-    if thought := excerpt(prose_of(turn.response), limits.text):
-        for line in thought.text.split("\n"):
-            yield from (f"  {part}" for part in wrap(line, WIDTH) or [""])
-    for block in turn.blocks:
-        yield from _block_lines(block, limits)
-
-
-def _block_lines(block: Block, limits: ViewLimits) -> Iterator[str]:
-    for name, text in (
-        ("Programme", excerpt(block.code, limits.text)),
-        ("Affiché", excerpt(block.stdout.rstrip("\n"), limits.printed)),
-        ("Erreur", excerpt(block.stderr.strip("\n"), limits.printed)),
-    ):
-        more = counted(text.left_out, "caractère de plus", "caractères de plus")
-        if text:
-            yield f"  {name}{f' ({more} dans la trace)' if text.left_out else ''} :"
-            yield _barred(text)
-    if block.calls:
-        yield f"  Appels du sous-modèle : {_calls_measures(block.calls)}"
-    for number, call in enumerate(block.calls[: limits.calls], 1):
-        prompt, reply = (_one_line(excerpt(text, limits.call)) for text in (call.prompt, call.reply))
-        answered = f"échec : {visible(call.error)}" if call.error else f"« {reply} »"
-        measures = _call_measures(call)
-        yield f"    {number}. « {prompt} » → {answered}{f' ({measures})' if measures else ''}"
-    if len(block.calls) > limits.calls:
-        yield f"    … et {counted(len(block.calls) - limits.calls, 'autre')}"
-
-
-def _barred(text: Excerpt) -> str:
-    return indent(text.text, BAR, lambda line: True)
-
-
-def _one_line(text: Excerpt) -> str:
-    line = " ".join(text.text.split())
-    return f"{line}…" if text.left_out else line
 
 
 def _first_line(text: Excerpt) -> str:
