@@ -6,8 +6,9 @@ memory, its time and its calls; what a program passes to a function is bounded h
 
 import ast
 import logging
-import statistics
-import string
+import os
+import re
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,16 +16,16 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple, cast
 
 from pydantic_monty import (
-    ExternalModule,
     FunctionSnapshot,
     Monty,
     MontyComplete,
     MontyCrashedError,
     MontyError,
+    MontyRuntimeError,
     MontySession,
     MontySyntaxError,
 )
@@ -35,10 +36,15 @@ logger = logging.getLogger(__name__)
 
 Status = Literal["ok", "error", "stopped"]
 MAX_WORKERS = 64  # sessions at once in this process: deep reads in threads, and within one another
-MAX_ERROR = 10_000  # characters shown of an error
+WAIT_S = 30.0  # for a worker where all are taken
+GRACE_S = 0.5  # beyond its time for a program to notice, before its worker is killed
+MAX_CODE = 100_000  # characters: the parser of this process takes 500 times as many bytes
+MAX_ERROR = 10_000  # characters shown of an error, its beginning and its end
 # Of one call, before the function's own bounds. A text takes this process twice its size while it arrives.
 MAX_CHARS, MAX_ITEMS, MAX_DEPTH, MAX_BITS = 16_000_000, 500_000, 50, 10_000
 LOST = "ses variables sont perdues"
+# What Monty sends in place of what it cannot send: a text, which no function should take for one.
+UNLISTED = re.compile(r"dict_(keys|values|items)\(\[|range\(-?\d+, -?\d+|<[\w.]+ object>\Z")
 # What Monty says, and what to write instead.
 ADVICE = {
     "yield": "l'interpréteur n'a pas yield : construisez une liste",
@@ -52,37 +58,9 @@ ADVICE = {
     " heapq, string, random, unicodedata, dataclasses",
     "Permission denied": "un programme n'a pas de fichiers",
 }
-# What Monty lacks of the standard library and models often write. Modules of plain functions and values are imported;
-# `operator` and `heapq` take or give functions of the program, which cannot leave it: they are written in its language.
-MODULES = {
-    "statistics": ExternalModule(
-        {
-            name: getattr(statistics, name)
-            for name in statistics.__all__
-            if name.islower() and name != "linear_regression"
-        }
-    ),
-    "string": ExternalModule({name: value for name, value in vars(string).items() if isinstance(value, str)}),
-}
-OWN_MODULES = ("operator", "heapq")
-PRELUDE = """
-class _Operator:
-    def itemgetter(self, *keys):
-        return (lambda row: row[keys[0]]) if len(keys) == 1 else (lambda row: tuple(row[key] for key in keys))
-
-    def attrgetter(self, name):
-        return lambda value: getattr(value, name)
-
-class _Heapq:
-    def nlargest(self, n, rows, key=None):
-        return sorted(rows, key=key, reverse=True)[:n]
-
-    def nsmallest(self, n, rows, key=None):
-        return sorted(rows, key=key)[:n]
-
-_operator = _Operator()
-_heapq = _Heapq()
-"""
+# Modules that Monty lacks and models often write. They are programs too: within their limits, taking their functions.
+# Imports of them become assignments from the names in `templates/prelude.txt`.
+OWN_MODULES = ("operator", "heapq", "statistics", "string")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +110,7 @@ class Sandbox:
         self._limits = limits or Limits()
         self._session: MontySession | None = None
         self._thread: ThreadPoolExecutor | None = None
+        self._worker = 0  # the id of its process
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -142,9 +121,9 @@ class Sandbox:
     def close(self) -> None:
         """End the session, and forget its variables; a later `run` begins a new one."""
         if self._session is not None and self._thread is not None:
-            self._thread.submit(self._session.__exit__, None, None, None)  # after the program that may be running
+            self._thread.submit(self._session.__exit__, None, None, None)
             self._thread.shutdown(wait=False)
-        self._session = self._thread = None
+        self._session, self._thread, self._worker = None, None, 0
 
     def run(self, code: str) -> SandboxResult:
         """Run a program.
@@ -152,17 +131,20 @@ class Sandbox:
         Raises:
             DeadlineError: If the deadline passed meanwhile; the session is closed.
         """
+        if len(code) > MAX_CODE:
+            return SandboxResult("error", "", f"programme trop long : {len(code)} caractères, au plus {MAX_CODE}")
         printed = _Printed(self._limits.output_chars)
         try:
             self._drive(_with_own_modules(code), printed)
-        except MontySyntaxError as error:
-            return SandboxResult("error", printed.text, _advised(error))
         except MontyError as error:
             if (reason := self._why_stopped(error)) is None:
                 return SandboxResult("error", printed.text, _advised(error))
             self.close()
             return SandboxResult("stopped", printed.text, f"{reason} ; {LOST}")
-        except BaseException:  # of a function, the deadline, Ctrl-C: the program is left where it is
+        except BaseException:  # of a function, the deadline, Ctrl-C: nobody waits for the program
+            if self._worker:
+                with suppress(OSError):  # it may have ended by itself
+                    os.kill(self._worker, signal.SIGTERM)
             self.close()
             raise
         return SandboxResult("ok", printed.text)
@@ -170,7 +152,8 @@ class Sandbox:
     def _drive(self, code: str, printed: "_Printed") -> None:
         session = self._session or self._begin()
         # The value of a last expression would be sent here: nobody asks for it.
-        step = self._compute(lambda: session.feed_start(f"{code}\nNone", print_callback=printed.add, **self._given))
+        code, functions = f"{code}\nNone", dict(self._functions)
+        step = self._compute(lambda: session.feed_start(code, external_lookup=functions, print_callback=printed.add))
         while not isinstance(step, MontyComplete):
             if isinstance(step, FunctionSnapshot) and not step.is_os_function and step.function_name in self._functions:
                 answer = self._call(step)
@@ -187,24 +170,31 @@ class Sandbox:
                 "max_memory": limits.memory_mb * 1_000_000,
                 "max_suspensions": limits.calls,
             },
-            external_modules=MODULES,
         )
-        self._thread, self._session = ThreadPoolExecutor(1), checkout.__enter__()
-        _confine_workers()
-        self._compute(lambda: checkout.feed_run(PRELUDE, inputs=self._values))
+        self._thread, self._session = ThreadPoolExecutor(1), checkout
+        self._compute(checkout.__enter__)
+        self._worker = checkout.worker_pid or 0
+        _confine(self._worker)
+        self._compute(lambda: checkout.feed_run(_prelude(), inputs=self._values))
         return checkout
-
-    @property
-    def _given(self) -> dict[str, Any]:
-        return {"external_lookup": dict(self._functions)}
 
     def _compute(self, work: Callable[[], Any]) -> Any:
         """Have the worker compute, in a thread: neither a deadline nor Ctrl-C has to wait for it."""
+
+        def computed() -> Any:
+            step = work()
+            if isinstance(step, FunctionSnapshot):
+                _ = step.args, step.kwargs  # made of what was sent when they are first read, which may take seconds
+            return step
+
         left, thread = deadline.seconds_left(), cast("ThreadPoolExecutor", self._thread)
-        done = thread.submit(work)
-        with suppress(TimeoutError):
+        done = thread.submit(computed)
+        try:
             return done.result(max(0.0, left) if left != float("inf") else None)
-        raise deadline.DeadlineError
+        except TimeoutError:
+            if done.done():  # no worker was free
+                raise
+            raise deadline.DeadlineError from None
 
     def _call(self, step: FunctionSnapshot) -> Any:
         try:
@@ -218,13 +208,17 @@ class Sandbox:
     def _why_stopped(self, error: MontyError) -> str | None:
         """Return which limit ended a program, in French; None if it is the program's own error."""
         text, limits = str(error), self._limits
-        if "time limit exceeded" in text:
+        if text.startswith("TimeoutError: feed time limit") or getattr(error, "timed_out", False):
             return f"arrêté après {limits.seconds:g} s de calcul"
-        if "memory limit" in text:
+        if text.startswith("MemoryError: ") and "memory limit" in text:
             return f"la mémoire est épuisée ({limits.memory_mb} Mo)"
-        if "suspensions" in text:
+        if text.startswith("RuntimeError: suspension limit"):
             return f"plus de {limits.calls} appels de fonctions"
-        return "l'interpréteur s'est effondré" if isinstance(error, MontyCrashedError) else None
+        if isinstance(error, MontyCrashedError):
+            return "l'interpréteur s'est effondré"
+        if isinstance(error, MontySyntaxError) or (isinstance(error, MontyRuntimeError) and error.traceback()):
+            return None
+        return f"une fonction a donné une valeur qu'un programme ne peut pas recevoir ({text[:MAX_ERROR]})"
 
 
 class _Printed:
@@ -260,6 +254,7 @@ class _Plain:
         if isinstance(value, int):
             if value.bit_length() > MAX_BITS:
                 raise ValueError("nombre trop grand")
+            self._take(value.bit_length() // 3)  # digits, about
             return value
         if isinstance(value, Mapping):
             return {self.key(key): self.value(one, depth + 1) for key, one in value.items()}
@@ -277,23 +272,31 @@ class _Plain:
         return self._text(key) if isinstance(key, str) else str(self.value(key, MAX_DEPTH - 1))
 
     def _text(self, text: str) -> str:
-        self._chars -= len(text)
+        if UNLISTED.match(text):
+            raise TypeError("écrivez list(…) autour de .keys(), .values(), .items(), range ou d'un itérateur")
+        self._take(len(text))
+        return text
+
+    def _take(self, chars: int) -> None:
+        self._chars -= chars
         if self._chars < 0:
             raise ValueError(f"argument trop long : plus de {MAX_CHARS} caractères")
-        return text
 
 
 def _advised(error: MontyError) -> str:
     """Return a program's traceback, and what to write instead where Monty lacks something."""
-    text = (error.display() if hasattr(error, "display") else str(error))[:MAX_ERROR]
-    advice = next((said for sign, said in ADVICE.items() if sign in text), "")
+    text = error.display() if hasattr(error, "display") else str(error)
+    if (beyond := len(text) - MAX_ERROR) > 0:
+        half = MAX_ERROR // 2
+        text = f"{text[:half]}\n… [{beyond} caractères de moins] …\n{text[-half:]}"
+    advice = next((said for sign, said in ADVICE.items() if sign in str(error)), "")
     return f"{text}\n{advice}" if advice else text
 
 
 def parsed(code: str) -> ast.Module | None:
-    """Parse a program; None if it is not Python."""
+    """Parse a program; None if it is not Python, or too long."""
     try:
-        return ast.parse(code)
+        return ast.parse(code) if len(code) <= MAX_CODE else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
         return None
 
@@ -305,16 +308,18 @@ def _with_own_modules(code: str) -> str:
     lines = code.encode().splitlines(keepends=True)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     for node in sorted(imports, key=lambda one: (one.lineno, one.col_offset), reverse=True):
-        if (written := _as_assignments(node)) and node.lineno == node.end_lineno:
-            line = lines[node.lineno - 1]
-            lines[node.lineno - 1] = line[: node.col_offset] + written.encode() + line[node.end_col_offset :]
+        if written := _as_assignments(node):
+            first, last = node.lineno - 1, cast("int", node.end_lineno)
+            head, tail = lines[first][: node.col_offset], lines[last - 1][node.end_col_offset :]
+            gap = f"; ({chr(10) * (last - 1 - first)})"  # the lines of an import in brackets
+            lines[first:last] = (head + f"{written}{gap}".encode() + tail).splitlines(keepends=True)
     return b"".join(lines).decode()
 
 
 def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
     """Write an import as assignments from the prelude; empty if it is of other modules alone."""
     if isinstance(node, ast.ImportFrom):
-        if node.module not in OWN_MODULES:
+        if node.module not in OWN_MODULES or node.names[0].name == "*":
             return ""
         return "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names)
     if not any(one.name in OWN_MODULES for one in node.names):
@@ -326,19 +331,25 @@ def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
 
 
 @cache
+def _prelude() -> str:
+    return files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
+
+
+@cache
 def _pool() -> Monty:
-    """Return the process's workers; Monty clears their environment, and they end with this process."""
-    return Monty(max_processes=MAX_WORKERS).__enter__()
+    """Return what starts a worker for each session; it has no environment, and ends with this process."""
+    return Monty(
+        max_processes=MAX_WORKERS,
+        checkout_timeout=WAIT_S,
+        max_checkouts_per_worker=1,
+        feed_duration_limit_grace=GRACE_S,
+    ).__enter__()
 
 
-def _confine_workers() -> None:
-    """Put a second wall around the workers, on Linux: no file or socket more, no byte written, no process begun."""
-    if sys.platform != "linux":
-        return
-    import resource
+def _confine(worker: int) -> None:
+    """Put a second wall around a worker, on Linux: no file or socket more, no byte written, no process begun."""
+    if sys.platform == "linux":
+        import resource
 
-    for children in Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, children.read_text().split()):
-            if Path(f"/proc/{pid}/comm").read_text() == "monty\n":
-                for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
-                    resource.prlimit(pid, limit, (0, 0))
+        for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+            resource.prlimit(worker, limit, (0, 0))
