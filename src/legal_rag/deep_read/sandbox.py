@@ -5,11 +5,12 @@ memory, its time and its calls; what a program passes to a function is bounded h
 """
 
 import ast
-import logging
+import math
 import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,12 +33,11 @@ from pydantic_monty import (
 
 from legal_rag import deadline
 
-logger = logging.getLogger(__name__)
-
 Status = Literal["ok", "error", "stopped"]
+Functions = Mapping[str, Callable[..., Any]]
 MAX_WORKERS = 64  # sessions at once in this process: deep reads in threads, and within one another
 WAIT_S = 30.0  # for a worker where all are taken
-GRACE_S = 0.5  # beyond its time for a program to notice, before its worker is killed
+GRACE_S = 0.5  # beyond its time, for a program to notice; then its worker is killed, whatever it does
 MAX_CODE = 100_000  # characters: the parser of this process takes 500 times as many bytes
 MAX_ERROR = 10_000  # characters shown of an error, its beginning and its end
 # Of one call, before the function's own bounds. A text takes this process twice its size while it arrives.
@@ -53,14 +53,16 @@ ADVICE = {
     "callable replacement": "re.sub ne prend ici qu'un texte : parcourez re.finditer",
     "'del' statement": "l'interpréteur n'a pas del : affectez None",
     "type object 'str'": "écrivez lambda texte: texte.lower()",
+    "one string argument": 'une exception ne prend qu\'un texte : ValueError(f"…")',
     "not yet support": "l'interpréteur n'a pas cela : écrivez-le plus simplement",
     "No module named": "il y a re, json, math, statistics, datetime, collections, itertools, functools, operator,"
     " heapq, string, random, unicodedata, dataclasses",
     "Permission denied": "un programme n'a pas de fichiers",
 }
 # Modules that Monty lacks and models often write. They are programs too: within their limits, taking their functions.
-# Imports of them become assignments from the names in `templates/prelude.txt`.
+# Imports of them become assignments from the names of the prelude.
 OWN_MODULES = ("operator", "heapq", "statistics", "string")
+PRELUDE = files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +70,7 @@ class Limits:
     """What programs may take; what the functions take is not theirs."""
 
     seconds: float = 10.0  # computing, each program
-    memory_mb: int = (
-        128  # all variables of a session; as much may be needed here for what a program passes to a function
-    )
+    memory_mb: int = 128  # all variables of a session; this process may take as much for what a program passes
     output_chars: int = 20_000  # printed, each program; what is beyond is counted, not kept
     calls: int = 50_000  # of functions, each session
 
@@ -100,17 +100,14 @@ class Sandbox:
     """
 
     def __init__(
-        self,
-        functions: Mapping[str, Callable[..., Any]],
-        limits: Limits | None = None,
-        *,
-        values: Mapping[str, Any] | None = None,
+        self, functions: Functions, limits: Limits | None = None, *, values: Mapping[str, Any] | None = None
     ) -> None:
         self._functions, self._values = functions, dict(values or {})
         self._limits = limits or Limits()
         self._session: MontySession | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._worker = 0  # the id of its process
+        self._worker = 0  # the id of its process, which is its own
+        self._ends = math.inf  # of the current program's time, on the monotonic clock
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -120,6 +117,9 @@ class Sandbox:
 
     def close(self) -> None:
         """End the session, and forget its variables; a later `run` begins a new one."""
+        if self._worker:
+            with suppress(OSError):  # it may have ended by itself
+                os.kill(self._worker, signal.SIGTERM)
         if self._session is not None and self._thread is not None:
             self._thread.submit(self._session.__exit__, None, None, None)
             self._thread.shutdown(wait=False)
@@ -136,21 +136,19 @@ class Sandbox:
         printed = _Printed(self._limits.output_chars)
         try:
             self._drive(_with_own_modules(code), printed)
-        except MontyError as error:
+        except (MontyError, _OutOfTimeError) as error:
             if (reason := self._why_stopped(error)) is None:
-                return SandboxResult("error", printed.text, _advised(error))
+                return SandboxResult("error", printed.text, _advised(cast("MontyError", error)))
             self.close()
             return SandboxResult("stopped", printed.text, f"{reason} ; {LOST}")
         except BaseException:  # of a function, the deadline, Ctrl-C: nobody waits for the program
-            if self._worker:
-                with suppress(OSError):  # it may have ended by itself
-                    os.kill(self._worker, signal.SIGTERM)
             self.close()
             raise
         return SandboxResult("ok", printed.text)
 
     def _drive(self, code: str, printed: "_Printed") -> None:
         session = self._session or self._begin()
+        self._ends = time.monotonic() + self._limits.seconds + GRACE_S
         # The value of a last expression would be sent here: nobody asks for it.
         code, functions = f"{code}\nNone", dict(self._functions)
         step = self._compute(lambda: session.feed_start(code, external_lookup=functions, print_callback=printed.add))
@@ -171,11 +169,11 @@ class Sandbox:
                 "max_suspensions": limits.calls,
             },
         )
-        self._thread, self._session = ThreadPoolExecutor(1), checkout
+        self._thread, self._session, self._ends = ThreadPoolExecutor(1), checkout, math.inf
         self._compute(checkout.__enter__)
         self._worker = checkout.worker_pid or 0
         _confine(self._worker)
-        self._compute(lambda: checkout.feed_run(_prelude(), inputs=self._values))
+        self._compute(lambda: checkout.feed_run(PRELUDE, inputs=self._values))
         return checkout
 
     def _compute(self, work: Callable[[], Any]) -> Any:
@@ -184,31 +182,38 @@ class Sandbox:
         def computed() -> Any:
             step = work()
             if isinstance(step, FunctionSnapshot):
-                _ = step.args, step.kwargs  # made of what was sent when they are first read, which may take seconds
+                with suppress(Exception):  # `_call` meets it
+                    _ = step.args, step.kwargs  # made when they are first read, which may take seconds
             return step
 
-        left, thread = deadline.seconds_left(), cast("ThreadPoolExecutor", self._thread)
-        done = thread.submit(computed)
+        done = cast("ThreadPoolExecutor", self._thread).submit(computed)
+        own, left = self._ends - time.monotonic(), deadline.seconds_left()
         try:
-            return done.result(max(0.0, left) if left != float("inf") else None)
+            return done.result(max(0.0, min(own, left)) if min(own, left) < math.inf else None)
         except TimeoutError:
             if done.done():  # no worker was free
                 raise
-            raise deadline.DeadlineError from None
+            raise (deadline.DeadlineError if left < own else _OutOfTimeError) from None
 
     def _call(self, step: FunctionSnapshot) -> Any:
+        bounded = _Plain()
         try:
-            bounded = _Plain()
             arguments = [bounded.value(one) for one in step.args]
             named = {bounded.key(name): bounded.value(one) for name, one in step.kwargs.items()}
+        except Exception as error:  # Monty's own, too: it cannot make a value of each that a program can
+            return {"exception": error}
+        started = time.monotonic()
+        try:
             return {"return_value": self._functions[str(step.function_name)](*arguments, **named)}
         except (ValueError, LookupError, TypeError) as error:
             return {"exception": error}
+        finally:
+            self._ends += time.monotonic() - started
 
-    def _why_stopped(self, error: MontyError) -> str | None:
+    def _why_stopped(self, error: Exception) -> str | None:
         """Return which limit ended a program, in French; None if it is the program's own error."""
         text, limits = str(error), self._limits
-        if text.startswith("TimeoutError: feed time limit") or getattr(error, "timed_out", False):
+        if isinstance(error, _OutOfTimeError) or text.startswith("TimeoutError: feed time limit"):
             return f"arrêté après {limits.seconds:g} s de calcul"
         if text.startswith("MemoryError: ") and "memory limit" in text:
             return f"la mémoire est épuisée ({limits.memory_mb} Mo)"
@@ -216,9 +221,14 @@ class Sandbox:
             return f"plus de {limits.calls} appels de fonctions"
         if isinstance(error, MontyCrashedError):
             return "l'interpréteur s'est effondré"
-        if isinstance(error, MontySyntaxError) or (isinstance(error, MontyRuntimeError) and error.traceback()):
+        has_line = isinstance(error, MontyRuntimeError) and (error.traceback() or "Internal error in monty" in text)
+        if has_line or isinstance(error, MontySyntaxError):
             return None
         return f"une fonction a donné une valeur qu'un programme ne peut pas recevoir ({text[:MAX_ERROR]})"
+
+
+class _OutOfTimeError(Exception):
+    """A program did not notice that its time was over, or it went by in passing values to and fro."""
 
 
 class _Printed:
@@ -319,9 +329,8 @@ def _with_own_modules(code: str) -> str:
 def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
     """Write an import as assignments from the prelude; empty if it is of other modules alone."""
     if isinstance(node, ast.ImportFrom):
-        if node.module not in OWN_MODULES or node.names[0].name == "*":
-            return ""
-        return "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names)
+        names = node.names if node.module in OWN_MODULES and node.names[0].name != "*" else ()
+        return "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in names)
     if not any(one.name in OWN_MODULES for one in node.names):
         return ""
     return "; ".join(
@@ -331,19 +340,9 @@ def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
 
 
 @cache
-def _prelude() -> str:
-    return files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
-
-
-@cache
 def _pool() -> Monty:
     """Return what starts a worker for each session; it has no environment, and ends with this process."""
-    return Monty(
-        max_processes=MAX_WORKERS,
-        checkout_timeout=WAIT_S,
-        max_checkouts_per_worker=1,
-        feed_duration_limit_grace=GRACE_S,
-    ).__enter__()
+    return Monty(max_processes=MAX_WORKERS, max_checkouts_per_worker=1, checkout_timeout=WAIT_S).__enter__()
 
 
 def _confine(worker: int) -> None:
