@@ -190,8 +190,8 @@ class Sandbox:
         own, left = self._ends - time.monotonic(), deadline.seconds_left()
         try:
             return done.result(max(0.0, min(own, left)) if min(own, left) < math.inf else None)
-        except TimeoutError:
-            if done.done():  # no worker was free
+        except TimeoutError as error:
+            if done.done() and done.exception() is error:  # no worker was free
                 raise
             raise (deadline.DeadlineError if left < own else _OutOfTimeError) from None
 
@@ -347,7 +347,7 @@ def _pool() -> Monty:
 
 def _confine(worker: int) -> None:
     """Put a second wall around a worker, on Linux: no file or socket more, no byte written, no process begun."""
-    if sys.platform == "linux":
+    if sys.platform == "linux" and worker:  # 0 would be this process
         import resource
 
         for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
