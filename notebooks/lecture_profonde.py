@@ -150,15 +150,16 @@ for court, some in sorted(sums.items()):
 # %% [markdown]
 # ## 6. Le même travail, par un programme enfermé
 #
-# Un programme écrit par un modèle ne court jamais ici : il tourne dans un processus sans fichier, sans réseau et sans
-# variable d'environnement, qui ne peut qu'appeler les fonctions du corpus. Ce qu'il tente d'autre est refusé.
+# Un programme écrit par un modèle ne court jamais ici : un interpréteur à part (Monty) l'exécute dans un processus sans
+# fichier, sans réseau et sans variable d'environnement, qui ne peut qu'appeler les fonctions du corpus.
 
 # %%
 from legal_rag.deep_read import Sandbox
 
 COUNT = """
 found = grep_corpus(r"article 700 du (?:nouveau )?code de procédure civile", max_docs=None)
-print(len(found), "décisions sur", found.total, "citent l'article 700 ;", found.scanned, "textes lus")
+state = search_status()
+print(count(found), "décisions sur", state["total"], "citent l'article 700 ;", state["scanned"], "textes lus")
 """
 with Sandbox(corpus.functions) as sandbox:
     for program in (COUNT, "print(open('/etc/passwd').read())", "import socket"):

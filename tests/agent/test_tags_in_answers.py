@@ -28,8 +28,8 @@ from legal_rag.agent import (
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.tags import TagSettings, tag_instructions
 from legal_rag.cli import main
-from legal_rag.deep_read.conclusion import conclude
-from legal_rag.deep_read.provenance import Account
+from legal_rag.deep_read.reading import conclude
+from legal_rag.deep_read.receipts import Account
 from legal_rag.files import beside
 from legal_rag.graph import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractedEpisode, KnowledgeGraph
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
@@ -513,7 +513,7 @@ def test_an_agent_made_by_hand_asks_for_tags_too(library, tiny_encoder):
 def test_a_deep_read_does_not_show_tags_that_a_model_writes_unasked(library, value):
     log = EventLog()
     log.read(library.document("compte"))
-    prediction = conclude(QUESTION, value, log, library, usage=Usage(), account=Account())
+    prediction = conclude(QUESTION, value, log, library, usage=Usage(), account=Account(value))
     assert prediction.status == ("answered" if isinstance(value, str) else "unverified")
     assert "vm:" not in everything(prediction)
     assert prediction.extraction is prediction.graph is None

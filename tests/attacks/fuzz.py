@@ -114,7 +114,7 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.corpus.structure.tree_files import tree_from_json
     from legal_rag.deep_read.grep import DOCUMENT_SECONDS, grep_text
     from legal_rag.deep_read.rlm import code_blocks, prose_of
-    from legal_rag.deep_read.sandbox import _Plain, _with_own_modules
+    from legal_rag.deep_read.sandbox import _Plain, adapted
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
     from legal_rag.exchange import BadReplyError, cleaned
@@ -147,7 +147,7 @@ def doors(library: Path) -> Mapping[str, Door]:
             seconds=DOCUMENT_SECONDS + SECONDS,
         ),
         "reply with programs": Door(
-            written(), lambda text: [*map(_with_own_modules, (text, *code_blocks(text))), prose_of(text)]
+            written(), lambda text: [*map(adapted, (text, *code_blocks(text))), prose_of(text)]
         ),
         "argument of a program": Door(values(), lambda value: _Plain().value(value), (ValueError, TypeError)),
         "answer with citations": Door(written(), lambda text: enricher.enrich(text, read=[document.id])),

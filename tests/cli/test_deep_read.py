@@ -39,9 +39,9 @@ def model(request):
 
 
 def test_an_answer_is_printed_with_its_notice(place, model, said):
-    out = said("deep-read", QUESTION, *place, *model("FINAL({'décisions': len(doc_ids)})"))
-    assert "- **décisions** : 60" in out
-    assert "Réponse calculée par programme" in out
+    out = said("deep-read", QUESTION, *place, *model("FINAL({'nombre': count(doc_ids)})"))
+    assert "- **nombre** : 60" in out
+    assert "Réponse calculée par les fonctions du corpus : r" in out
 
 
 def test_json_is_one_value_with_what_the_program_gave(place, model, said):
@@ -188,7 +188,7 @@ def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capf
     assert main(["deep-read", QUESTION, *place, *model("FINAL([1])"), *server]) == 0
     out, err = capfd.readouterr()
     assert "the documents were not extracted: " in err
-    assert "Réponse calculée par programme" in out
+    assert "Sorti d'un programme, non vérifié : 1" in out
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_read_goes_on_where_its_documents_cannot_be_extracted(own, model, capf
         (["x", "--api-base", "http://127.0.0.1:9", "--doc-id", "INCONNU"], "no document 'INCONNU'"),
         (["x", "--max-steps", "0"], "steps must be above 0"),
         (["x", "--api-base", "127.0.0.1:9"], "invalid api_base '127.0.0.1:9' (expected a URL such as 'http://"),
-        (["x", "--api-base", "http://127.0.0.1:9", "--trace", "/"], "/ is a folder (expected a file for the trace)"),
+        (["x", "--api-base", "http://127.0.0.1:9", "--trace", "/"], "/ is no trace (expected a path where nothing is"),
         (["x", "--workers", "0"], "workers must be at least 1"),
         (["x", "--plan", "autre"], "'autre' is not one of"),
         (["x", "--html", "/nowhere/page.html"], "no folder"),

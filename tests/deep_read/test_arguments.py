@@ -14,8 +14,7 @@ from legal_rag.agent.prediction import Event
 from legal_rag.agent.tool_arguments import LARGEST_BITS, MAX_GUESSED, NAME, QUESTION, TEXTS, within_bound
 from legal_rag.agent.tools import build_tools
 from legal_rag.deep_read import create_multi_doc_env, rlm
-from legal_rag.deep_read.environment import FUNCTION_NAMES
-from legal_rag.deep_read.functions import MultiDocREPL
+from legal_rag.deep_read.functions import FUNCTION_NAMES, MultiDocREPL
 from legal_rag.deep_read.map_reduce.mapping import map_in_threads
 from legal_rag.retriever import Retriever
 
@@ -173,6 +172,15 @@ class Sub:
         return []
 
 
+def environment(env, functions, seconds):
+    """Return the environment of a run that has so many seconds."""
+    setup = rlm.RunSetup(
+        root=Sub(), sub=Sub(), tracker=UsageTracker(Budget(seconds=seconds)), functions=functions, values=env.values,
+        descriptions={}, prompt="", receipts=env.receipts,
+    )  # fmt: skip
+    return rlm.ProgramEnvironment(setup, "")
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -184,7 +192,7 @@ class Sub:
 )
 def test_the_seconds_of_a_budget_end_a_program_whose_functions_go_on(env, call):
     code = f"for i in range(10**6):\n    try: {call}\n    except LookupError: pass"
-    sandbox = rlm.SandboxEnvironment(env.functions, env.values, Sub(), UsageTracker(Budget(seconds=0.6)))
+    sandbox = environment(env, env.functions, 0.6)
     started = time.monotonic()
     with pytest.raises(BudgetExceededError, match="0,6 seconde"):
         sandbox.execute_code(code)
@@ -198,7 +206,7 @@ def test_a_function_that_asks_the_deadline_is_interrupted_and_leaves_the_run(env
             deadline.check()
 
     functions = {**env.functions, "endless": endless}
-    sandbox = rlm.SandboxEnvironment(functions, env.values, Sub(), UsageTracker(Budget(seconds=0.5)))
+    sandbox = environment(env, functions, 0.5)
     with pytest.raises(BudgetExceededError, match="0,5 seconde"):
         sandbox.execute_code("try:\n    endless()\nexcept Exception:\n    pass\nprint('encore')")
     sandbox.cleanup()

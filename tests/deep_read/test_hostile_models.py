@@ -16,7 +16,7 @@ from legal_rag.deep_read.settings import DeepReadSettings
 QUESTION = "Quel est le délai, et combien de décisions le disent ?"
 TOLD = "Le délai est de deux mois à compter de la proclamation des résultats, selon une jurisprudence constante."
 KEY = "cle-secrete-de-test"
-SHORT = DeepReadSettings(plan="rlm", limits=Limits(wall_s=1.0, cpu_s=1.0))
+SHORT = DeepReadSettings(plan="rlm", limits=Limits(seconds=1.0))
 RLM = DeepReadSettings(plan="rlm")
 NESTED = DeepReadSettings(plan="rlm", max_depth=2)
 
@@ -72,17 +72,24 @@ def test_a_program_that_finds_nothing_abstains(ask):
     assert (prediction.status, prediction.citations) == ("abstained", [])
 
 
-def test_a_value_that_is_not_made_again_is_shown_and_not_vouched_for(ask):
-    prediction = ask(root_model(["FINAL({'nombre': 37, 'décisions': len(doc_ids)})"]))
-    assert (prediction.status, prediction.answer) == ("unverified", "- **nombre** : 37\n- **décisions** : 60")
-    assert prediction.notice == (
-        "Sorti d'un programme, non vérifié : 37. Le reste est refait : 60 : nombre de documents du corpus"
+def test_a_value_of_no_receipt_is_shown_and_not_vouched_for(ask):
+    prediction = ask(root_model(["FINAL({'nombre': 37, 'fraudes': count(doc_ids)})"]))
+    assert (prediction.status, prediction.answer) == ("unverified", "- **nombre** : 37\n- **fraudes** : 60")
+    assert prediction.notice.startswith(
+        "Sorti d'un programme, non vérifié : 37 ; mots du modèle : fraudes. Calculé : r"
     )
-    assert prediction.events[-1].input["unverified"] == ["37"]
+    assert prediction.events[-1].input["unverified"] == ["37", "mots du modèle : fraudes"]
+
+
+def test_of_a_long_text_only_the_receipts_that_it_names_are_given(ask):
+    text = "Sur {n} décisions [Calcul: {r}], le délai est toujours de deux mois et la fraude n'est jamais retenue."
+    prediction = ask(root_model([f"n = count(doc_ids)\nFINAL({text!r}.format(n=n, r=receipt(n)))"]))
+    assert (prediction.status, prediction.answer) == ("answered", "- nombre des documents du corpus : 60")
+    assert "Le texte du modèle, que rien ne vérifie, n'est pas donné" in prediction.notice
 
 
 def test_a_program_tells_no_folder_of_the_machine(ask):
-    program = "import json, sys\nprint(sys.prefix)\nFINAL([sys.executable, json.__file__, {corpus_path: sys.prefix}])"
+    program = "print(__file__, corpus_path)\nFINAL([__file__, corpus_path, list(locals())])"
     prediction = ask(root_model([program]))
     assert prediction.status == "unverified"
     assert not any(place in str(prediction.to_record()) for place in (sys.prefix, sys.base_prefix, str(ROOT)))
@@ -106,8 +113,8 @@ def test_the_key_does_not_reach_a_program_through_a_failing_run_within_the_run(a
 @pytest.mark.parametrize(
     ("reply", "seconds"),
     [
-        (in_repl("import time\ntime.sleep(15)"), 1.0),
-        ("\n".join([in_repl("import time\ntime.sleep(0.9)")] * 8), 1.5),
+        (in_repl("while True: pass"), 1.0),
+        ("\n".join([in_repl("x = sum(range(2_000_000))")] * 800), 1.5),
         ("\n".join([in_repl("x = 1")] * 20_000), 1.5),
     ],
 )
@@ -125,7 +132,7 @@ def test_a_budget_of_less_than_a_start_takes_is_exhausted_not_refused(ask):
 
 
 def test_an_answer_given_before_the_limit_was_met_is_the_answer(ask):
-    program = "FINAL({'nombre': len(doc_ids)})\nfor n in range(9):\n    llm_query(f'lis {n}')"
+    program = "FINAL({'nombre': count(doc_ids)})\nfor n in range(9):\n    llm_query(f'lis {n}')"
     prediction = ask(root_model([program], {"lis": "lu"}), budget=Budget(model_calls=3))
     assert (prediction.status, prediction.answer) == ("answered", "- **nombre** : 60")
 
@@ -138,7 +145,7 @@ def test_the_turn_that_gives_the_answer_does_not_count_as_a_failed_one(ask, last
 
 def test_an_answer_that_hangs_when_it_is_read_does_not_take_final_along(ask):
     hanging = "class Hanging(dict):\n    def items(self):\n        while True:\n            pass\nanswer = Hanging()"
-    prediction = ask(root_model([hanging, "FINAL(len(doc_ids))"]), settings=SHORT)
+    prediction = ask(root_model([hanging, "FINAL(count(doc_ids))"]), settings=SHORT)
     assert (prediction.status, prediction.answer) == ("answered", "60")
 
 
@@ -193,18 +200,6 @@ def test_a_question_with_half_a_character_is_asked_without_it(ask, tiny_library)
 def test_replies_of_megabytes_are_read_in_linear_time(reply):
     assert code_blocks(reply) == []
     assert prose_of(reply) in (reply.strip(), "")
-
-
-def test_an_unnamed_attempt_under_other_limits_is_begun_anew(ask, tmp_path):
-    assert ask(root_model(["n = 1", Reply(status=500)]), unfinished=tmp_path).status == "model_failed"
-    assert ask(root_model(["FINAL(9)"]), unfinished=tmp_path, settings=SHORT).answer == "9"
-
-
-def test_a_named_trace_under_other_limits_is_not_gone_on_with(ask, tmp_path):
-    trace = tmp_path / "run.jsonl"
-    ask(root_model(["n = 1", Reply(status=500)]), trace=trace)
-    with pytest.raises(ValueError, match="not the same run: in .* limits was"):
-        ask(root_model(["FINAL(9)"]), trace=trace, settings=SHORT)
 
 
 @pytest.mark.parametrize("nth", [1, 2])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from legal_rag.deep_read.conclusion import answer_text
+from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.rlm import code_blocks, prose_of
 
 
@@ -35,10 +35,10 @@ def test_code_is_found_in_a_reply_in_the_forms_that_models_write(reply, codes):
         ("FINAL(12)", ["FINAL(12)"]),
         ('Fini.\nFINAL("douze décisions")', ['FINAL("douze décisions")']),
         ("FINAL(douze décisions, en tout)", ["FINAL('douze décisions, en tout')"]),
-        ("FINAL(total)", ["FINAL(globals().get('total', 'total'))"]),
-        ("FINAL_VAR(total)", ["FINAL_VAR(total)"]),
+        ("FINAL(total)", ["FINAL_VAR('total')"]),
+        ("FINAL_VAR(total)", ["FINAL_VAR('total')"]),
         ("FINAL_VAR(mes résultats)", ["FINAL_VAR('mes résultats')"]),
-        ("```repl\nn = 3\n```\nFINAL(n)", ["n = 3", "FINAL(globals().get('n', 'n'))"]),
+        ("```repl\nn = 3\n```\nFINAL(n)", ["n = 3", "FINAL_VAR('n')"]),
         ("FINAL(une réponse\nsur deux lignes)", ["FINAL('une réponse\\nsur deux lignes')"]),
         ("On écrit FINAL(x) à la fin, plus tard.", []),
     ],

@@ -1,17 +1,15 @@
 """A trace is readable in a terminal and as a page; what models and programs wrote in it can steer neither."""
 
-import json
 import re
 from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
 from support.headless_browser import HeadlessBrowser
-from support.trace_cases import QUESTION, RUN, block, call, metadata, turn, write_turns, written
+from support.trace_cases import QUESTION, block, call, turn, written
 
 from legal_rag.deep_read import read_trace, show_trace
-from legal_rag.deep_read.trace import TraceLogger
-from legal_rag.deep_read.trace_view import format_trace, render_trace, visible
+from legal_rag.deep_read.trace import format_trace, render_trace, visible
 
 ATTACKS = [
     "</script><script>alert('script')</script>",
@@ -31,14 +29,13 @@ LIGHT = ("strong", "em", "br", "p", "span")  # what Markdown and Pygments may ma
 TEXT = """\
 Lecture approfondie : Combien de décisions annulent une élection ?
 Modèle : racine
-Décisions : 2 nommées
 Tours : 2 sur 10 au plus
 Appels du sous-modèle : 3, dont 1 repris sans frais et 1 en échec
 Durée : 3,0 s
-Jetons : 240 lus, 22 écrits
-Coût : 0,0050 $
+Jetons du sous-modèle : 40 lus, 2 écrits
+Coût : 0,0010 $
 
-Tour 1 — 1,5 s · 110 jetons · 3 appels du sous-modèle, dont 1 repris sans frais et 1 en échec
+Tour 1 — 1,5 s · 3 appels du sous-modèle, dont 1 repris sans frais et 1 en échec
   Je lis.
   Programme :
   │ ask()
@@ -54,7 +51,7 @@ Tour 1 — 1,5 s · 110 jetons · 3 appels du sous-modèle, dont 1 repris sans f
     2. « Résume D2. » → échec : délai dépassé (0,5 s)
     3. « Résume D3. » → « Bref. » (reprise sans appel)
 
-Tour 2 — 1,5 s · 110 jetons
+Tour 2 — 1,5 s
   J'ai fini.
   Programme :
   │ FINAL({"annulées": 2})
@@ -85,10 +82,8 @@ def full(path):
 
 def hostile(path, text):
     code = block(text, text, text, [call(text, text), call(text, "", error=text)], final=text)
-    logger = TraceLogger(path, {**RUN, "question": text})
-    logger.log_metadata(metadata(root_model=text))
-    write_turns(logger, [turn(code, block(text), code, thought=text)], text)
-    return read_trace(path)
+    turns = turn(code, block(text), code, thought=text)
+    return read_trace(written(path, turns, question=text, root_model=text))
 
 
 class Page(HTMLParser):
@@ -126,7 +121,7 @@ def test_a_page_is_told_everything_turn_by_turn(path):
     text = page_of(full(path)).text().replace("\u00a0", " ").replace("\u202f", " ")
     for told in (
         QUESTION, "Réponse rendue", "racine", "2 sur 10 au plus", "3, dont 1 repris sans frais et 1 en échec",
-        "240 lus, 22 écrits", "0,0050 $", "Je lis.", "ask()\n\nprint(1 / 0)", "Deux lignes\n  affichées",
+        "40 lus, 2 écrits", "0,0010 $", "Je lis.", "ask()\n\nprint(1 / 0)", "Deux lignes\n  affichées",
         "ZeroDivisionError: division by zero", "Résume D1.", "Court.", "délai dépassé", "reprise sans appel",
         'FINAL({"annulées": 2})', "annulées : 2", "Vous écrivez des programmes.", "run.jsonl",
     ):  # fmt: skip
@@ -141,8 +136,7 @@ def test_without_an_answer_a_run_is_told_to_have_stopped(path):
 
 
 def test_a_run_of_no_turn_says_so(path):
-    TraceLogger(path, RUN).log_metadata(metadata())
-    trace = read_trace(path)
+    trace = read_trace(written(path))
     assert "Tours : 0 sur 10 au plus" in format_trace(trace)
     assert "La trace ne contient aucun tour" in page_of(trace).text()
 
@@ -152,22 +146,6 @@ def test_a_turn_without_a_program_shows_what_it_was_told(path):
     for told in (format_trace(trace), page_of(trace).text()):
         assert "Votre réponse ne contient aucun programme." in told
         assert "Programme" not in told
-
-
-def test_a_question_that_only_rlms_prompt_holds_is_found(path):
-    trace = read_trace(written(path, turn(), run={}))
-    assert format_trace(trace).startswith(f"Lecture approfondie : {QUESTION}\n")
-    assert QUESTION in page_of(trace).text()
-
-
-def test_a_turn_done_again_is_told_once_and_says_so(path):
-    written(path, turn(block(stderr="Budget épuisé")))
-    logger = TraceLogger(path, RUN)
-    logger.log_metadata(metadata())
-    write_turns(logger, [turn(block())])
-    told = format_trace(read_trace(path))
-    assert told.count("Tour 1") == 1
-    assert "Ce tour a été interrompu, puis repris." in told
 
 
 @pytest.mark.parametrize(
@@ -248,10 +226,7 @@ def test_a_program_is_marked_up_and_loses_no_character(path):
 def test_a_trace_of_absurd_length_is_cut_and_says_so(path):
     long = "x" * 45_000
     calls = [call(long, long) for _ in range(80)]
-    logger = TraceLogger(path, RUN)
-    logger.log_metadata(metadata())
-    write_turns(logger, [turn(block(long, long, long, calls), thought=long), *(turn() for _ in range(350))])
-    trace = read_trace(path)
+    trace = read_trace(written(path, turn(block(long, long, long, calls), thought=long), *(turn() for _ in range(350))))
     page = render_trace(trace)
     assert len(page) < 2_000_000
     text = page.replace("\u202f", " ")
@@ -273,12 +248,7 @@ def test_a_notebook_shows_the_trace_in_a_closed_frame(path):
 
 
 def test_the_settings_of_a_trace_may_hold_anything(path):
-    written(path, turn())
-    lines = path.read_bytes().splitlines()
-    settings = {"type": "metadata", "timestamp": "hier", "root_model": ["x"], "max_iterations": "beaucoup"}
-    own = {"legal_rag": {"run": {"question": 3, "doc_ids": "D1"}}}
-    path.write_bytes(b"\n".join([json.dumps({**settings, **own}).encode(), *lines[1:]]) + b"\n")
-    trace = read_trace(path)
+    trace = read_trace(written(path, turn(), root_model=["x"], max_iterations="beaucoup"))
     assert "Tours : 1\n" in format_trace(trace)
     assert "['x']" in page_of(trace).text()
 

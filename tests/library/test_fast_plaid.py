@@ -7,7 +7,7 @@ import pytest
 from support import ROOT
 
 from legal_rag.library import install_fast_plaid
-from legal_rag.library.plaid.fast_plaid import fast_plaid_build
+from legal_rag.library.plaid.search import fast_plaid_build
 
 
 def test_the_build_installed_here_is_the_one_for_the_torch_installed_here():

@@ -1,20 +1,17 @@
-"""Traces for tests: written by the project's logger, and runs of rlms' own loop."""
+"""Traces for tests, written by rlms' logger, and runs of rlms' own loop."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rlm import RLM
 from rlm.core.types import CodeBlock, ModelUsageSummary, REPLResult, RLMChatCompletion, RLMIteration, RLMMetadata
 from rlm.core.types import UsageSummary as Summary
+from rlm.logger import RLMLogger
 
-from legal_rag.agent import Usage
-from legal_rag.deep_read.models import ModelReply
-from legal_rag.deep_read.trace import TraceLogger
 from support.scripted_server import ScriptedServer
 
 QUESTION = "Combien de décisions annulent une élection ?"
-RUN = {"question": QUESTION, "doc_ids": ["D1", "D2"], "lineage": "abc", "commit": 3}
 CONTEXT = "Un contexte bref."
 
 
@@ -26,7 +23,7 @@ def metadata(**changed: Any) -> RLMMetadata:
         "max_iterations": 10,
         "backend": "openai",
         "backend_kwargs": {"model_name": "racine"},
-        "environment_type": "sandbox",
+        "environment_type": "monty",
         "environment_kwargs": {},
     }
     return RLMMetadata(**{**values, **changed})
@@ -58,18 +55,11 @@ def turn(*blocks: CodeBlock, thought: str = "Je compte.", seconds: float = 1.5) 
     return RLMIteration([], "\n\n".join([thought, *fences]), list(blocks), final, seconds)
 
 
-def write_turns(
-    logger: TraceLogger, turns: Iterable[RLMIteration], question: str = QUESTION, *, asked: bool = True, most: int = 10
-) -> None:
-    """Write turns as rlms' loop would, each with the conversation before it.
-
-    Args:
-        logger: Of the run.
-        turns: In order.
-        question: Of the run.
-        asked: Whether the replies were paid for, not stored ones.
-        most: Turns that the run may have.
-    """
+def written(path: Path, *turns: RLMIteration, question: str = QUESTION, **settings: Any) -> Path:
+    """Write a trace of turns as rlms' loop would, each with the conversation before it."""
+    logger = RLMLogger(str(path.parent))
+    logger.log_file_path = str(path)
+    logger.log_metadata(metadata(**settings))
     messages = [
         {"role": "system", "content": "Vous écrivez des programmes."},
         {
@@ -78,20 +68,11 @@ def write_turns(
         },
     ]
     for number, one in enumerate(turns, 1):
-        messages.append({"role": "user", "content": f"Turn {number}/{most}:"})
+        messages.append({"role": "user", "content": f"Turn {number}/10:"})
         one.prompt = list(messages)
-        if asked:
-            logger.replied(ModelReply(one.response, Usage(1, 0, 100, 10, 0.002), 0.75, cut_off=False))
         logger.log(one)
         messages.append({"role": "assistant", "content": one.response})
         messages.append({"role": "user", "content": "".join(each.result.stdout for each in one.code_blocks)})
-
-
-def written(path: Path, *turns: RLMIteration, run: Any = RUN) -> Path:
-    """Write a whole trace."""
-    logger = TraceLogger(path, run)
-    logger.log_metadata(metadata())
-    write_turns(logger, turns)
     return path
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from legal_rag.corpus.words import read_words
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.files import cache_folder, write_whole
 from legal_rag.library.library import Library

@@ -10,9 +10,8 @@ import numpy as np
 
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
-from legal_rag.corpus.structure.cues import cues
 from legal_rag.corpus.structure.speakers import read_paragraphs
-from legal_rag.corpus.structure.tree import Paragraph, PartKind, Speaker
+from legal_rag.corpus.structure.tree import Paragraph, PartKind, Speaker, cues
 from legal_rag.encoder.encoder import TokenVectors
 
 PASSAGE_CHARS = 600  # of a passage, whole sentences of one paragraph

@@ -511,7 +511,7 @@ def export_command(
     index_folder: str, index_name: str, as_json: bool, pylate: str | None, trees: str | None, doc_ids: tuple[str, ...]
 ) -> None:
     """Write a Library as an index that PyLate opens, passages under their chunks' ids, or its outlines as JSON."""
-    from legal_rag.library.export import export_pylate
+    from legal_rag.library.foreign import export_pylate
 
     if (pylate is None) == (trees is None):
         raise click.UsageError("give one of --pylate FOLDER and --trees FOLDER")

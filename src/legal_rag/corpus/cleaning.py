@@ -4,17 +4,30 @@ import datetime
 import html
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import partial
+from functools import cache, partial
 from html.entities import html5
+from importlib.resources import files
 from itertools import groupby
 from typing import Any, Literal
 
 import regex
 
-from legal_rag.corpus.words import read_words
+
+@cache
+def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, ...]]:
+    """Read the lists of a package's file: a text is split at blanks, an array keeps its items.
+
+    Args:
+        package: Whose folder has the file, e.g. 'legal_rag.corpus_index'.
+        name: Of the file.
+    """
+    lists = tomllib.loads((files(package) / name).read_text("utf-8"))
+    return {name: tuple(words.split() if isinstance(words, str) else words) for name, words in lists.items()}
+
 
 _LISTS = read_words("legal_rag.corpus")
 BLOCK_TAGS, INLINE_TAGS = frozenset(_LISTS["block_tags"]), frozenset(_LISTS["inline_tags"])

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from legal_rag.corpus.documents import EMAIL, Document
 from legal_rag.corpus.patterns import SERIES, find_cases, find_courts, find_dates, read_letterhead
-from legal_rag.corpus.patterns.articles import article_value
+from legal_rag.corpus.patterns.articles import ARTICLE_NUMBER, ArticleNumber, article_value
 from legal_rag.corpus.patterns.courts import words_of_value
-from legal_rag.corpus.patterns.scanning import spaced
+from legal_rag.corpus.patterns.scanning import BLANK, DASH, Led, spaced
 from legal_rag.corpus.patterns.statutes import CODE_NAME
 
 FIELD_CHARS = 400  # read of a title or a column
@@ -431,3 +431,64 @@ def _publication(document: Document, title: str, court: str) -> str:
         return "publié" if "publié" in codes else codes[0]
     marked = _LETTERHEAD_CODE.search(document.content[:HEAD_CHARS]) if court == CASSATION else None
     return marked["code"] if marked else ""
+
+
+# How codes are abbreviated besides the forms of `code_abbreviations`.
+_OTHER_ABBREVIATIONS = {
+    "code de procédure civile": ["NCPC", "C. pr. civ.", "C. proc. civ."],
+    "code de procédure pénale": ["C. pr. pén.", "C. proc. pén."],
+    "code de la sécurité sociale": ["C. séc. soc."],
+    "code de la consommation": ["C. conso."],
+    "code de l'organisation judiciaire": ["C. org. jud."],
+    "livre des procédures fiscales": ["LPF"],
+    "code électoral": ["C. élec."],
+}
+_NUMBER_IN_LIST = re.compile(ARTICLE_NUMBER, re.IGNORECASE)
+_ARTICLES = rf"(?P<list>{ARTICLE_NUMBER}(?:(?:_,_(?:et |ou )?| (?:et|ou|à) ){ARTICLE_NUMBER}){{0,20}})"
+
+
+def find_abbreviated_articles(text: str) -> Iterator[ArticleNumber]:
+    """Yield the articles cited with an abbreviated code, lists one by one; some twice."""
+    names, scans = _codes()
+    for scan in scans:
+        for match in scan.finditer(text):
+            code = next(name for number, name in enumerate(names) if match[f"c{number}"])
+            for number in _NUMBER_IN_LIST.finditer(text, match.start("list"), match.end("list")):
+                yield ArticleNumber(article_value(number.group()), number.start(), number.end(), code)
+
+
+class _Codes(NamedTuple):
+    """Patterns of articles cited with the abbreviation of their code."""
+
+    names: list[str]  # group 'c0' is the first one's abbreviation
+    scans: tuple[Led, ...]
+
+
+@cache
+def _codes() -> _Codes:
+    forms = {name: [form, *_OTHER_ABBREVIATIONS.get(name, [])] for name, form in code_abbreviations().items()}
+    forms |= {name: some for name, some in _OTHER_ABBREVIATIONS.items() if name not in forms}
+    code = "|".join(f"(?P<c{n}>{'|'.join(map(_abbreviation, some))})" for n, some in enumerate(forms.values()))
+    words = sorted({form.lower().replace("\u00a0", " ")[:3].strip() for some in forms.values() for form in some})
+    return _Codes(
+        list(forms),
+        (
+            Led(rf"(?<![\w.])(?:{code})_,?_(?:articles?|art\.)_{_ARTICLES}", words),
+            Led(
+                rf"(?<![\w-])(?:articles?|art\.)_{_ARTICLES}(?:_,_al(?:inéa|\.)_\d+)?_,?_(?:du_)?(?:{code})(?!\w)",
+                ["article", "art."],
+            ),
+            Led(
+                rf"(?<![\w./-])(?P<list>(?-i:[LRD])\.?{BLANK}?\*?{BLANK}?\d+(?:{DASH}\d+)*)_,?_(?:du_)?(?:{code})(?!\w)",
+                [f"{letter}{sign}" for letter in "lrd" for sign in ". 123456789"],
+            ),
+        ),
+    )
+
+
+def _abbreviation(form: str) -> str:
+    """Make a pattern of "C. trav." that takes it without dots and blanks too, but an acronym only in capitals."""
+    if form.isupper():
+        return rf"(?-i:{form})"
+    parts = re.findall(r"[^\W\d_]+", form)
+    return r"\.?_".join(map(re.escape, parts)) + r"\.?"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from legal_rag.corpus.words import read_words
+from legal_rag.corpus.cleaning import read_words
 
 ABBREVIATIONS = frozenset(read_words("legal_rag.corpus")["abbreviations"])
 

@@ -8,14 +8,13 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from legal_rag.corpus.cleaning import storable
+from legal_rag.corpus.cleaning import read_words, storable
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.sentences import cut_at_blanks, split_sentences, without_blanks
 from legal_rag.corpus.structure.decision import Operative, operative_part, statements
 from legal_rag.corpus.windows import READ_CHARS
-from legal_rag.corpus.words import read_words
 from legal_rag.corpus_index.keywords import Keyword, TermStatistics, index_terms, keywords_of
 from legal_rag.corpus_index.terms import TextTerms, Word, read_terms, read_word, tokens
 

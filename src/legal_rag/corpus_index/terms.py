@@ -3,9 +3,8 @@
 import re
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import normalized
+from legal_rag.corpus.cleaning import normalized, read_words
 from legal_rag.corpus.folding import APOSTROPHES, DASHES, INVISIBLE, LETTERS
-from legal_rag.corpus.words import read_words
 
 MIN_STEMMED = 4  # letters: shorter words have no ending to lose
 LONGEST_TOKEN = 60  # characters: longer tokens are no words

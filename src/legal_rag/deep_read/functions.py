@@ -46,7 +46,7 @@ from legal_rag.deep_read.map_reduce.mapping import map_in_threads
 from legal_rag.deep_read.map_reduce.run import WORKERS, answer_each
 from legal_rag.deep_read.models import SubCallError, SubModel
 from legal_rag.deep_read.prompts import error_text
-from legal_rag.deep_read.receipts import Receipts, SearchState
+from legal_rag.deep_read.receipts import Receipts
 from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.schemas import ExtractionSettings
@@ -711,7 +711,7 @@ class MultiDocEnv:
         self.repl = repl
         corpus, self.receipts = repl.corpus, Receipts(repl.corpus)
         self.functions: dict[str, Callable[..., Any]] = {
-            name: self.receipts.watch(name, getattr(repl, name), self._search_state) for name in FUNCTION_NAMES
+            name: self.receipts.watch(name, getattr(repl, name), lambda: repl.last_search) for name in FUNCTION_NAMES
         }
         self.functions |= self.receipts.functions
         self.values: dict[str, Any] = {
@@ -749,10 +749,6 @@ class MultiDocEnv:
     def keys(self) -> Sequence[str]:
         """Return all names."""
         return list(dict.fromkeys([*self.values, "doc_ids", "extraction_index", *self.functions]))
-
-    def _search_state(self) -> SearchState:
-        found = self.repl.last_search
-        return SearchState(found.is_complete, bool(found.shortened))
 
     def _entities(self, doc_id: str) -> list[Entity] | None:
         return self.repl.get_entities(doc_id) if doc_id in self.repl.library else None

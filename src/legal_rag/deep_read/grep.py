@@ -35,7 +35,7 @@ _PLAIN |= dict.fromkeys(map(ord, "\u00a0\u202f\u2009\n\t\r"), " ")
 _UNCERTAIN = re.compile(
     r"\\[^\w\s]|\\[a-zA-Z]|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\\.|[^()\\])*\)|[^()](?:[*+?]|\{[\d,]+\})|[.^$]", re.DOTALL
 )
-_BORDERS = re.compile(r"\\[bsAZ](?![*?{])")
+_BORDERS = re.compile(r"\\(?:s\+?|[bAZ])(?![*?{])")
 _WHOLE_WORD = re.compile(r"(?<![^\s'’.,;:])\w+(?![^\s'’.,;:])")
 UNKNOWN = "\uffff"
 
@@ -102,6 +102,7 @@ class CorpusGrep:
         ends = math.inf if self._seconds is None else time.monotonic() + self._seconds
         left, chars_left = MAX_MATCHES, MAX_CHARS
         for doc_id, data in self._texts(pattern, wanted):
+            result.out_of_time = result.out_of_time or time.monotonic() > ends
             if left <= 0 or chars_left <= 0 or result.out_of_time:
                 result.is_complete = False
                 break
@@ -201,16 +202,18 @@ class Pattern:
             DeadlineError: Past the deadline.
         """
         text = content.translate(_PLAIN) if self.fold else content
-        left = min(ends - time.monotonic(), deadline.seconds_left())
+        own, until_deadline = ends - time.monotonic(), deadline.seconds_left()
+        seconds = max(min(own, until_deadline), 0.001)  # of processor time: that is what `regex` counts
         spans: list[tuple[int, int]] = []
         try:
-            for match in self.compiled.finditer(text, timeout=max(left, 0.001) if left < math.inf else None):
+            for match in self.compiled.finditer(text, timeout=seconds if seconds < math.inf else None):
                 if match.end() > match.start():
                     spans.append(match.span())
                 if len(spans) == most:
                     break
         except TimeoutError:
-            deadline.check()
+            if until_deadline < own:
+                raise deadline.DeadlineError from None
             return spans, True
         return spans, False
 
@@ -239,7 +242,7 @@ def compile_pattern(pattern: str, *, ignore_case: bool = True, fold: bool = Fals
         compiled = regex.compile(written, regex.MULTILINE | (regex.IGNORECASE if ignore_case else 0))
         is_empty = compiled.search("", timeout=1.0) is not None
     except (regex.error, RecursionError, TimeoutError, ValueError) as error:
-        raise ValueError(f"motif mal formé ({quoted(error, SHOWN_CHARS)})") from None
+        raise ValueError(f"motif mal formé ({quoted(str(error), SHOWN_CHARS)})") from None
     if is_empty:
         raise ValueError("motif refusé : il correspond aussi à un texte vide ; précisez ce qu'il doit contenir")
     return Pattern(compiled, fold, frozenset() if fold else _certain_words(pattern))

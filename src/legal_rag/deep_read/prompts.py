@@ -14,7 +14,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.corpus.folding import Span
 
 if TYPE_CHECKING:
-    from legal_rag.deep_read.sandbox import Limits
+    from legal_rag.deep_read.settings import Limits
 
 PACKAGE = "legal_rag.deep_read"
 NOTHING = "(rien)"

@@ -38,7 +38,7 @@ from legal_rag.deep_read.prompts import (
 )
 from legal_rag.deep_read.receipts import Account, shown
 from legal_rag.deep_read.settings import DEEP_READ_BUDGET, DeepReadSettings
-from legal_rag.extraction.entities import Entity, ExtractionResult
+from legal_rag.extraction.entities import ExtractionResult
 from legal_rag.extraction.outputs import build_enriched_context
 
 if TYPE_CHECKING:
@@ -223,13 +223,14 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     )
     context, said, extracted = _context(work, description)
     env = create_multi_doc_env(work.index, sub, work.retriever, log=work.log, workers=settings.workers)
-    env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
+    if work.doc_ids:
+        env.receipts.given("décisions sur lesquelles porte la question", work.doc_ids)
     setup = RunSetup(
         root=work.root,
         sub=sub,
         tracker=work.tracker,
         functions=env.functions,
-        values={**env.values, "corpus_path": work.library.path.name, "extraction_index": extracted},
+        values={**env.values, "corpus_path": work.library.path.name, **extracted},
         descriptions=env.descriptions,
         prompt=system_prompt(description, said, settings.instructions, settings.limits),
         receipts=env.receipts,
@@ -250,8 +251,8 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
     return _concluded(work, value, stopped=stopped, failed=failed, account=account, seen=seen)
 
 
-def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, list[Entity]]]:
-    """Return what programs find as `context`, what that is, said to the model, and the entities of what is named."""
+def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
+    """Return what programs find as `context`, what that is, said to the model, and the values of what is named."""
     if not work.doc_ids:
         return description, CONTEXT_OF_CORPUS, {}
     n = len(work.doc_ids)
@@ -265,7 +266,7 @@ def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, l
     entities = {one.id: entities_of(one, work.library) for one in documents}
     extracted = [ExtractionResult(doc_name=doc_id, extractions=found) for doc_id, found in entities.items()]
     texts = [{"name": one.id, "text": one.content} for one in documents]
-    return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n), entities
+    return build_enriched_context(texts, extracted), CONTEXT_OF_DOCUMENTS.format(n=n), {"extraction_index": entities}
 
 
 def _tell_turn(work: ReadingTask, turn: "Turn") -> None:
@@ -387,7 +388,7 @@ def conclude(
         withheld = cites or answer.abstained or _is_prose(answer.text)
         if account.is_computed or not withheld:
             shown_as = account
-        elif account.receipts and not answer.abstained:
+        elif account.receipts and not cites and not answer.abstained:
             answer, shown_as = _of_receipts(account), account._replace(unverified=())
             remarks = [*remarks, WITHHELD]
     if answer and account and plain and _holds(answer) and account.unverified:

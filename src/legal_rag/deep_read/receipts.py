@@ -19,6 +19,7 @@ from legal_rag.agent.tool_arguments import IDS, bounded, quoted, whole_number
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns.dates import find_dates
 from legal_rag.corpus_index.index import CorpusIndex
+from legal_rag.deep_read.grep import GrepResult
 
 MAX_RECEIPTS, MAX_DOCUMENTS = 5000, 2_000_000  # of one run, and in all of these; beyond, nothing is vouched for
 MAX_ROWS = 1000  # of a table
@@ -28,17 +29,11 @@ MAX_ARGUMENT = 60  # characters of an argument in a statement
 MAX_TAIL = 120  # characters before a marker in which its value stands
 
 # What functions return, in French.
+DECISIONS = """list_documents find_documents search_by_keyword search_by_keywords search_by_entity documents_in_topic
+documents_citing grep_corpus rank_documents""".split()
 NOUNS: Mapping[str, str] = {
-    "list_documents": "décisions rendues",
-    "find_documents": "décisions rendues",
-    "search_by_keyword": "décisions rendues",
-    "search_by_keywords": "décisions rendues",
-    "search_by_entity": "décisions rendues",
-    "documents_in_topic": "décisions rendues",
-    "documents_citing": "décisions rendues",
-    "rank_documents": "décisions rendues",
+    **dict.fromkeys(DECISIONS, "décisions rendues"),
     "search_passages": "passages rendus",
-    "grep_corpus": "décisions rendues",
     "get_doc_metas": "fiches rendues",
     "get_topics": "thèmes rendus",
     "get_doc_meta": "fiche rendue",
@@ -46,20 +41,19 @@ NOUNS: Mapping[str, str] = {
     "get_entities": "éléments rendus",
     "grep_document": "occurrences rendues",
 }
+LISTED = frozenset([*DECISIONS, "search_passages", "get_doc_metas"])  # whose value lists documents
+COUNTABLE = LISTED - {"rank_documents", "search_passages"}  # these return as many as they are asked for
 OF_ONE_DOCUMENT = frozenset({"", "get_doc_meta", "get_links", "get_entities", "grep_document"})
-LISTED = NOUNS.keys() - OF_ONE_DOCUMENT - {"get_topics"}  # whose value lists documents
-COUNTABLE = LISTED - {"rank_documents", "search_passages"}
 COMPUTING = ("count", "table", "most_common", "group_by", "earliest", "latest", "share", "receipt")
 DECIDING = frozenset({"limit", "offset"})  # arguments that decide how many documents are returned
 FIELDS = tuple("juridiction formation solution doc_type author number title date année mois keywords".split())
 SYNONYMS = {"annee": "année", "year": "année", "month": "mois", "keyword": "keywords", "mots-cles": "keywords"}
-KEYS = dict.fromkeys(("réponse", "reponse", "answer"), "answer") | dict.fromkeys(
-    ("reçus", "recus", "receipts"), "named"
-)
+KEYS = {"réponse": "answer", "reponse": "answer", "answer": "answer", "reçus": "named", "recus": "named"}
 CITED = re.compile(r"\[\s*Source\b", re.IGNORECASE)
 MARKER = re.compile(r"\[\s*Calcul\s*:\s*(?P<id>r\d{1,6})\s*\]", re.IGNORECASE)
 NOT_A_RECEIPT = "[calcul non vérifié]"
-WORDS = "mots écrits par le modèle"
+NEUTRAL = frozenset("nombre n réponse résultat valeur liste tableau".split())  # keys that say nothing of what is below
+MAX_WORDS = 5  # texts of the model shown
 _NUMBER = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)?"
 VALUE_BEFORE = re.compile(rf"(?<![\d.,-])(?P<number>{_NUMBER})(?P<rest>[^\d]*)\Z")
 
@@ -104,13 +98,6 @@ class Account(NamedTuple):
         return bool(self.receipts) and not self.unverified
 
 
-class SearchState(NamedTuple):
-    """How far the last search for a pattern went."""
-
-    is_complete: bool = True
-    is_shortened: bool = False
-
-
 class Receipts:
     """Receipts of one run, and the functions of programs that compute over what others returned."""
 
@@ -121,8 +108,8 @@ class Receipts:
         self._metas: dict[str, dict[str, Any]] = {}
         self._n_documents = 0
         self.is_full = False
-        self._keep("", "nombre de documents du corpus", index.total_docs)
-        self._keep("", "nombre de caractères du corpus", index.total_chars)
+        self._keep("", "nombre de documents du corpus", index.total_docs, [])
+        self._keep("", "nombre de caractères du corpus", index.total_chars, [])
         self._told = len(self._receipts)
 
     @property
@@ -137,11 +124,11 @@ class Receipts:
         return (doc_id for one in self._receipts.values() if one.function in shown_by for doc_id in one.documents)
 
     def watch(
-        self, name: str, function: Callable[..., Any], state: Callable[[], SearchState] = SearchState
+        self, name: str, function: Callable[..., Any], last_search: Callable[[], GrepResult]
     ) -> Callable[..., Any]:
         """Return a function that does the same and keeps a receipt, where it returns facts of the corpus.
 
-        `state` tells how far the call went, where it is a search for a pattern.
+        `last_search` tells how far a search for a pattern went.
         """
         if name not in NOUNS:
             return function
@@ -152,14 +139,14 @@ class Receipts:
             result = function(*arguments, **named)
             asked = signature.bind(*arguments, **named).arguments
             given = {key: one for key, one in asked.items() if one not in (None, "")}
-            self._keep_call(name, given, result, state() if name == "grep_corpus" else SearchState())
+            self._keep_call(name, given, result, last_search() if name == "grep_corpus" else None)
             return result
 
         return watched
 
     def given(self, said: str, doc_ids: Sequence[str]) -> None:
         """Keep a receipt of documents that programs find without a call."""
-        self._keep("", said, list(doc_ids), doc_ids, lists=True)
+        self._keep("", said, list(doc_ids), doc_ids)
 
     @bounded(documents=IDS)
     def count(self, documents: Any, of: str = "documents") -> int:
@@ -169,11 +156,12 @@ class Receipts:
         source, ids = self._source(documents)
         if of == "documents":
             return self._computed("count", f"nombre {_of(source)}", len(ids), ids, source)
-        found = source.value if source else documents
-        if of != "occurrences" or not isinstance(found, Mapping):
+        if of != "occurrences" or not isinstance(documents, Mapping):
             raise ValueError('of doit être "documents", ou "occurrences" pour un résultat de grep_corpus')
-        number, is_whole = sum(map(len, found.values())), source is not None and not source.is_shortened
-        return self._computed("count", f"nombre d'occurrences {_of(source)}", number, ids, source, is_whole=is_whole)
+        searches = (one for one in reversed(self._receipts.values()) if one.function == "grep_corpus")
+        search = next((one for one in searches if one.value == documents), None)
+        number, is_sound = sum(map(len, documents.values())), search is not None and not search.is_shortened
+        return self._computed("count", f"nombre des occurrences {_of(search)}", number, ids, search, is_sound=is_sound)
 
     @bounded(documents=IDS)
     def table(self, documents: Any, field: str, second_field: str = "") -> list[list[Any]]:
@@ -205,11 +193,12 @@ class Receipts:
         for doc_id in ids:
             for value in self._values(ids, doc_id, name):
                 groups[value].append(doc_id)
-        kept = self._keep("group_by", f"groupes par {name} {_of(source)}", dict(sorted(groups.items())), ids, source)
-        for value, some in groups.items():
+        said, kept = f"groupes par {name} {_of(source)}", dict(sorted(groups.items()))
+        self._computed("group_by", said, kept, ids, source)
+        for value, some in kept.items():
             said = f"décisions dont le champ {name} est ‹ {_shown(value)} ›, parmi {_among(source)}"
-            self._by_documents.setdefault(_key(some), kept._replace(said=said, value=some, documents=tuple(some)))
-        return kept.value
+            self._know(self._last._replace(said=said, value=some, documents=tuple(some)))
+        return kept
 
     @bounded(documents=IDS)
     def earliest(self, documents: Any) -> dict[str, str]:
@@ -228,8 +217,8 @@ class Receipts:
         if not of:
             raise ValueError("aucune décision dans whole")
         value = round(len(set(ids) & set(of)) / len(of), 4)
-        is_whole = source is not None and source.is_countable
-        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, is_whole=is_whole)
+        is_sound = source is not None and source.is_countable
+        return self._computed("share", f"part, parmi {_among(base)}, {_of(source)}", value, of, base, is_sound=is_sound)
 
     @bounded(value=IDS)
     def receipt(self, value: Any = None) -> str:
@@ -254,64 +243,48 @@ class Receipts:
             is_cited: Tells whether a text rests on citations that hold, all of it: such texts are not judged.
         """
         answer, named = _parts_of(value)
-        judge = _Judge(self._receipts, [one for one in named if one in self._receipts], is_cited)
-        answer, unverified = judge.judged(answer), list(dict.fromkeys(judge.unverified))
+        judge = _Judge(self._receipts, self._by_documents, named, is_cited)
+        answer, unverified = judge.judged(answer), judge.unverified
         if unverified and self.is_full:
             unverified.append("les fonctions ont rendu plus que ce qui est retenu d'une lecture")
-        return Account(answer, tuple(judge.receipts.values())[:MAX_SHOWN], tuple(unverified[:MAX_SHOWN]))
+        return Account(answer, judge.receipts[:MAX_SHOWN], tuple(unverified[:MAX_SHOWN]))
 
-    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any, state: SearchState) -> None:
+    def _keep_call(self, name: str, asked: Mapping[str, Any], result: Any, search: GrepResult | None) -> None:
         among = self._by_documents.get(_key(_ids_of(asked["doc_ids"]))) if "doc_ids" in asked else None
-        is_sound = "doc_ids" not in asked or (among is not None and among.is_sound)
-        limited = DECIDING & asked.keys() if name != "grep_corpus" else not state.is_complete
-        is_whole = name in COUNTABLE and not limited and (among is None or among.is_whole)
         arguments = ", ".join(f"{key}={_argument(one)}" for key, one in asked.items() if key != "doc_ids")
-        said = f"{NOUNS[name]} par {name}({arguments})" + (f" parmi {_among(among)}" if "doc_ids" in asked else "")
-        documents = [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result)
-        kept = self._keep(name, said, result, documents, lists=name in LISTED, is_sound=is_sound, is_whole=is_whole)
-        if state.is_shortened and kept.id in self._receipts:
-            self._receipts[kept.id] = kept._replace(is_shortened=True)
-            self._by_documents[_key(kept.documents)] = self._receipts[kept.id]
+        is_limited = not search.is_complete if search else bool(DECIDING & asked.keys())
+        self._keep(
+            name,
+            f"{NOUNS[name]} par {name}({arguments})" + (f" parmi {_among(among)}" if "doc_ids" in asked else ""),
+            result,
+            [asked["doc_id"]] if "doc_id" in asked else [] if name == "get_topics" else _ids_of(result),
+            is_sound="doc_ids" not in asked or (among is not None and among.is_sound),
+            is_whole=name in COUNTABLE and not is_limited and (among is None or among.is_whole),
+            is_shortened=search is not None and bool(search.shortened),
+        )
 
     def _computed(
-        self,
-        function: str,
-        said: str,
-        value: Any,
-        ids: Sequence[str],
-        source: Receipt | None,
-        *,
-        is_whole: bool = True,
+        self, function: str, said: str, value: Any, ids: Sequence[str], source: Receipt | None, *, is_sound: bool = True
     ) -> Any:
-        is_sound = is_whole and source is not None and source.is_countable
-        return self._keep(function, said, value, ids, is_sound=is_sound).value
+        """Keep the receipt of a value computed over documents, and return the value."""
+        self._keep(function, said, value, ids, is_sound=is_sound and source is not None and source.is_countable)
+        return value
 
-    def _keep(
-        self,
-        function: str,
-        said: str,
-        value: Any,
-        documents: Iterable[str] = (),
-        source: Receipt | None = None,
-        *,
-        lists: bool = False,
-        is_sound: bool = True,
-        is_whole: bool = True,
-    ) -> Receipt:
-        """Keep a receipt; `lists`: its value lists its documents, which may then be counted by it."""
+    def _keep(self, function: str, said: str, value: Any, documents: Iterable[str], **flags: bool) -> None:
         ids = tuple(documents)
-        is_sound = is_sound and (source is None or source.is_countable)
-        receipt = Receipt(f"r{len(self._receipts) + 1}", function, said, value, ids, is_sound, is_whole)
+        self._last = Receipt(f"r{len(self._receipts) + 1}", function, said, value, ids, **flags)
         self._n_documents += len(ids)
-        if len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS:
-            self.is_full = True
-            return receipt
-        self._receipts[receipt.id] = receipt
-        if lists:
-            known = self._by_documents.get(key := _key(ids))
-            if known is None or receipt.is_countable > known.is_countable:
-                self._by_documents[key] = receipt
-        return receipt
+        self.is_full = len(self._receipts) >= MAX_RECEIPTS or self._n_documents > MAX_DOCUMENTS
+        if not self.is_full:
+            self._receipts[self._last.id] = self._last
+            if function in LISTED or (ids and not function):
+                self._know(self._last)
+
+    def _know(self, receipt: Receipt) -> None:
+        """Keep a receipt whose value lists its documents, which programs may then have counted."""
+        known = self._by_documents.get(key := _key(receipt.documents))
+        if not self.is_full and (known is None or receipt.is_countable > known.is_countable):
+            self._by_documents[key] = receipt
 
     def _source(self, documents: Any) -> tuple[Receipt | None, list[str]]:
         """Return the receipt that lists these documents, in whatever order, and their ids."""
@@ -350,47 +323,60 @@ class Receipts:
 class _Judge:
     """Judges the values of one answer."""
 
-    def __init__(self, receipts: Mapping[str, Receipt], named: Sequence[str], is_cited: Callable[[str], bool]) -> None:
-        self._is_cited = is_cited
+    def __init__(
+        self,
+        receipts: Mapping[str, Receipt],
+        by_documents: Mapping[bytes, Receipt],
+        named: Sequence[str],
+        is_cited: Callable[[str], bool],
+    ) -> None:
+        self._is_cited, self._by_documents = is_cited, by_documents
         self._all = {key: one for key, one in receipts.items() if one.is_sound}
         self._named = [self._all[key] for key in named if key in self._all]
         self._by_value: dict[bytes, Receipt] | None = None
-        self.receipts: dict[str, Receipt] = {}
-        self.unverified: list[str] = []
+        self._found: dict[str, Receipt] = {}
+        self._words: tuple[str, ...] = ()
+        self._values: list[str] = []
 
-    def judged(self, value: Any) -> Any:
-        """Judge a value, and return it as it is shown: with the markers of texts checked."""
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Of which values were found."""
+        return tuple(self._found.values())
+
+    def judged(self, value: Any, keys: tuple[str, ...] = ()) -> Any:
+        """Judge a value below some keys, and return it as it is shown: with the markers of texts checked.
+
+        A key is a word of the model's, unless it says nothing, or a citation below it bears it out as well.
+        """
         if found := self._receipt_of(value):
-            self.receipts.setdefault(found.id, found)
+            self._found.setdefault(found.statement(), found)
+            self._words += keys
             return value
-        if isinstance(value, list | tuple) and value:
-            return [self.judged(one) for one in value]
         if isinstance(value, Mapping) and value:
-            return {key: self._judged_under(key, one) for key, one in value.items()}
+            return {key: self.judged(one, (*keys, key)) for key, one in value.items()}
+        if isinstance(value, list | tuple) and value:
+            return [self.judged(one, keys) for one in value]
         if isinstance(value, str):
-            return self._judged_text(value)
-        self.unverified.append(shown(value))
+            heads = [key for key in keys if f"[Source: {key}," not in value and key.casefold() not in NEUTRAL]
+            if not (CITED.search(value) and self._is_cited(" : ".join([*heads, MARKER.sub("", value)]))):
+                self._words += (*keys, MARKER.sub("", value))
+            return MARKER.sub(self._checked_marker, value)
+        self._words += keys
+        self._values.append(shown(value))
         return value
 
-    def _judged_under(self, key: str, value: Any) -> Any:
-        """Judge a value under a key, which is a word of the model's unless a citation below bears it out."""
-        cites = isinstance(value, str) and CITED.search(value)
-        if cites and self._is_cited(value if f"[Source: {key}," in value else f"{key} : {value}"):
-            return value
-        self.unverified.append(f"{WORDS} : {shown(key)}")
-        return self.judged(value)
-
-    def _judged_text(self, text: str) -> str:
-        if not (CITED.search(text) and self._is_cited(MARKER.sub("", text))):
-            self.unverified.append(f"{WORDS} : {shown(MARKER.sub('', text))}")
-        return MARKER.sub(self._checked_marker, text)
+    @property
+    def unverified(self) -> list[str]:
+        """What is the value of no receipt, in French."""
+        words = [shown(one) for one in dict.fromkeys(self._words) if one.casefold() not in NEUTRAL]
+        return [*dict.fromkeys(self._values), *([f"mots du modèle : {', '.join(words[:MAX_WORDS])}"] if words else [])]
 
     def _checked_marker(self, marker: re.Match[str]) -> str:
         """Keep a marker whose receipt is the value that stands before it."""
         receipt = self._all.get(marker["id"].lower())
         before = marker.string[: marker.start()]
-        if receipt and any(_digest(one) in _wholes(receipt) for one in _values_before(before)):
-            self.receipts.setdefault(receipt.id, receipt)
+        if receipt and not {_digest(one) for one in _values_before(before)}.isdisjoint(_wholes(receipt)):
+            self._found.setdefault(receipt.statement(), receipt)
             return f"[Calcul : {receipt.id}]"
         return NOT_A_RECEIPT
 
@@ -399,9 +385,17 @@ class _Judge:
         if isinstance(value, bool) or value in (None, ""):
             return None
         if self._by_value is None:
-            whole = {key: one for one in (*self._all.values(), *self._named) for key in _wholes(one)}
-            self._by_value = {_digest(part): one for one in self._named for part in _parts(one)} | whole
-        return self._by_value.get(_digest(value))
+            parts = (part for one in self._named for part in _parts(one))
+            by_rank = (*parts, *self._all.values(), *self._named)
+            self._by_value = {form: one for one in by_rank for form in _wholes(one)}
+        return self._by_value.get(_digest(value)) or self._listing(value)
+
+    def _listing(self, value: Any) -> Receipt | None:
+        """Return the receipt that lists these documents, in its order or in that of their ids."""
+        if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+            return None
+        found = self._by_documents.get(_key(value))
+        return found if found and found.is_sound and value in ([*found.documents], sorted(found.documents)) else None
 
 
 def shown(value: Any) -> str:
@@ -437,27 +431,20 @@ def _id_of(row: Any) -> str:
 
 
 def _wholes(receipt: Receipt) -> set[bytes]:
-    """Return the hashes of what is the receipt's whole value, however it is written."""
-    forms = [receipt.value]
-    if receipt.function in LISTED:
-        forms += [list(receipt.documents), sorted(receipt.documents)]
-    if _is_record(receipt.value):
-        forms += receipt.value.values()
-    return {_digest(one) for one in forms}
+    """Return the hashes of what is the receipt's whole value; what it says of one document, field by field."""
+    fields = receipt.value.values() if receipt.function in ("earliest", "latest") else ()
+    return {_digest(one) for one in (receipt.value, *fields)}
 
 
-def _parts(receipt: Receipt) -> Iterator[Any]:
-    """Yield the rows of a table, the groups of a grouping: fields that say by themselves what they are."""
+def _parts(receipt: Receipt) -> Iterator[Receipt]:
+    """Yield the rows of a table and the fields of a record, which are its values where the answer names it."""
     if receipt.function in ("table", "most_common"):
-        yield from receipt.value
-    elif receipt.function == "group_by":
-        yield from receipt.value.values()
+        yield from (receipt._replace(said=f"ligne : {receipt.said}", value=row) for row in receipt.value)
     elif receipt.function in ("get_topics", "get_links"):
-        yield from ({key: one} for key, one in receipt.value.items())
-
-
-def _is_record(value: Any) -> bool:
-    return isinstance(value, Mapping) and "doc_id" in value and "summary" not in value
+        yield from (receipt._replace(value={key: one}) for key, one in receipt.value.items())
+    elif receipt.function == "get_doc_meta":
+        texts = {name: receipt.value.get(name) for name in FIELDS}
+        yield from (receipt._replace(said=f"{name} : {receipt.said}", value=one) for name, one in texts.items() if one)
 
 
 def _values_before(text: str) -> Iterator[Any]:

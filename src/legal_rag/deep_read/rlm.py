@@ -22,7 +22,8 @@ from legal_rag.deep_read.functions import listed
 from legal_rag.deep_read.models import ChatModel, Message, ModelReply, SubCall
 from legal_rag.deep_read.prompts import answer_text, error_text
 from legal_rag.deep_read.receipts import Receipts
-from legal_rag.deep_read.sandbox import Limits, Sandbox, SandboxResult, parsed
+from legal_rag.deep_read.sandbox import Sandbox, SandboxResult, parsed
+from legal_rag.deep_read.settings import Limits
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +154,8 @@ def run_rlm(question: str, context: str, setup: RunSetup) -> RlmOutcome:
     try:
         outcome.value = rlm.answer(context, question)
         outcome.is_final = not outcome.out_of_turns
+    except ErrorThresholdExceededError as error:
+        outcome.error, outcome.gave_up = error, True
     except BudgetExceededError as error:
         outcome.error = error
     except RootModelError as error:
@@ -191,12 +194,10 @@ class SandboxedRLM(RLM):
             return self.completion(context, root_prompt=question).response
         except CancellationError:  # rlms' word for it
             raise KeyboardInterrupt from None
-        except ErrorThresholdExceededError as error:
+        except ErrorThresholdExceededError:
             if self._environment and self._environment.is_final:
                 return self._environment.final
-            self._outcome.error, self._outcome.gave_up = error, self._level == 0
-            self._outcome.out_of_turns = True
-            return self.partial[0]
+            raise
 
     @property
     def partial(self) -> tuple[Any, bool]:
@@ -266,6 +267,8 @@ class SandboxedRLM(RLM):
         child = SandboxedRLM(self._setup, RlmOutcome(), self._level + 1)
         try:
             return answer_text(child.answer(prompt))
+        except ErrorThresholdExceededError:
+            return answer_text(child.partial[0])
         except RootModelError as error:
             return error_text(reason_in_french(error.error))
         finally:

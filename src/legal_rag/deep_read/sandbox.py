@@ -11,13 +11,13 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, fields
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, cast
 
 from pydantic_monty import (
@@ -32,6 +32,7 @@ from pydantic_monty import (
 )
 
 from legal_rag import deadline
+from legal_rag.deep_read.settings import Limits
 
 Status = Literal["ok", "error", "stopped"]
 Functions = Mapping[str, Callable[..., Any]]
@@ -52,7 +53,7 @@ ADVICE = {
     "calculez d'abord ses valeurs par une compréhension",
     "callable replacement": "re.sub ne prend ici qu'un texte : parcourez re.finditer",
     "'del' statement": "l'interpréteur n'a pas del : affectez None",
-    "type object 'str'": "écrivez lambda texte: texte.lower()",
+    "has no attribute": "une méthode ne se passe pas seule : écrivez lambda cle: valeurs[cle], ou texte.lower()",
     "one string argument": 'une exception ne prend qu\'un texte : ValueError(f"…")',
     "not yet support": "l'interpréteur n'a pas cela : écrivez-le plus simplement",
     "No module named": "il y a re, json, math, statistics, datetime, collections, itertools, functools, operator,"
@@ -63,22 +64,6 @@ ADVICE = {
 # Imports of them become assignments from the names of the prelude.
 OWN_MODULES = ("operator", "heapq", "statistics", "string")
 PRELUDE = files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What programs may take; what the functions take is not theirs."""
-
-    seconds: float = 10.0  # computing, each program
-    memory_mb: int = 128  # all variables of a session; this process may take as much for what a program passes
-    output_chars: int = 20_000  # printed, each program; what is beyond is counted, not kept
-    calls: int = 50_000  # of functions, each session
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not 0 < value < float("inf"):
-                raise ValueError(f"a sandbox's {field.name} must be above 0 and finite, got {value}")
 
 
 class SandboxResult(NamedTuple):
@@ -135,7 +120,7 @@ class Sandbox:
             return SandboxResult("error", "", f"programme trop long : {len(code)} caractères, au plus {MAX_CODE}")
         printed = _Printed(self._limits.output_chars)
         try:
-            self._drive(_with_own_modules(code), printed)
+            self._drive(adapted(code), printed)
         except (MontyError, _OutOfTimeError) as error:
             if (reason := self._why_stopped(error)) is None:
                 return SandboxResult("error", printed.text, _advised(cast("MontyError", error)))
@@ -168,6 +153,7 @@ class Sandbox:
                 "max_memory": limits.memory_mb * 1_000_000,
                 "max_suspensions": limits.calls,
             },
+            os_policy={"sleep": "zero", "random_start": {"seed": 0}},  # the same program gives the same
         )
         self._thread, self._session, self._ends = ThreadPoolExecutor(1), checkout, math.inf
         self._compute(checkout.__enter__)
@@ -311,32 +297,43 @@ def parsed(code: str) -> ast.Module | None:
         return None
 
 
-def _with_own_modules(code: str) -> str:
-    """Replace imports of `OWN_MODULES` by names of the prelude; all lines stay where they are."""
-    if not any(name in code for name in OWN_MODULES) or (tree := parsed(code)) is None:
+def adapted(code: str) -> str:
+    """Write what Monty lacks of Python in what it has, where that means the same; all lines stay where they are."""
+    if (tree := parsed(code)) is None:
         return code
-    lines = code.encode().splitlines(keepends=True)
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    for node in sorted(imports, key=lambda one: (one.lineno, one.col_offset), reverse=True):
-        if written := _as_assignments(node):
-            first, last = node.lineno - 1, cast("int", node.end_lineno)
-            head, tail = lines[first][: node.col_offset], lines[last - 1][node.end_col_offset :]
-            gap = f"; ({chr(10) * (last - 1 - first)})"  # the lines of an import in brackets
-            lines[first:last] = (head + f"{written}{gap}".encode() + tail).splitlines(keepends=True)
-    return b"".join(lines).decode()
+    data, edits = code.encode(), list[tuple[int, int, str]]()
+    starts = [0, *accumulate(len(line) for line in data.splitlines(keepends=True))]
+    for node in ast.walk(tree):
+        for found, before, after in _wrappings(node):
+            first = starts[found.lineno - 1] + found.col_offset
+            last = starts[found.end_lineno - 1] + found.end_col_offset
+            edits += [(first, first, before), (last, last, after)] if after else [(first, last, before)]
+    for first, last, new in sorted(edits, reverse=True):
+        data = data[:first] + new.encode() + data[last:]
+    return data.decode()
 
 
-def _as_assignments(node: ast.Import | ast.ImportFrom) -> str:
-    """Write an import as assignments from the prelude; empty if it is of other modules alone."""
-    if isinstance(node, ast.ImportFrom):
-        names = node.names if node.module in OWN_MODULES and node.names[0].name != "*" else ()
-        return "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in names)
-    if not any(one.name in OWN_MODULES for one in node.names):
-        return ""
-    return "; ".join(
-        f"{one.asname or one.name} = _{one.name}" if one.name in OWN_MODULES else f"import {ast.unparse(one)}"
-        for one in node.names
-    )
+def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
+    """Yield parts of a node that are written otherwise: what goes before and after, or, without after, in its place."""
+    if isinstance(node, ast.ImportFrom) and node.module in OWN_MODULES and node.names[0].name != "*":
+        own = [f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names]
+        gap = "\n" * (cast("int", node.end_lineno) - node.lineno)  # of names in brackets
+        yield node, "; ".join(own) + (f"; ({gap})" if gap else ""), ""
+    elif isinstance(node, ast.Import) and any(one.name in OWN_MODULES for one in node.names):
+        own = [f"{one.asname or one.name} = _{one.name}" for one in node.names if one.name in OWN_MODULES]
+        others = [f"import {ast.unparse(one)}" for one in node.names if one.name not in OWN_MODULES]
+        yield node, "; ".join([*own, *others]), ""
+    elif isinstance(node, ast.Call):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name == "next" and node.args and isinstance(node.args[0], ast.GeneratorExp):  # which is a list in Monty
+            alone = len(node.args) == 1  # then the brackets of the call are its own
+            yield node.args[0], "(iter" if alone else "iter", ")" if alone else " "
+        values = [one.value for one in node.keywords if one.arg == "key"] + node.args[: name in ("map", "filter")]
+        for method in (one for one in values if isinstance(one, ast.Attribute)):  # no method is a value in Monty
+            if isinstance(method.value, ast.Name) and method.value.id in ("str", "dict", "list"):
+                yield method, f"lambda _one: _one.{method.attr}()", ""
+            else:
+                yield method, "lambda _one: ", "(_one)"
 
 
 @cache

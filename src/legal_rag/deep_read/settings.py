@@ -1,15 +1,29 @@
-"""Settings of a deep read."""
+"""Settings of a deep read; nothing heavy is imported for them."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from legal_rag.agent.budget import Budget
-from legal_rag.deep_read.sandbox import Limits
 
 PlanName = Literal["auto", "rlm", "map"]
 # Of one read, where none is given: a hundred decisions asked and the programs around them. A hundred drawn from 4,097
 # take 105 calls and 250,000 tokens (median), the hundred longest 284 and 1.3 million.
 DEEP_READ_BUDGET = Budget(model_calls=400, tokens=2_000_000, seconds=1800.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What programs may take; what the functions take is not theirs."""
+
+    seconds: float = 10.0  # computing, each program
+    memory_mb: int = 128  # a session's variables; what is passed to a function may take as much of this process
+    output_chars: int = 20_000  # printed, each program; what is beyond is counted, not kept
+    calls: int = 50_000  # of functions, each session
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not 0 < value < float("inf"):
+                raise ValueError(f"a sandbox's {name} must be above 0 and finite, got {value}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,14 @@ from datetime import datetime
 from functools import reduce
 from pathlib import Path
 from textwrap import indent, wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import regex
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from legal_rag.agent.budget import Usage
 from legal_rag.corpus.cleaning import json_safe, storable
 from legal_rag.corpus.patterns.dates import MONTHS
-from legal_rag.deep_read.models import SubCall
 from legal_rag.deep_read.prompts import answer_text
 from legal_rag.deep_read.rlm import prose_of
 from legal_rag.html import (
@@ -44,39 +44,78 @@ NOT_PRINTED = regex.compile(r"[\p{C}\p{Zl}\p{Zp}--\n]", regex.V1)
 ASKED = re.compile(r"^Answer the following: (.*?)\n\nYour context is a ", re.DOTALL)  # as rlms puts the question
 
 
-class TraceMessage(NamedTuple):
+def _text(value: Any) -> str:
+    """Write what rlms may put in place of a text as one: nothing, an answer's value, a prompt's messages."""
+    return storable("" if value is None else answer_text(value) if not isinstance(value, str) else value)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Seconds = Annotated[float | None, Field(ge=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+
+
+class _Line(BaseModel):
+    """A part of a line; what is not named here is not read."""
+
+    model_config = ConfigDict(frozen=True, allow_inf_nan=False)
+
+
+class TraceMessage(_Line):
     """One message of a conversation."""
 
-    role: str
-    content: str
+    role: Text
+    content: Text
 
 
-@dataclass(frozen=True)
-class Block:
-    """A program, and its result."""
+class _ModelUsage(_Line):
+    total_calls: Count = 0
+    total_input_tokens: Count = 0
+    total_output_tokens: Count = 0
+    total_cost: Seconds = None  # unlike seconds, dollars; None is unknown
 
-    code: str
-    stdout: str
-    stderr: str
-    seconds: float | None
-    calls: tuple[SubCall, ...]
-    final_answer: str | None
+    def usage(self) -> Usage:
+        cost = self.total_cost if self.total_cost is not None or self.total_calls else 0.0
+        return Usage(self.total_calls, 0, self.total_input_tokens, self.total_output_tokens, cost)
 
 
-@dataclass(frozen=True)
-class Iteration:
-    """A turn of the root model."""
+class TracedCall(_Line):
+    """One call of the sub-model."""
 
-    number: int  # from 1
-    time: str  # at its end: ISO 8601
-    messages: tuple[TraceMessage, ...]  # the whole conversation before the reply
-    response: str
-    blocks: tuple[Block, ...]
-    final_answer: str | None
-    seconds: float | None  # in all
+    prompt: Text
+    reply: Text = Field(validation_alias="response")
+    seconds: Seconds = Field(None, validation_alias="execution_time")
+    error: Text = ""  # in French, where there is no reply
+    models: dict[str, _ModelUsage] = Field({}, validation_alias=AliasPath("usage_summary", "model_usage_summaries"))
 
     @property
-    def calls(self) -> tuple[SubCall, ...]:
+    def usage(self) -> Usage:
+        """Tokens, and dollars."""
+        return reduce(Usage.plus, (one.usage() for one in self.models.values()), Usage())
+
+
+class Block(_Line):
+    """A program, and its result."""
+
+    code: Text
+    stdout: Text = Field("", validation_alias=AliasPath("result", "stdout"))
+    stderr: Text = Field("", validation_alias=AliasPath("result", "stderr"))
+    seconds: Seconds = Field(None, validation_alias=AliasPath("result", "execution_time"))
+    calls: tuple[TracedCall, ...] = Field((), validation_alias=AliasPath("result", "rlm_calls"))
+
+
+class Iteration(_Line):
+    """A turn of the root model."""
+
+    number: int = Field(validation_alias="iteration")  # from 1
+    time: Text = Field("", validation_alias="timestamp")  # at its end: ISO 8601
+    messages: tuple[TraceMessage, ...] = Field(validation_alias="prompt")  # the whole conversation before the reply
+    response: Text
+    blocks: tuple[Block, ...] = Field(validation_alias="code_blocks")
+    final_answer: Text | None = None
+    seconds: Seconds = Field(None, validation_alias="iteration_time")  # in all
+
+    @property
+    def calls(self) -> tuple[TracedCall, ...]:
         """All calls of the sub-model."""
         return tuple(call for block in self.blocks for call in block.calls)
 
@@ -84,14 +123,6 @@ class Iteration:
     def failed(self) -> bool:
         """Whether a program ended with an error."""
         return any(block.stderr.strip() for block in self.blocks)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the turn as JSON can hold it, without the conversation before."""
-        values: dict[str, Any] = json_safe(self)
-        return {
-            "iteration": self.number,
-            **{name: values[name] for name in values if name not in ("number", "messages")},
-        }
 
 
 @dataclass(frozen=True)
@@ -120,7 +151,7 @@ class Trace:
             "started": self.started,
             "final_answer": self.final_answer,
             "usage": self.usage._asdict(),
-            "iterations": [one.to_json() for one in self.iterations],
+            "iterations": [one.model_dump(exclude={"messages"}) for one in self.iterations],
         }
 
 
@@ -139,12 +170,14 @@ def read_trace(path: str | Path) -> Trace:
     lines = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, 1):
         try:
-            entry = json.loads(line)
-            if entry.get("type") == "metadata":
+            entry = json_safe(json.loads(line))
+            if isinstance(entry, dict) and entry.get("type") == "metadata":
                 metadata = entry
             else:
-                turns.append(_iteration(entry, len(turns) + 1))
-        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:  # any JSON may be there
+                turns.append(Iteration.model_validate(entry))
+                if turns[-1].number != len(turns):
+                    raise ValueError(f"it is iteration {turns[-1].number}, not {len(turns)}")
+        except (ValueError, RecursionError) as error:  # any JSON may be there
             if number == len(lines) > 1 and not line.endswith(b"\n"):
                 break
             raise ValueError(f"not a trace: {path}, line {number}: {_why(error)} ({EXPECTED})") from error
@@ -157,69 +190,10 @@ def read_trace(path: str | Path) -> Trace:
 def _why(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError):
         return "no JSON object"
-    return f"no {error}" if isinstance(error, KeyError) else f"{error}"
-
-
-def _iteration(entry: Mapping[str, Any], number: int) -> Iteration:
-    if entry["iteration"] != number:
-        raise ValueError(f"it is iteration {entry['iteration']!r:.20}, not {number}")
-    return Iteration(
-        number,
-        _text(entry.get("timestamp")),
-        _messages(entry["prompt"]),
-        _text(entry["response"]),
-        tuple(_block(one) for one in entry["code_blocks"]),
-        _answer(entry.get("final_answer")),
-        _number(entry.get("iteration_time")),
-    )
-
-
-def _messages(prompt: Any) -> tuple[TraceMessage, ...]:
-    """Read a conversation; rlms also knows prompts that are one text."""
-    if isinstance(prompt, list | tuple):
-        return tuple(TraceMessage(_text(one.get("role")), _text(one.get("content"))) for one in prompt)
-    return (TraceMessage("user", _text(prompt)),)
-
-
-def _block(block: dict[str, Any]) -> Block:
-    result = block["result"]
-    return Block(
-        _text(block["code"]),
-        _text(result.get("stdout")),
-        _text(result.get("stderr")),
-        _number(result.get("execution_time")),
-        tuple(_call(one) for one in result.get("rlm_calls") or ()),
-        _answer(result.get("final_answer")),
-    )
-
-
-def _call(call: dict[str, Any]) -> SubCall:
-    models = (call.get("usage_summary") or {}).get("model_usage_summaries") or {}
-    usage = reduce(Usage.plus, map(_usage, models.values()), Usage())
-    seconds = _number(call.get("execution_time")) or 0.0
-    return SubCall(_text(call["prompt"]), _text(call["response"]), usage, seconds, _text(call.get("error")))
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    names = ("total_calls", "total_input_tokens", "total_output_tokens")
-    sent, read, written = (int(_number(usage.get(name)) or 0) for name in names)
-    cost = _number(usage.get("total_cost"))
-    return Usage(sent, 0, read, written, 0.0 if cost is None and not sent else cost)  # None: sent, price unknown
-
-
-def _answer(value: Any) -> str | None:
-    return None if value is None else _text(value if isinstance(value, str) else answer_text(value))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return storable(value if isinstance(value, str) else json.dumps(json_safe(value), ensure_ascii=False))
-
-
-def _number(value: Any) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if known and 0 <= value <= LARGEST else None  # NaN is not either
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
 
 
 class ViewLimits(NamedTuple):
@@ -391,19 +365,19 @@ def _turn_measures(turn: Iteration) -> str:
     return _joined([_seconds(turn.seconds), number if calls else ""])
 
 
-def _calls_measures(calls: Sequence[SubCall]) -> str:
+def _calls_measures(calls: Sequence[TracedCall]) -> str:
     """Add calls up; they overlap, so that their durations add up to more than passes."""
     usage = reduce(Usage.plus, (call.usage for call in calls), Usage())
-    seconds = f"{_seconds(sum(call.seconds for call in calls))} en durées cumulées"
+    seconds = f"{_seconds(sum(call.seconds or 0.0 for call in calls))} en durées cumulées"
     return _joined([french_number(len(calls)) + _free_and_failed(calls), seconds, _tokens(usage)])
 
 
-def _call_measures(call: SubCall) -> str:
+def _call_measures(call: TracedCall) -> str:
     duration = _seconds(call.seconds) if call.usage.calls or call.error else "reprise sans appel"
     return _joined([duration, _tokens(call.usage)])
 
 
-def _free_and_failed(calls: Sequence[SubCall]) -> str:
+def _free_and_failed(calls: Sequence[TracedCall]) -> str:
     """« , dont 3 repris sans frais et 1 en échec »."""
     free = sum(not call.usage.calls and not call.error for call in calls)
     failed = sum(bool(call.error) for call in calls)

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.patterns import find_dates
 from legal_rag.corpus.references import ParsedQuery, candidate_keys
-from legal_rag.corpus.words import read_words
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.terms import (
     FORMS,

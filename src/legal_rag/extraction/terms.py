@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.corpus.cleaning import normalized
+from legal_rag.corpus.cleaning import normalized, read_words
 from legal_rag.corpus.folding import fold_text
 from legal_rag.corpus.patterns import find_amounts, find_dates
 from legal_rag.corpus.references import NO_CODE, all_reference_keys, candidate_keys_of_number
-from legal_rag.corpus.words import read_words
 from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 

@@ -10,9 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from legal_rag.corpus.abbreviated_articles import find_abbreviated_articles
 from legal_rag.corpus.cleaning import normalized
-from legal_rag.corpus.legal_citations import NO_BREAK, spaced_number
+from legal_rag.corpus.legal_citations import NO_BREAK, find_abbreviated_articles, spaced_number
 from legal_rag.corpus.patterns import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.corpus.patterns.courts import words_of_value
 from legal_rag.corpus.references import NO_CODE, canonical_key, relaxed_key

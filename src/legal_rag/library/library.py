@@ -18,10 +18,10 @@ from legal_rag.files import beside
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.citation_graph import CitationLinks
 from legal_rag.library.corpus import Corpus, IdentifierMatches, StoredChunk
-from legal_rag.library.entities import LibraryEntities
 from legal_rag.library.filters import (
     Condition,
     Filters,
+    LibraryEntities,
     citing_condition,
     compile_filters,
     naming_condition,

@@ -200,6 +200,7 @@ def _values(prediction: Prediction, corpus: Corpus | None) -> dict[str, Any]:
         "words": STATUS_WORDS,
         "counted": counted_status,
         "marker": marker_link,
+        "receipts": _receipts(prediction),
         "mentioned": lambda ids: dict.fromkeys(_mention(one, mentions) for one in ids),
         "value": _value,
         "inputs_of": _inputs_of,
@@ -577,11 +578,29 @@ def french_date(iso: str) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
+def _receipts(prediction: Prediction) -> list[dict[str, Any]]:
+    """Return the receipts of a deep read's computed values, as far as a saved answer holds any."""
+    kept = prediction.events[-1].input.get("receipts") if prediction.events else None
+    names = ("id", "asked", "value", "n")
+    return [
+        {
+            **{name: str(one.get(name, "")) for name in names},
+            "first": [str(each) for each in list(one.get("first", ()))[:3]],
+        }
+        for one in (kept if isinstance(kept, list) else [])
+        if isinstance(one, dict)
+    ]
+
+
 def _inputs_of(step: Event) -> list[tuple[str, Any]]:
     """Return what a step was asked, by name; a tool's arguments count among it."""
     chosen = step.input.get("arguments")
     flat = {**step.input, **chosen} if isinstance(chosen, Mapping) else step.input
-    return [(str(name), one) for name, one in list(flat.items())[:20] if name != "thought" and one is not chosen]
+    return [
+        (str(name), one)
+        for name, one in list(flat.items())[:20]
+        if name not in ("thought", "receipts") and one is not chosen
+    ]
 
 
 def _value(value: Any) -> str:

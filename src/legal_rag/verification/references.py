@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from legal_rag.citations.claims import Quotation, find_quotations
 from legal_rag.citations.wording import CONTENT_WORD
-from legal_rag.corpus.abbreviated_articles import find_abbreviated_articles
 from legal_rag.corpus.folding import Span
+from legal_rag.corpus.legal_citations import find_abbreviated_articles
 from legal_rag.corpus.patterns import (
     SERIES,
     Identifier,

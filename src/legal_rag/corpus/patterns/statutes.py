@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.patterns.dates import LegalDate
 from legal_rag.corpus.patterns.scanning import DASH, Led
-from legal_rag.corpus.words import read_words
 
 _LISTS = read_words("legal_rag.corpus")
 CODE_NAME = (

@@ -4,9 +4,9 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.folding import Span
 from legal_rag.corpus.patterns.scanning import BLANK, SPACE, Around
-from legal_rag.corpus.words import read_words
 
 # What opens the operative part of an arrêt (pseudonymisation may have made its S "C..."), then of a decision of the
 # Conseil constitutionnel. Letters may be spaced.

@@ -5,11 +5,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues, heading_letters, headings
 from legal_rag.corpus.structure.decision import Operative, operative_part
-from legal_rag.corpus.structure.tree import PartKind
-from legal_rag.corpus.words import read_words
+from legal_rag.corpus.structure.tree import BEFORE_HEADING, NUMBER, PartKind, cues, heading_letters, headings
 
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _INLINE_HEADINGS, _AFTER_SENTENCE = (

@@ -12,9 +12,8 @@ from itertools import groupby
 from typing import Literal
 
 from legal_rag.corpus.folding import Span
-from legal_rag.corpus.structure.cues import BEFORE_HEADING, NUMBER, cues
 from legal_rag.corpus.structure.parts import REASON, RULES_ON, is_decision, part_of_each, part_of_zones, split_lines
-from legal_rag.corpus.structure.tree import Paragraph, Part, PartKind, Speaker
+from legal_rag.corpus.structure.tree import BEFORE_HEADING, NUMBER, Paragraph, Part, PartKind, Speaker, cues
 
 
 def read_paragraphs(text: str, zones: object = None) -> list[Paragraph]:

@@ -17,7 +17,6 @@ from legal_rag.agent.budget import Usage
 from legal_rag.agent.llm import use_local_prices
 from legal_rag.corpus.language import is_french
 from legal_rag.corpus.windows import draw_window
-from legal_rag.evaluation.questions import summaries
 from legal_rag.evaluation.questions.checkpoint import Checkpoint, CheckpointRecord, RecordMaker, usage_columns
 from legal_rag.evaluation.questions.checks import WORKERS, QuestionSettings
 from legal_rag.evaluation.questions.dataset import (
@@ -26,7 +25,7 @@ from legal_rag.evaluation.questions.dataset import (
     write_card,
     write_dataset,
 )
-from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw
+from legal_rag.evaluation.questions.documents import Documents, SourceDocuments, draw, record_of
 from legal_rag.files import locked, progress
 from legal_rag.lazy import require
 from legal_rag.library.library import NAMES_LISTED, Library
@@ -107,7 +106,7 @@ def generate_questions(
                         bar.update()
 
                 if lm is None:
-                    from_summary: RecordMaker = functools.partial(summaries.record_of, library)
+                    from_summary: RecordMaker = functools.partial(record_of, library)
                     make = _with_round_trip(from_summary, library, retriever, wanted, trust_remote_code)
                     for doc_id in todo:
                         keep(make(doc_id))

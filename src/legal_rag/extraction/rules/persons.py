@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from legal_rag.corpus.cleaning import read_words
 from legal_rag.corpus.patterns.scanning import lowered, positions
-from legal_rag.corpus.words import read_words
 
 BLANK = "[ \u00a0\u202f]"
 CAPITAL = "A-ZÀ-ÖØ-ÞŒ"

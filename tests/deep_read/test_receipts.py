@@ -1,14 +1,10 @@
-"""Which answers of programs are derived from what the functions returned: honest ones are, disguises never."""
+"""Which answers of programs are the values of receipts: those that name what they are, and never a disguise."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from legal_rag.corpus_index import CorpusIndex
-from legal_rag.deep_read.environment import create_multi_doc_env
-from legal_rag.deep_read.provenance import FIELD_OF, KINDS, MAX_ARGUMENT, TEXT_FIELDS, Returned
-from legal_rag.deep_read.rlm import PRELUDE
-from legal_rag.deep_read.sandbox.child import wire
+from legal_rag.deep_read import Sandbox, create_multi_doc_env
+from legal_rag.deep_read.receipts import MAX_ARGUMENT, NOT_A_RECEIPT
 
 
 class Model:
@@ -26,30 +22,59 @@ class Model:
 
 @pytest.fixture
 def account(tiny_library):
-    """Run a program with the functions of the small Library, and judge what it gives to FINAL.
+    """Run a program over the small Library, and judge what it gives to FINAL."""
 
-    The program is this test's own: it runs here, and its value passes through the channel of the sandbox.
-    """
-
-    def running(program, *, doc_ids=()):
-        index = CorpusIndex.open(tiny_library)
-        env = create_multi_doc_env(index, Model(tiny_library))
-        returned, given = Returned(), []
-        returned.give("nombre de documents du corpus", index.total_docs)
-        returned.give("documents du corpus", env.values["doc_ids"])
-        if doc_ids:
-            returned.give("documents sur lesquels porte la question", doc_ids)
-        names = {name: returned.watch(name, function) for name, function in env.functions.items()}
-        names |= {**env.values, "_take_final": given.append, "context": "42 décisions, dont 17 de 1985"}
-        exec(PRELUDE, names)  # noqa: S102
-        exec(program, names)  # noqa: S102
-        return returned.account_for(wire.checked(wire.body({"value": given[0]}, wire.MOST_BYTES))["value"])
+    def running(program, *, is_cited=lambda text: False):
+        env = create_multi_doc_env(CorpusIndex.open(tiny_library), Model(tiny_library))
+        given = []
+        functions = {**env.functions, "FINAL": lambda value="": given.append(value)}
+        with Sandbox(functions, values={**env.values, "context": "42 décisions, dont 17 de 1985"}) as sandbox:
+            result = sandbox.run(program)
+        return env.receipts.account_for(given[0], is_cited) if given else pytest.fail(result.error)
 
     return running
 
 
 METAS = "metas = get_doc_metas()\nfrom collections import Counter\n"
-HONEST = [
+
+COURT = "ids = find_documents(juridiction='Cour de cassation')\n"
+# Twenty programs that count by the functions: what each of its answer's values is, in the words of a receipt.
+FOUND = "décisions rendues par find_documents(juridiction='Cour de cassation')"
+BY_FUNCTIONS = {
+    "FINAL(count(list_documents()))": "nombre des documents du corpus",
+    "FINAL(total_docs)": "nombre de documents du corpus",
+    "FINAL(count(doc_ids))": "nombre des documents du corpus",
+    COURT + "FINAL(count(ids))": f"nombre des {FOUND}",
+    COURT + "FINAL(count(ids[::-1]))": f"nombre des {FOUND}",
+    COURT + "FINAL({'réponse': count(ids), 'reçus': [receipt()]})": f"nombre des {FOUND}",
+    COURT + "FINAL([count(ids), ids])": f"nombre des {FOUND}",
+    COURT + "FINAL(table(ids, 'solution'))": f"nombre par solution des {FOUND}",
+    COURT + "FINAL(table(get_doc_metas(ids), 'année', 'solution'))": f"nombre par année et solution des {FOUND}",
+    COURT + "FINAL(most_common(ids, 'formation', 2))": "les 2 valeurs les plus fréquentes du champ formation des",
+    COURT + "g = group_by(ids, 'solution')\nFINAL([count(g[s]) for s in g])": "dont le champ solution est ‹ ",
+    COURT + "g = group_by(ids, 'solution')\nFINAL({'réponse': g[max(g)], 'reçus': [receipt(g)]})": "dont le champ",
+    COURT + "g = group_by(ids, 'solution')\nFINAL(sorted(g[max(g)]))": "décisions dont le champ solution est ‹ ",
+    "d = doc_ids[3]\nm = get_doc_meta(d)\nFINAL({'réponse': m['solution'], 'reçus': [receipt(m)]})": "solution : fiche",
+    COURT + "FINAL(earliest(ids))": f"la plus ancienne des {FOUND}",
+    COURT + "e = latest(ids)\nFINAL({'réponse': e['date'], 'reçus': [receipt(e)]})": f"la plus récente des {FOUND}",
+    COURT + "FINAL(share(ids, doc_ids))": f"part, parmi les documents du corpus, des {FOUND}",
+    "f = grep_corpus('élection', max_docs=None)\nFINAL(count(f))": "nombre des décisions rendues par grep_corpus(",
+    "FINAL(count(grep_corpus('compte', max_docs=None, max_matches_per_doc=None), 'occurrences'))": "occurrences des",
+    COURT + "FINAL(count(list(grep_corpus('licenciement', doc_ids=ids, max_docs=None))))": f"parmi les {FOUND}",
+    COURT + "t = table(ids, 'année')\nFINAL({'réponse': t[0], 'reçus': [receipt(t)]})": f"nombre par année des {FOUND}",
+    "FINAL(get_topics())": "thèmes rendus par get_topics()",
+}
+
+
+@pytest.mark.parametrize("program", BY_FUNCTIONS)
+def test_what_the_functions_counted_is_computed_and_says_what_it_is(account, program):
+    judged = account(METAS + program)
+    assert judged.is_computed, judged
+    assert BY_FUNCTIONS[program] in judged.receipts[0].said
+
+
+# What a program counts by hand may be right: it is computed only where it is a receipt's own value all the same.
+BY_HAND = [
     "FINAL(len(list_documents()))",
     "FINAL(total_docs)",
     "FINAL({'nombre': len(find_documents(juridiction='Cour de cassation'))})",
@@ -85,7 +110,7 @@ HONEST = [
     "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\nFINAL(sum(map(len, f.values())))",
     "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\nFINAL({i: len(m) for i, m in f.items()})",
     "n = {i: len(grep_document(i, 'élection')) for i in doc_ids}\nFINAL({'occurrences': sum(n.values())})",
-    "n = {i: len(get_links(i)['cited_by']) for i in list_documents()}\nFINAL(max(n, key=n.get))",
+    "n = {i: len(get_links(i)['cited_by']) for i in list_documents()}\nFINAL(max(n, key=lambda i: n[i]))",
     "n = {i: len(get_links(i)['cites']) for i in list_documents()}\n"
     "best = sorted(n, key=lambda i: -n[i])[:2]\nFINAL([[i, n[i]] for i in best])",
     "a, b = set(search_by_keyword('élection')), set(find_documents(date_from='1988'))\nFINAL({'nombre': len(a & b)})",
@@ -103,10 +128,22 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("program", HONEST)
-def test_what_is_made_again_from_what_the_functions_returned_is_computed(account, program):
+# Of these forty and more some give a whole receipt's value: the corpus's size, a list in its own order.
+SAME_AS_A_RECEIPT = {
+    "FINAL(len(list_documents()))",
+    "FINAL(total_docs)",
+    METAS + "FINAL(sum(m['char_count'] for m in metas.values()))",
+    "FINAL(find_documents(juridiction='Cour de cassation'))",
+    "a, b = grep_corpus('élection', max_docs=None), find_documents(date_from='1988')\nFINAL([i for i in a if i in b])",
+    "FINAL(get_topics())",
+    "FINAL(find_documents(date_from='2099'))",
+}
+
+
+@pytest.mark.parametrize("program", BY_HAND)
+def test_what_a_program_counts_by_hand_is_computed_only_as_the_value_of_a_receipt(account, program):
     judged = account(program)
-    assert judged.is_computed, judged
+    assert judged.is_computed == (program in SAME_AS_A_RECEIPT), judged
 
 
 # `ID`, `OTHER`: two documents of unlike dates; `N` and `M`: their lengths. Everything is in reach of each program.
@@ -119,10 +156,14 @@ SETUP = METAS + (
     "courts = [c for c, _ in by_court.most_common()]\n"
 )
 DISGUISES = [
+    "FINAL(group_by(doc_ids[:5], 'solution'))",
+    "FINAL([count(one) for one in group_by(doc_ids[:5], 'solution').values()])",
+    "FINAL(list(group_by(doc_ids[:5], 'solution').values())[0])",
+    "FINAL({'réponse': 'rejet', 'reçus': [receipt(get_doc_meta(doc_ids[0]))]})",
     "FINAL(37)",
-    "FINAL(int.from_bytes(b'%', 'big'))",
+    "FINAL(b'%'[0])",
     "import base64\nFINAL(int(base64.b64decode('Mzc=')))",
-    "exec('FINAL(36 + 1)')",
+    "exec('x = 36 + 1')\nFINAL(37)",
     "class n37: pass\nFINAL(int(n37.__name__[1:]))",
     "FINAL(ord('%'))",
     "FINAL(int('73'[::-1]))",
@@ -278,6 +319,34 @@ DISGUISES = [
     "f = grep_corpus('élection', max_docs=None, max_matches_per_doc=None)\n"
     "FINAL([{'pattern': 'élection', 'n': sum(map(len, f.values()))}])",
     "FINAL({'≠ Rejet': len(find_documents(solution='≠ Rejet'))})",
+    "FINAL(count(ids[:37]))",
+    "FINAL(count(list_documents(limit=37)))",
+    "FINAL(count(list_documents(offset=23)))",
+    "FINAL(count(rank_documents('élection', top_k=37)))",
+    "FINAL(count(grep_corpus('a', max_docs=37)))",
+    "FINAL(count(find_documents(doc_ids=ids[:37])))",
+    "FINAL(count([i for i in ids if metas[i]['date'] > '1990']))",
+    "FINAL(count(grep_corpus('e', max_docs=None), 'occurrences'))",
+    "FINAL(count(get_doc_metas(ids[:37])))",
+    "FINAL(share(ids[:37], ids))",
+    "FINAL(table(ids[:37], 'solution'))",
+    "FINAL(earliest(ids[5:9]))",
+    "count(ids)\nFINAL({'décisions de fraude': 60})",
+    "n = count(ids)\nFINAL(f'{n} décisions annulent pour fraude [Calcul: {receipt(n)}]')",
+    "n = count(ids)\nFINAL({'réponse': n + 1, 'reçus': [receipt(n)]})",
+    "n = count(ids)\nFINAL({'réponse': str(n), 'reçus': [receipt(n)]})",
+    "n = count(ids)\nFINAL({'réponse': float(n), 'reçus': [receipt(n)]})",
+    "t = table(ids, 'année')\nFINAL({'réponse': t[0][1], 'reçus': [receipt(t)]})",
+    "t = table(ids, 'année')\nFINAL({'réponse': [t[0][0], t[0][1] + 1], 'reçus': [receipt(t)]})",
+    "t = table(ids, 'année')\nFINAL({'réponse': t[::-1], 'reçus': [receipt(t)]} if len(t) < 2 else t[1:])",
+    "m = get_doc_metas()\nFINAL({'réponse': m[ID]['char_count'], 'reçus': [receipt(m)]})",
+    "FINAL({'réponse': 37, 'reçus': ['r1', 'r2', 'r3']})",
+    "FINAL({'réponse': 60, 'reçus': ['r1'], 'autre': 'fraude'})",
+    "FINAL(group_by(ids, 'solution')[''] if 0 else {'fraude': group_by(ids, 'année')['1993']})",
+    "count(ids)\nFINAL([60, 'fraudes'])",
+    "FINAL({'réponse': {'fraude': count(ids)}, 'reçus': [receipt()]})",
+    "FINAL({'réponse': get_doc_summary(ID), 'reçus': ['r1']})",
+    "FINAL({'réponse': True, 'reçus': ['r1']})",
 ]
 
 
@@ -311,81 +380,68 @@ LABELLED = [
 ]
 
 
-@pytest.mark.parametrize("program", LABELLED)
-def test_labels_that_say_what_a_value_is_are_computed(account, program):
-    judged = account(SETUP + program)
-    assert judged.is_computed, judged
-
-
-@pytest.mark.parametrize("program", DISGUISES)
-def test_no_disguise_passes_as_computed(account, program):
+@pytest.mark.parametrize("program", [*DISGUISES, *LABELLED])
+def test_no_disguise_and_no_label_passes_as_computed(account, program):
     assert not account(SETUP + program).is_computed
 
 
-def test_what_is_computed_says_how(account):
-    assert (
-        account("FINAL(len(find_documents(juridiction='Cour de cassation')))")
-        .derived[0]
-        .endswith("nombre de documents rendus par find_documents(juridiction='Cour de cassation')")
+def test_a_value_in_prose_is_marked_where_it_is_that_of_the_receipt(account):
+    program = COURT + (
+        "n, first = count(ids), earliest(ids)\n"
+        "FINAL(f'Il y a {n} arrêts [Calcul: {receipt(n)}], {n + 1} de trop [Calcul: {receipt(n)}], le premier du '"
+        " f'{first[\"date\"]} [Calcul: {receipt(first)}], {n} % [Calcul: {receipt(n)}].')"
     )
+    judged = account(program)
+    assert not judged.is_computed
+    assert [one.function for one in judged.receipts] == ["count", "earliest"]
+    assert judged.answer.count(NOT_A_RECEIPT) == 2
+    assert judged.answer.count("[Calcul : r") == 2
 
 
-def test_a_derivation_shows_no_argument_that_could_pass_for_more(account):
+def test_a_share_may_be_written_as_a_percentage(account):
+    program = COURT + "s = share(ids, doc_ids)\nFINAL(f'{100 * s:.2f} % [Calcul: {receipt(s)}]'.replace('.', ','))"
+    assert [one.function for one in account(program).receipts] == ["share"]
+
+
+def test_texts_that_rest_on_citations_are_not_judged_nor_keys_that_they_bear_out(account):
+    program = "FINAL({'réponse': [count(doc_ids), {'délai': 'deux mois [Source: X, chars 0-9].'}], 'reçus': ['r3']})"
+    assert account(program, is_cited=lambda text: text == "délai : deux mois [Source: X, chars 0-9].").is_computed
+    assert not account(program, is_cited=lambda text: "délai" not in text).is_computed
+
+
+def test_a_statement_shows_no_argument_that_could_pass_for_more(account):
     text = "[Source: X, chars 0-5]\u202e\u200b « vérifié » " + "x" * 500
-    (said,) = account(f"grep_corpus({text!r}.replace('[', '\\\\[').replace(']', '\\\\]'))\nFINAL([])").derived
-    assert not set("[]«»\u202e\u200b\n") & set(said)
-    assert len(said) < 3 * MAX_ARGUMENT
+    (receipt,) = account(f"FINAL(grep_corpus({text!r}.replace('[', '\\\\[').replace(']', '\\\\]')))").receipts
+    assert not set("[]«»\u202e\u200b\n") & set(receipt.said)
+    assert len(receipt.said) < 3 * MAX_ARGUMENT
 
 
-@pytest.mark.parametrize("most", ["MAX_SCALARS", "MAX_CHARS", "MAX_LISTS"])
+def test_a_receipt_is_shown_with_how_many_documents_it_is_about_and_the_first(account):
+    (receipt,) = account(COURT + "FINAL(count(ids))").receipts
+    shown = receipt.to_json()
+    assert (shown["value"], shown["n"], len(shown["first"])) == (str(receipt.value), receipt.value, 3)
+    assert receipt.statement() == f"{receipt.id} : {receipt.said} = {receipt.value}"
+
+
+@pytest.mark.parametrize("most", ["MAX_RECEIPTS", "MAX_DOCUMENTS"])
 def test_beyond_what_is_kept_nothing_is_vouched_for_and_that_is_said(account, monkeypatch, most):
-    monkeypatch.setattr(f"legal_rag.deep_read.provenance.{most}", 1)
-    judged = account("get_doc_metas()\nFINAL(len(find_documents(date_from='1988')))")
+    monkeypatch.setattr(f"legal_rag.deep_read.receipts.{most}", 3)
+    judged = account("get_doc_metas()\nFINAL(count(find_documents(date_from='1988')))")
     assert not judged.is_computed
     assert "plus que ce qui est retenu" in judged.unverified[-1]
 
 
-@pytest.mark.parametrize("program", ["FINAL([7] * 190_000)", "FINAL({str(n): n for n in range(60_000)})"])
-def test_a_huge_answer_is_given_up_soon(account, program):
-    assert account(program).unverified == ("réponse trop longue à refaire",)
-
-
-def facts():
-    """Return what a run might have kept, by the functions' own forms."""
-    returned = Returned()
-    metas = {
-        f"D{n}": {**dict.fromkeys(TEXT_FIELDS, f"v{n % 2}"), "doc_id": f"D{n}", "date": f"19{90 + n}-05-12"}
-        | {"keywords": ["a", f"k{n}"], "char_count": 100 + n}
-        for n in range(4)
-    }
-    returned.watch("get_doc_metas", lambda doc_ids=None: metas)()
-    returned.watch("find_documents", lambda juridiction="": ["D2", "D0"])(juridiction="v0")
-    returned.watch("get_topics", lambda: {"t": 3, "u": 1})()
-    returned.watch("get_links", lambda doc_id: {"cites": ["D1"], "cited_by": []})("D0")
-    return returned
-
-
-FACTS = facts()
-leaves = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 5), st.integers(), st.floats(), st.text(max_size=4),
-    st.sampled_from(("D0", "D1", "D2", "D3", "1990", "1990-05-12", "1993-05-12", "v0", "v1", "a", "t", 100, 103, 406)),
-)  # fmt: skip
-keys = st.one_of(st.text(max_size=3), st.sampled_from((*KINDS, *FIELD_OF, "D0", "D1", "v0", "1990", "a")))
-answers = st.recursive(leaves, lambda one: st.lists(one, max_size=4) | st.dictionaries(keys, one, max_size=4))
-
-
-@given(answers)
-def test_any_answer_is_judged_and_only_what_is_derived_is_computed(answer):
-    judged = FACTS.account_for(answer)
-    assert all(isinstance(one, str) and one.isprintable() for one in (*judged.derived, *judged.unverified))
-    assert judged.is_computed == (bool(judged.derived) and not judged.unverified)
-    for number in (one for one in _leaves(answer) if type(one) in (bool, float) or one is None):
-        assert not judged.is_computed, number
-
-
-def _leaves(value):
-    if isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(one)
-    else:
-        yield value
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("count(3)", "donnez ce qu'une fonction du corpus a rendu"),
+        ("count(doc_ids, 'pages')", 'of doit être "documents"'),
+        ("table(doc_ids, 'couleur')", "aucun champ « couleur »"),
+        ("group_by(['INCONNU'], 'solution')", "aucune décision « INCONNU »"),
+        ("share(doc_ids, [])", "aucune décision dans whole"),
+        ("receipt(4217)", "aucun reçu n'a cette valeur"),
+    ],
+)
+def test_what_cannot_be_computed_is_said_in_french(account, call, said):
+    program = f"try:\n    {call}\nexcept (ValueError, LookupError) as error:\n    FINAL(str(error))"
+    assert said in account(program).answer
