@@ -1,4 +1,4 @@
-"""Programs in the sandbox that call the functions of a deep read with arguments made to hang, fill or break them."""
+"""Programs that call the functions of a deep read with arguments made to hang, fill or break them."""
 
 import inspect
 import random
@@ -71,9 +71,11 @@ LOOPS = {
     "questions to unknown documents": "ask_across_documents('Quel préavis ?', [f'INCONNU{i}{j}' for j in range(400)])",
     "extractions": "on_demand_extract('Le salarié a droit à 1000 euros. ' * 3000, f'plafond {i}', ['plafond'])",
     "deep reads within": "rlm_query('dis oui ' + str(i))",
+    "receipts": "(table(doc_ids, 'date', 'solution'), share(doc_ids[: i % 20 + 1], doc_ids), receipt(i))",
+    "answers": "FINAL_VAR('kept')",
     "links": "get_links(doc_ids[i % 20])",
 }
-CONTAINED = ("ValueError", "LookupError", "KeyError", "TypeError", "WireError")  # what functions and Python answer with
+CONTAINED = ("ValueError", "LookupError", "KeyError", "TypeError")  # what functions and Python answer with
 TRYING = f"""
 contained, worst, first = 0, "", ""
 def attempt(call):
@@ -94,6 +96,7 @@ VALID = {
     "keyword": "'contrat'", "keywords": "['contrat']", "entity": "'Société Lever'", "pattern": "'contrat'",
     "topic": "'contrat'", "text": "'L. 1152-1 du code du travail'", "section_name": "'Motifs'", "prompt": "'dis oui'",
     "prompts": "['dis oui']", "prompt_description": "'des plafonds'", "extraction_classes": "['plafond']",
+    "documents": "doc_ids[:3]", "part": "doc_ids[:1]", "whole": "doc_ids[:3]", "field": "'solution'",
 }  # fmt: skip
 DEEP = ("text", "prompt", "prompts")  # may be long by right: the model's budget bounds what they cost
 GREP_SECONDS = 5.0  # of each search for a pattern, a tenth of which take so long
@@ -138,22 +141,31 @@ def run_program(place: Place, code: str, attempts: int = 1, *, ends_late: bool =
     from legal_rag.agent.budget import Budget, BudgetExceededError
     from legal_rag.agent.model_calls import UsageTracker
     from legal_rag.corpus_index import CorpusIndex
-    from legal_rag.deep_read import create_multi_doc_env
-    from legal_rag.deep_read.rlm import SandboxEnvironment
+    from legal_rag.deep_read.functions import create_multi_doc_env
+    from legal_rag.deep_read.rlm import ProgramEnvironment, RunSetup
 
     env = create_multi_doc_env(CorpusIndex.open(place.library), Model(), workers=2, grep_seconds=GREP_SECONDS)
-    tracker = UsageTracker(Budget(seconds=SECONDS if ends_late else 60.0))
-    sandbox = SandboxEnvironment(env.functions, env.values, Model(), tracker)
+    setup = RunSetup(
+        root=Model(),
+        sub=Model(),
+        tracker=UsageTracker(Budget(seconds=SECONDS if ends_late else 60.0)),
+        functions=env.functions,
+        values=env.values,
+        descriptions={},
+        prompt="",
+        receipts=env.receipts,
+    )
+    environment = ProgramEnvironment(setup, "le contexte")
     try:
-        result = sandbox.execute_code(code)
-        said, error = result.stdout.strip(), result.stderr.strip()
+        result = environment.execute_code(code)
+        said, error = result.stdout.partition("\nReçus :")[0].strip(), result.stderr.strip()
     except BudgetExceededError as stop:
         said, error = f"{attempts}|{stop}", ""
     finally:
-        sandbox.cleanup()
+        environment.cleanup()
     line = (error or said).splitlines()[-1] if error or said else ""
     if ends_late:
-        is_end = "|" in said or line.startswith(("arrêté", *CONTAINED)) or "MemoryError" in line
+        is_end = "|" in said or line.endswith("ses variables sont perdues") or line.startswith(CONTAINED)
         counted, line = attempts if is_end else 0, line.partition("|")[2] or line
     else:
         number, _, line = line.rpartition("\n")[2].partition("|")
@@ -268,10 +280,12 @@ def _shown(pattern: str) -> str:
 
 def _parameters() -> dict[str, dict[str, bool]]:
     """Return the parameters of each function, and whether it needs them."""
-    from legal_rag.deep_read.environment import FUNCTION_NAMES
-    from legal_rag.deep_read.functions import MultiDocREPL
+    from legal_rag.deep_read.functions import FUNCTION_NAMES, MultiDocREPL
+    from legal_rag.deep_read.receipts import COMPUTING, Receipts
 
-    found = {name: inspect.signature(getattr(MultiDocREPL, name)).parameters for name in FUNCTION_NAMES}
+    functions = {name: getattr(MultiDocREPL, name) for name in FUNCTION_NAMES}
+    functions |= {name: getattr(Receipts, name) for name in COMPUTING}
+    found = {name: inspect.signature(function).parameters for name, function in functions.items()}
     return {
         name: {one.name: one.default is inspect.Parameter.empty for one in parameters.values() if one.name != "self"}
         for name, parameters in found.items()

@@ -112,8 +112,9 @@ def doors(library: Path) -> Mapping[str, Door]:
     from legal_rag.corpus.references import all_reference_keys
     from legal_rag.corpus.structure.outline import build_tree
     from legal_rag.corpus.structure.tree_files import tree_from_json
-    from legal_rag.deep_read.grep import grep_text
-    from legal_rag.deep_read.sandbox.child import wire
+    from legal_rag.deep_read.grep import DOCUMENT_SECONDS, grep_text
+    from legal_rag.deep_read.rlm import code_blocks, prose_of
+    from legal_rag.deep_read.sandbox import _Plain, adapted
     from legal_rag.deep_read.trace import read_trace
     from legal_rag.evaluation import read_qrels, read_queries, read_run
     from legal_rag.exchange import BadReplyError, cleaned
@@ -140,7 +141,15 @@ def doors(library: Path) -> Mapping[str, Door]:
         ),
         "chunk id": Door(written(4), parse_chunk_id),
         "legal citation": Door(written(8), lambda title: legal_citation(replace(document, title=title, extra={}))),
-        "pattern": Door(written(6), lambda pattern: grep_text(document.content, pattern)),
+        "pattern": Door(
+            written(6),
+            lambda pattern: grep_text(document.content, pattern, context=100),
+            seconds=DOCUMENT_SECONDS + SECONDS,
+        ),
+        "reply with programs": Door(
+            written(), lambda text: [*map(adapted, (text, *code_blocks(text))), prose_of(text)]
+        ),
+        "argument of a program": Door(values(), lambda value: _Plain().value(value), (ValueError, TypeError)),
         "answer with citations": Door(written(), lambda text: enricher.enrich(text, read=[document.id])),
         # Each of hundreds of quotations and names is looked for: some 12 ms each.
         "text to verify": Door(written(), lambda text: verify_text(text, opened), seconds=15.0),
@@ -173,7 +182,6 @@ def doors(library: Path) -> Mapping[str, Door]:
         "queries": Door(nearly(b'{"qid": "q1", "question": "x ?", "doc_id": "A"}\n'), _file("q.jsonl", read_queries)),
         "run": Door(changed(run), _file("run.txt", read_run)),
         "qrels": Door(changed(b"q1 0 d1 1\nq1 0 d2 0\n"), _file("qrels.txt", read_qrels)),
-        "message of a program": Door(nearly(b'{"arguments":["x",{"a":1.5}],"named":{"b":null}}'), wire.checked),
         "trace": Door(nearly(_trace()), _file("t.jsonl", read_trace)),
         "saved answer": Door(
             nearly(_answer(retriever)), _file(f"{ANSWER}.json", lambda path: SavedAnswers(path.parent).load(ANSWER))

@@ -202,7 +202,7 @@ Work = Callable[[Obedient, Any, str, Place], tuple[list[str], list[str]]]
 
 
 def _tools() -> frozenset[str]:
-    from legal_rag.deep_read.environment import FUNCTION_NAMES
+    from legal_rag.deep_read.functions import FUNCTION_NAMES
 
     agent = "search_legal_docs lookup_legal_doc lookup_chunk lookup_entities get_outline read_section graph_neighbours"
     return frozenset([*agent.split(), "deep_read", "lecture", *FUNCTION_NAMES])
@@ -247,7 +247,7 @@ def _deep_read(model: Obedient, library: Any, doc: str, place: Place, plan: str 
     from legal_rag.deep_read import Limits, deep_read
     from legal_rag.deep_read.settings import DeepReadSettings
 
-    settings = DeepReadSettings(plan=plan, limits=Limits(wall_s=1.0, cpu_s=1.0))
+    settings = DeepReadSettings(plan=plan, limits=Limits(seconds=1.0))
     script = model.root if plan == "rlm" else model.sub
     with ScriptedServer(script) as server:
         prediction = deep_read(
@@ -261,8 +261,7 @@ def _deep_read(model: Obedient, library: Any, doc: str, place: Place, plan: str 
         )
     outputs, faults = _checked(prediction, library, place)
     if (trace := place.folder / "trace.jsonl").exists():
-        from legal_rag.deep_read import read_trace
-        from legal_rag.deep_read.trace_view import format_trace, render_trace
+        from legal_rag.deep_read.trace import format_trace, read_trace, render_trace
 
         page = render_trace(read_trace(trace))
         outputs += [page, format_trace(read_trace(trace))]

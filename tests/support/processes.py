@@ -14,6 +14,13 @@ def children() -> set[int]:
     return found
 
 
+def is_running(pid: int | str) -> bool:
+    """Tell whether a process is there and has not ended, buried or not."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
 def open_files() -> set[int]:
     """Return the descriptors that are open once garbage has let go of its own; others' threads may close some more."""
     gc.collect()

@@ -5,26 +5,28 @@ memory, its time and its calls; what a program passes to a function is bounded h
 """
 
 import ast
-import logging
-import statistics
-import string
+import math
+import os
+import re
+import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import date
 from functools import cache
+from importlib.resources import files
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 from pydantic_monty import (
-    ExternalModule,
     FunctionSnapshot,
     Monty,
     MontyComplete,
     MontyCrashedError,
     MontyError,
+    MontyRuntimeError,
     MontySession,
     MontySyntaxError,
 )
@@ -32,14 +34,18 @@ from pydantic_monty import (
 from legal_rag import deadline
 from legal_rag.deep_read.settings import Limits
 
-logger = logging.getLogger(__name__)
-
 Status = Literal["ok", "error", "stopped"]
+Functions = Mapping[str, Callable[..., Any]]
 MAX_WORKERS = 64  # sessions at once in this process: deep reads in threads, and within one another
-MAX_ERROR = 10_000  # characters shown of an error
+WAIT_S = 30.0  # for a worker where all are taken
+GRACE_S = 0.5  # beyond its time, for a program to notice; then its worker is killed, whatever it does
+MAX_CODE = 100_000  # characters: the parser of this process takes 500 times as many bytes
+MAX_ERROR = 10_000  # characters shown of an error, its beginning and its end
 # Of one call, before the function's own bounds. A text takes this process twice its size while it arrives.
 MAX_CHARS, MAX_ITEMS, MAX_DEPTH, MAX_BITS = 16_000_000, 500_000, 50, 10_000
 LOST = "ses variables sont perdues"
+# What Monty sends in place of what it cannot send: a text, which no function should take for one.
+UNLISTED = re.compile(r"dict_(keys|values|items)\(\[|range\(-?\d+, -?\d+|<[\w.]+ object>\Z")
 # What Monty says, and what to write instead.
 ADVICE = {
     "yield": "l'interpréteur n'a pas yield : construisez une liste",
@@ -48,42 +54,16 @@ ADVICE = {
     "callable replacement": "re.sub ne prend ici qu'un texte : parcourez re.finditer",
     "'del' statement": "l'interpréteur n'a pas del : affectez None",
     "has no attribute": "une méthode ne se passe pas seule : écrivez lambda cle: valeurs[cle], ou texte.lower()",
+    "one string argument": 'une exception ne prend qu\'un texte : ValueError(f"…")',
     "not yet support": "l'interpréteur n'a pas cela : écrivez-le plus simplement",
     "No module named": "il y a re, json, math, statistics, datetime, collections, itertools, functools, operator,"
     " heapq, string, random, unicodedata, dataclasses",
     "Permission denied": "un programme n'a pas de fichiers",
 }
-# What Monty lacks of the standard library and models often write. Modules of plain functions and values are imported;
-# `operator` and `heapq` take or give functions of the program, which cannot leave it: they are written in its language.
-MODULES = {
-    "statistics": ExternalModule(
-        {
-            name: getattr(statistics, name)
-            for name in statistics.__all__
-            if name.islower() and name != "linear_regression"
-        }
-    ),
-    "string": ExternalModule({name: value for name, value in vars(string).items() if isinstance(value, str)}),
-}
-OWN_MODULES = ("operator", "heapq")
-PRELUDE = """
-class _Operator:
-    def itemgetter(self, *keys):
-        return (lambda row: row[keys[0]]) if len(keys) == 1 else (lambda row: tuple(row[key] for key in keys))
-
-    def attrgetter(self, name):
-        return lambda value: getattr(value, name)
-
-class _Heapq:
-    def nlargest(self, n, rows, key=None):
-        return sorted(rows, key=key, reverse=True)[:n]
-
-    def nsmallest(self, n, rows, key=None):
-        return sorted(rows, key=key)[:n]
-
-_operator = _Operator()
-_heapq = _Heapq()
-"""
+# Modules that Monty lacks and models often write. They are programs too: within their limits, taking their functions.
+# Imports of them become assignments from the names of the prelude.
+OWN_MODULES = ("operator", "heapq", "statistics", "string")
+PRELUDE = files("legal_rag.deep_read").joinpath("templates", "prelude.txt").read_text("utf-8")
 
 
 class SandboxResult(NamedTuple):
@@ -105,16 +85,14 @@ class Sandbox:
     """
 
     def __init__(
-        self,
-        functions: Mapping[str, Callable[..., Any]],
-        limits: Limits | None = None,
-        *,
-        values: Mapping[str, Any] | None = None,
+        self, functions: Functions, limits: Limits | None = None, *, values: Mapping[str, Any] | None = None
     ) -> None:
         self._functions, self._values = functions, dict(values or {})
         self._limits = limits or Limits()
         self._session: MontySession | None = None
         self._thread: ThreadPoolExecutor | None = None
+        self._worker = 0  # the id of its process, which is its own
+        self._ends = math.inf  # of the current program's time, on the monotonic clock
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -124,10 +102,13 @@ class Sandbox:
 
     def close(self) -> None:
         """End the session, and forget its variables; a later `run` begins a new one."""
+        if self._worker:
+            with suppress(OSError):  # it may have ended by itself
+                os.kill(self._worker, signal.SIGTERM)
         if self._session is not None and self._thread is not None:
-            self._thread.submit(self._session.__exit__, None, None, None)  # after the program that may be running
+            self._thread.submit(self._session.__exit__, None, None, None)
             self._thread.shutdown(wait=False)
-        self._session = self._thread = None
+        self._session, self._thread, self._worker = None, None, 0
 
     def run(self, code: str) -> SandboxResult:
         """Run a program.
@@ -135,25 +116,27 @@ class Sandbox:
         Raises:
             DeadlineError: If the deadline passed meanwhile; the session is closed.
         """
+        if len(code) > MAX_CODE:
+            return SandboxResult("error", "", f"programme trop long : {len(code)} caractères, au plus {MAX_CODE}")
         printed = _Printed(self._limits.output_chars)
         try:
             self._drive(adapted(code), printed)
-        except MontySyntaxError as error:
-            return SandboxResult("error", printed.text, _advised(error))
-        except MontyError as error:
+        except (MontyError, _OutOfTimeError) as error:
             if (reason := self._why_stopped(error)) is None:
-                return SandboxResult("error", printed.text, _advised(error))
+                return SandboxResult("error", printed.text, _advised(cast("MontyError", error)))
             self.close()
             return SandboxResult("stopped", printed.text, f"{reason} ; {LOST}")
-        except BaseException:  # of a function, the deadline, Ctrl-C: the program is left where it is
+        except BaseException:  # of a function, the deadline, Ctrl-C: nobody waits for the program
             self.close()
             raise
         return SandboxResult("ok", printed.text)
 
     def _drive(self, code: str, printed: "_Printed") -> None:
         session = self._session or self._begin()
+        self._ends = time.monotonic() + self._limits.seconds + GRACE_S
         # The value of a last expression would be sent here: nobody asks for it.
-        step = self._compute(lambda: session.feed_start(f"{code}\nNone", print_callback=printed.add, **self._given))
+        code, functions = f"{code}\nNone", dict(self._functions)
+        step = self._compute(lambda: session.feed_start(code, external_lookup=functions, print_callback=printed.add))
         while not isinstance(step, MontyComplete):
             if isinstance(step, FunctionSnapshot) and not step.is_os_function and step.function_name in self._functions:
                 answer = self._call(step)
@@ -171,44 +154,67 @@ class Sandbox:
                 "max_suspensions": limits.calls,
             },
             os_policy={"sleep": "zero", "random_start": {"seed": 0}},  # the same program gives the same
-            external_modules=MODULES,
         )
-        self._thread, self._session = ThreadPoolExecutor(1), checkout.__enter__()
-        _confine_workers()
+        self._thread, self._session, self._ends = ThreadPoolExecutor(1), checkout, math.inf
+        self._compute(checkout.__enter__)
+        self._worker = checkout.worker_pid or 0
+        _confine(self._worker)
         self._compute(lambda: checkout.feed_run(PRELUDE, inputs=self._values))
         return checkout
 
-    @property
-    def _given(self) -> dict[str, Any]:
-        return {"external_lookup": dict(self._functions)}
-
     def _compute(self, work: Callable[[], Any]) -> Any:
         """Have the worker compute, in a thread: neither a deadline nor Ctrl-C has to wait for it."""
-        left, thread = deadline.seconds_left(), cast("ThreadPoolExecutor", self._thread)
-        done = thread.submit(work)
-        with suppress(TimeoutError):
-            return done.result(max(0.0, left) if left != float("inf") else None)
-        raise deadline.DeadlineError
+
+        def computed() -> Any:
+            step = work()
+            if isinstance(step, FunctionSnapshot):
+                with suppress(Exception):  # `_call` meets it
+                    _ = step.args, step.kwargs  # made when they are first read, which may take seconds
+            return step
+
+        done = cast("ThreadPoolExecutor", self._thread).submit(computed)
+        own, left = self._ends - time.monotonic(), deadline.seconds_left()
+        try:
+            return done.result(max(0.0, min(own, left)) if min(own, left) < math.inf else None)
+        except TimeoutError as error:
+            if done.done() and done.exception() is error:  # no worker was free
+                raise
+            raise (deadline.DeadlineError if left < own else _OutOfTimeError) from None
 
     def _call(self, step: FunctionSnapshot) -> Any:
+        bounded = _Plain()
         try:
-            bounded = _Plain()
             arguments = [bounded.value(one) for one in step.args]
             named = {bounded.key(name): bounded.value(one) for name, one in step.kwargs.items()}
+        except Exception as error:  # Monty's own, too: it cannot make a value of each that a program can
+            return {"exception": error}
+        started = time.monotonic()
+        try:
             return {"return_value": self._functions[str(step.function_name)](*arguments, **named)}
         except (ValueError, LookupError, TypeError) as error:
             return {"exception": error}
+        finally:
+            self._ends += time.monotonic() - started
 
-    def _why_stopped(self, error: MontyError) -> str | None:
+    def _why_stopped(self, error: Exception) -> str | None:
         """Return which limit ended a program, in French; None if it is the program's own error."""
         text, limits = str(error), self._limits
-        if "time limit exceeded" in text:
+        if isinstance(error, _OutOfTimeError) or text.startswith("TimeoutError: feed time limit"):
             return f"arrêté après {limits.seconds:g} s de calcul"
-        if "memory limit" in text:
+        if text.startswith("MemoryError: ") and "memory limit" in text:
             return f"la mémoire est épuisée ({limits.memory_mb} Mo)"
-        if "suspensions" in text:
+        if text.startswith("RuntimeError: suspension limit"):
             return f"plus de {limits.calls} appels de fonctions"
-        return "l'interpréteur s'est effondré" if isinstance(error, MontyCrashedError) else None
+        if isinstance(error, MontyCrashedError):
+            return "l'interpréteur s'est effondré"
+        has_line = isinstance(error, MontyRuntimeError) and (error.traceback() or "Internal error in monty" in text)
+        if has_line or isinstance(error, MontySyntaxError):
+            return None
+        return f"une fonction a donné une valeur qu'un programme ne peut pas recevoir ({text[:MAX_ERROR]})"
+
+
+class _OutOfTimeError(Exception):
+    """A program did not notice that its time was over, or it went by in passing values to and fro."""
 
 
 class _Printed:
@@ -244,6 +250,7 @@ class _Plain:
         if isinstance(value, int):
             if value.bit_length() > MAX_BITS:
                 raise ValueError("nombre trop grand")
+            self._take(value.bit_length() // 3)  # digits, about
             return value
         if isinstance(value, Mapping):
             return {self.key(key): self.value(one, depth + 1) for key, one in value.items()}
@@ -261,23 +268,31 @@ class _Plain:
         return self._text(key) if isinstance(key, str) else str(self.value(key, MAX_DEPTH - 1))
 
     def _text(self, text: str) -> str:
-        self._chars -= len(text)
+        if UNLISTED.match(text):
+            raise TypeError("écrivez list(…) autour de .keys(), .values(), .items(), range ou d'un itérateur")
+        self._take(len(text))
+        return text
+
+    def _take(self, chars: int) -> None:
+        self._chars -= chars
         if self._chars < 0:
             raise ValueError(f"argument trop long : plus de {MAX_CHARS} caractères")
-        return text
 
 
 def _advised(error: MontyError) -> str:
     """Return a program's traceback, and what to write instead where Monty lacks something."""
-    text = (error.display() if hasattr(error, "display") else str(error))[:MAX_ERROR]
-    advice = next((said for sign, said in ADVICE.items() if sign in text), "")
+    text = error.display() if hasattr(error, "display") else str(error)
+    if (beyond := len(text) - MAX_ERROR) > 0:
+        half = MAX_ERROR // 2
+        text = f"{text[:half]}\n… [{beyond} caractères de moins] …\n{text[-half:]}"
+    advice = next((said for sign, said in ADVICE.items() if sign in str(error)), "")
     return f"{text}\n{advice}" if advice else text
 
 
 def parsed(code: str) -> ast.Module | None:
-    """Parse a program; None if it is not Python."""
+    """Parse a program; None if it is not Python, or too long."""
     try:
-        return ast.parse(code)
+        return ast.parse(code) if len(code) <= MAX_CODE else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # also of null bytes and endless brackets
         return None
 
@@ -300,8 +315,10 @@ def adapted(code: str) -> str:
 
 def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
     """Yield parts of a node that are written otherwise: what goes before and after, or, without after, in its place."""
-    if isinstance(node, ast.ImportFrom) and node.module in OWN_MODULES:
-        yield node, "; ".join(f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names), ""
+    if isinstance(node, ast.ImportFrom) and node.module in OWN_MODULES and node.names[0].name != "*":
+        own = [f"{one.asname or one.name} = _{node.module}.{one.name}" for one in node.names]
+        gap = "\n" * (cast("int", node.end_lineno) - node.lineno)  # of names in brackets
+        yield node, "; ".join(own) + (f"; ({gap})" if gap else ""), ""
     elif isinstance(node, ast.Import) and any(one.name in OWN_MODULES for one in node.names):
         own = [f"{one.asname or one.name} = _{one.name}" for one in node.names if one.name in OWN_MODULES]
         others = [f"import {ast.unparse(one)}" for one in node.names if one.name not in OWN_MODULES]
@@ -321,18 +338,14 @@ def _wrappings(node: ast.AST) -> Iterator[tuple[Any, str, str]]:
 
 @cache
 def _pool() -> Monty:
-    """Return the process's workers; Monty clears their environment, and they end with this process."""
-    return Monty(max_processes=MAX_WORKERS).__enter__()
+    """Return what starts a worker for each session; it has no environment, and ends with this process."""
+    return Monty(max_processes=MAX_WORKERS, max_checkouts_per_worker=1, checkout_timeout=WAIT_S).__enter__()
 
 
-def _confine_workers() -> None:
-    """Put a second wall around the workers, on Linux: no file or socket more, no byte written, no process begun."""
-    if sys.platform != "linux":
-        return
-    import resource
+def _confine(worker: int) -> None:
+    """Put a second wall around a worker, on Linux: no file or socket more, no byte written, no process begun."""
+    if sys.platform == "linux" and worker:  # 0 would be this process
+        import resource
 
-    for children in Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, children.read_text().split()):
-            if Path(f"/proc/{pid}/comm").read_text() == "monty\n":
-                for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
-                    resource.prlimit(pid, limit, (0, 0))
+        for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC):
+            resource.prlimit(worker, limit, (0, 0))
