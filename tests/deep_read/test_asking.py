@@ -11,8 +11,8 @@ from legal_rag.agent import Budget, build_language_model
 from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.model_calls import UsageTracker
 from legal_rag.citations import CitationEnricher
-from legal_rag.deep_read.mapping import MapReduceSettings
 from legal_rag.deep_read.map_reduce import answer_each
+from legal_rag.deep_read.mapping import MapReduceSettings
 from legal_rag.deep_read.models import ChatModel, SubCallError
 from legal_rag.deep_read.prompts import NO_ANSWER, UNVERIFIED
 

@@ -13,7 +13,6 @@ from support.plan_models import (
     QUOTE,
     WANTS_ANSWER,
     WANTS_JSON,
-    WANTS_SUMMARY,
     Decisions,
     Model,
     as_reply,
@@ -32,10 +31,11 @@ from support.plan_models import (
 from support.scripted_server import Reply
 
 from legal_rag.agent import Budget
+from legal_rag.agent.budget import BudgetExceededError
 from legal_rag.agent.evidence import NO_PASSAGE
-from legal_rag.citations import CitationEnricher, format_marker
-from legal_rag.deep_read.mapping import MapReduceSettings
-from legal_rag.deep_read.map_reduce import map_reduce
+from legal_rag.citations import CitationEnricher
+from legal_rag.deep_read.map_reduce import LEFT_OUT, map_reduce
+from legal_rag.deep_read.mapping import TOO_LONG, MapReduceSettings
 from legal_rag.deep_read.models import SubCallError
 
 FAILS = "Le modèle de langage n'a pas pu répondre"
@@ -346,70 +346,34 @@ MANY = Decisions(
         for number in range(30)
     }
 )
-SMALL = MapReduceSettings(findings_chars=8000)
 
 
 def long_reading(prompt):
     return finding(*shown_text(prompt).splitlines()[1:4:2])
 
 
-def summing_up(prompt):
-    if WANTS_SUMMARY in prompt:
-        return "\n".join(f"Deux mois {marker}." for marker in given_markers(prompt)[::2])
-    return writing(prompt)
+def test_of_many_findings_a_quotation_of_each_document_is_shown_first_and_what_has_no_room_is_said():
+    root = Model(writing)
+    result = planned(sub=long_reading, root=root, decisions=MANY, settings=MapReduceSettings(findings_chars=16_000))
+    (prompt,) = root.prompts
+    assert len(prompt) < 16_000 + 3000
+    assert {re.match(r"\[Source: (\w+)", marker)[1] for marker in given_markers(prompt)} == set(MANY)
+    assert "posée à 30 décisions, une à une ; 30 contiennent de quoi\nrépondre. Voici ce qui" in prompt
+    n_left = 60 - len(given_markers(prompt))
+    assert 0 < n_left < 30
+    assert result.notice == LEFT_OUT.format(n_left)
 
 
-def test_many_findings_are_summed_up_in_a_tree_that_keeps_their_markers():
-    root = Model(summing_up)
-    result = planned(sub=long_reading, root=root, decisions=MANY, settings=SMALL)
-    *summaries, last = root.prompts
-    assert 4 < len(summaries) < 15
-    assert {marker for one in summaries for marker in given_markers(one)} >= {
-        format_marker(one.doc_id, one.citations[0].char_start, one.citations[0].char_end) for one in result.verified
-    }
-    assert {re.match(r"\[Source: (\w+)", marker)[1] for marker in given_markers(last)} == set(MANY)
-    assert all(len(one) < 8000 + 4000 for one in root.prompts)
-    assert "posée à 30 décisions, une à une ; 30 contiennent de quoi\nrépondre. Voici les résumés" in last
-    assert (result.notice, bool(result.quoted)) == ("", False)
+def test_findings_that_a_model_finds_too_long_are_halved_until_it_takes_them():
+    def narrow(prompt):
+        return SubCallError(TOO_LONG) if len(prompt) > 9000 else writing(prompt)
 
-
-def test_the_tree_is_as_high_as_it_must_be():
-    def wordy(prompt):
-        return f"{'Voici. ' * 250}Deux mois {given_markers(prompt)[0]}." if WANTS_SUMMARY in prompt else writing(prompt)
-
-    root = Model(wordy)
-    result = planned(sub=long_reading, root=root, decisions=MANY, settings=SMALL)
-    assert len({re.search(r"partie \d+ sur (\d+)", one)[1] for one in root.prompts if WANTS_SUMMARY in one}) >= 2
-    assert (result.notice, bool(result.quoted)) == ("", False)
-
-
-def test_a_part_that_is_not_summed_up_is_there_with_its_quotations():
-    def failing(prompt):
-        return SubCallError(f"{FAILS} (erreur du serveur)") if "partie 2 sur" in prompt else summing_up(prompt)
-
-    root = Model(failing)
-    result = planned(sub=long_reading, root=root, decisions=MANY, settings=SMALL)
-    (failed,) = {one for one in root.prompts if "partie 2 sur" in one}
-    assert set(given_markers(failed)) & set(given_markers(root.prompts[-1]))
-    assert re.search(r"1 des \d+ parties des constats n'ont pas pu être résumées", result.notice)
-
-
-def test_a_summary_without_sources_or_too_long_is_asked_for_once_more_then_done_without():
-    def chatty(prompt):
-        if WANTS_SUMMARY not in prompt:
-            return writing(prompt)
-        return (
-            "Deux mois."
-            if "partie 1 sur" in prompt
-            else f"« {QUOTE} » {given_markers(prompt)[0]}\n{'Deux mois. ' * 900}"
-        )
-
-    root = Model(chatty)
-    result = planned(sub=long_reading, root=root, decisions=MANY, settings=SMALL)
-    assert "aucune source ne la prouve" in "".join(root.prompts)
-    assert "elle dépasse 2000 caractères" in "".join(root.prompts)
-    assert "1 des " in result.notice
-    assert "résumés intermédiaires ont dû être abrégés" in result.notice
+    root = Model(narrow)
+    result = planned(sub=long_reading, root=root, decisions=MANY)
+    assert len(root.prompts) > 1
+    assert (result.failure, bool(result.quoted)) == ("", False)
+    failing = planned(sub=long_reading, root=lambda prompt: SubCallError(TOO_LONG), decisions=MANY)
+    assert failing.failure == TOO_LONG
 
 
 def test_quotations_alone_are_bounded_and_of_as_many_documents_as_may_be():
@@ -448,11 +412,10 @@ def test_a_budget_without_room_for_the_answer_leaves_the_quotations(workers):
 
 
 def test_a_budget_that_ends_in_the_reduction_leaves_the_quotations():
-    budget = Budget(model_calls=34)
-    result, prompts = served(replying(long_reading, summing_up), MANY, budget, settings=SMALL, workers=2)
-    assert (len(prompts), len(result.read), result.unread) == (34, 30, ())
+    over = BudgetExceededError("model_calls", Budget(model_calls=34))
+    result = planned(sub=long_reading, root=lambda prompt: over, decisions=MANY)
+    assert (len(result.read), result.unread) == (30, ())
     assert (result.exhausted.limit, bool(result.quoted)) == ("model_calls", True)
-    assert result.text.startswith("Passages relevés avant l'arrêt :")
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=9), Budget(cost=0.001)])

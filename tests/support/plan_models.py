@@ -15,7 +15,7 @@ QUESTION = "Dans quel délai le candidat dépose-t-il son compte de campagne ?"
 QUOTE = "le compte de campagne est déposé dans les deux mois qui suivent le tour de scrutin"
 BAIL = "Attendu que le bailleur doit délivrer au preneur un logement décent ;\nREJETTE le pourvoi."
 WANTS_JSON, WANTS_ANSWER = "Répondez maintenant par l'objet JSON seul", "Répondez maintenant à la question"
-WANTS_SUMMARY, AGAIN = "Écrivez maintenant le résumé", "Cette réponse ne convient pas"
+AGAIN = "Cette réponse ne convient pas"
 NONE = '{"pertinent": false, "reponse": "", "citations": []}'
 MARKER = re.compile(r"\[Source: [^\]]*\]")
 

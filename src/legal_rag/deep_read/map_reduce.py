@@ -1,10 +1,11 @@
 """Map-reduce question answering over documents: each is asked, quotations are checked, one answer is written."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, zip_longest
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 from legal_rag.agent.budget import BudgetExceededError, Usage
 from legal_rag.agent.evidence import NO_PASSAGE
@@ -16,6 +17,7 @@ from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import CitationEnricher, is_abstention
 from legal_rag.corpus.language import is_french_answer
 from legal_rag.deep_read.mapping import (
+    TOO_LONG,
     DocumentRead,
     Finding,
     Judged,
@@ -35,7 +37,6 @@ from legal_rag.deep_read.prompts import (
     cited_answer,
     error_text,
     final_prompt,
-    partial_prompt,
     quoted,
     unread_text,
 )
@@ -54,165 +55,96 @@ NOT_FRENCH = "elle n'est pas en français"
 UNPROVEN = (
     "aucune source ne la prouve : recopiez mot pour mot les citations, et après chacune son repère, crochets compris"
 )
-TOO_LONG = "elle dépasse {} caractères"
 BEFORE_THE_END = "Passages relevés avant l'arrêt :"
 FOUND = "Passages relevés :"
 OTHERS = "[{} autres passages relevés ne sont pas repris ici.]"
-QUOTED_ONLY = "{} des {} parties des constats n'ont pas pu être résumées : leurs premières citations ont été reprises"
-CUT_SHORT = "{} résumés intermédiaires ont dû être abrégés"
+LEFT_OUT = "{} autres passages relevés n'ont pas été lus par le modèle qui a répondu : ils n'y tenaient pas"
+FEWEST_CHARS = 4000  # of findings: what a model finds too long is not halved below
 
 
-class WrittenAnswer(NamedTuple):
-    """The summary of a group of findings."""
-
-    text: str
-    is_cut: bool = False  # the model's was too long
-    is_quoted: bool = False  # the model failed: these are quotations
+# Writes an answer from findings, their documents' metadata and what it is about; see `written_answer`.
+Writer = Callable[[Sequence[Finding], Mapping[str, str], Scope], tuple[str, str]]
 
 
-class _Item(NamedTuple):
-    """A finding, or a summary of several, as a prompt shows it."""
+def written_answer(
+    question: str,
+    findings: Sequence[Finding],
+    notices: Mapping[str, str],
+    scope: Scope,
+    *,
+    model: SubModel,
+    library: Corpus,
+    most: int,
+) -> tuple[str, str]:
+    """Have a model write one answer from findings; return it, and what it was not shown, in French.
 
-    text: str
-    quoted: tuple[str, ...]  # the lines of it that are quotations with their markers
+    Args:
+        question: In French.
+        findings: Verified ones; at least one.
+        notices: The metadata of their documents as text, by id.
+        scope: How many documents the answer is about.
+        model: The model that writes.
+        library: Where its citations point.
+        most: Characters of findings that it is shown, half as many where it finds them too long.
 
+    Raises:
+        SubCallError: If the model fails, or neither of two replies is a French answer with a citation that holds.
+        BudgetExceededError: If the budget has no room for a call.
+    """
+    enricher = CitationEnricher(library)
+    read = list(dict.fromkeys(one.doc_id for one in findings))[:MAX_SEARCHED]
 
-class Reducer:
-    """Writes one answer from findings."""
-
-    def __init__(
-        self,
-        question: str,
-        model: SubModel,
-        library: Corpus,
-        findings_chars: int,
-        *,
-        workers: int,
-        on_call: Callable[[str], None] = lambda what: None,
-    ) -> None:
-        """Prepare; `on_call` is called with what was written: 'résumé 2/5', 'réponse'."""
-        self._question, self._model, self._enricher = question, model, CitationEnricher(library)
-        self._most, self._workers, self._on_call = findings_chars, workers, on_call
-        self.remarks: list[str] = []  # in French: what summaries left out
-
-    def answer(self, findings: Sequence[Finding], notices: Mapping[str, str], scope: Scope) -> str:
-        """Write the answer.
-
-        Args:
-            findings: Verified ones; at least one.
-            notices: The metadata of their documents as text, by id.
-            scope: How many documents the answer is about.
-
-        Raises:
-            SubCallError: If the model fails, or neither of two replies is a French answer with a citation that holds.
-            BudgetExceededError: If the budget has no room for a call.
-        """
-        read = list(dict.fromkeys(one.doc_id for one in findings))[:MAX_SEARCHED]
-        items = [item for one in findings for item in _items(one, notices[one.doc_id], self._most // 2)]
-        groups = _groups(items, self._most)
-        summed_up = len(groups) > 1
-        while len(groups) > 1:
-            groups = _groups(self._summaries(groups, scope), self._most)
-        prompt = final_prompt(self._question, [item.text for item in groups[0]], scope, summed_up=summed_up)
-        answer = ask(self._model, prompt, lambda reply: self._judged(reply, read))
-        self._on_call("réponse")
-        return answer
-
-    def _summaries(self, groups: Sequence[Sequence["_Item"]], scope: Scope) -> list["_Item"]:
-        most = self._most // 4
-
-        def summary(number: int) -> WrittenAnswer:
-            texts = [item.text for item in groups[number]]
-            prompt = partial_prompt(self._question, texts, number + 1, len(groups), scope, most)
-            try:
-                return ask(self._model, prompt, lambda reply: self._judged_summary(reply, most))
-            except SubCallError:
-                return WrittenAnswer(_quotations_of(groups[number], most), is_quoted=True)
-
-        written: list[WrittenAnswer] = []
-        for one in map_in_threads(summary, range(len(groups)), min(self._workers, len(groups))):
-            written.append(one)
-            self._on_call(f"résumé {len(written)}/{len(groups)}")
-        if n_quoted := sum(one.is_quoted for one in written):
-            self.remarks.append(QUOTED_ONLY.format(n_quoted, len(written)))
-        if n_cut := sum(one.is_cut for one in written):
-            self.remarks.append(CUT_SHORT.format(n_cut))
-        return [_summed_up(one.text, group) for one, group in zip(written, groups, strict=True)]
-
-    def _judged(self, reply: str, read: Sequence[str]) -> Judged[str]:
+    def judged(reply: str) -> Judged[str]:
         text = clean_answer(reply)
         if not text:
             return Judged(None, EMPTY)
         if not is_french_answer(text):
             return Judged(None, NOT_FRENCH, reason_in_french(NotFrenchError()))
-        if not is_abstention(text) and not self._is_proven(text, read):
-            return Judged(None, UNPROVEN, UNCITED)
-        return Judged(text)
+        cited = (one.status != "unverified" for one in enricher.enrich(text, read=read).citations)
+        return Judged(text) if is_abstention(text) or any(cited) else Judged(None, UNPROVEN, UNCITED)
 
-    def _judged_summary(self, reply: str, most: int) -> Judged[WrittenAnswer]:
-        text = clean_answer(reply)
-        if not text:
-            return Judged(None, EMPTY)
-        if is_long := len(text) > most:
-            text = text[:most]
-            text = text[: max(text.rfind("\n"), text.rfind("]") + 1)].strip()
-        if self._is_proven(text) or (is_abstention(text) and not is_long):
-            return Judged(WrittenAnswer(text, is_cut=is_long), TOO_LONG.format(most) if is_long else "")
-        return Judged(None, TOO_LONG.format(most) if is_long else UNPROVEN)
+    while True:
+        shown, left = _shown(findings, notices, most)
+        try:
+            answer = ask(model, final_prompt(question, shown, scope), judged)
+        except SubCallError as error:
+            if TOO_LONG not in str(error) or most < 2 * FEWEST_CHARS:
+                raise
+            most //= 2
+        else:
+            return answer, LEFT_OUT.format(left) if left else ""
 
-    def _is_proven(self, text: str, read: Sequence[str] = ()) -> bool:
-        """Tell whether a citation of a text is confirmed; quotations without a marker are looked for in `read`."""
-        return any(one.status != "unverified" for one in self._enricher.enrich(text, read=read).citations)
+
+def _shown(findings: Sequence[Finding], notices: Mapping[str, str], most: int) -> tuple[list[str], int]:
+    """Return findings with the quotations that have room, and how many have none."""
+    shown: dict[int, list[str]] = {}
+    left = 0
+    for number, citation in _in_turn(findings):
+        finding, lines = findings[number], [quoted(citation)]
+        if number not in shown:
+            lines = [*filter(None, [notices[finding.doc_id], finding.answer and f"Constat : {finding.answer}"]), *lines]
+        size = sum(len(line) + 1 for line in lines)
+        if size <= most or not shown:
+            shown[number] = [*shown.get(number, []), *lines]
+            most -= size
+        else:
+            left += 1
+    return ["\n".join(shown[number]) for number in sorted(shown)], left
+
+
+def _in_turn(findings: Sequence[Finding]) -> Iterator[tuple[int, Citation]]:
+    """Yield the first quotation of each finding with its number, then the second ones."""
+    rows = zip_longest(*([(number, one) for one in finding.citations] for number, finding in enumerate(findings)))
+    return (one for row in rows for one in row if one)
 
 
 def quotations_text(findings: Sequence[Finding], introduction: str) -> tuple[str, tuple[Citation, ...]]:
-    """Return an answer made of quotations alone, and these: the first of each finding, then the second ones."""
-    in_turn = chain.from_iterable(zip_longest(*(finding.citations for finding in findings)))
-    citations = tuple(dict.fromkeys(one for one in in_turn if one))
+    """Return an answer made of quotations alone, and these."""
+    citations = tuple(dict.fromkeys(citation for _, citation in _in_turn(findings)))
     shown = citations[:MAX_QUOTED]
     left = len(citations) - len(shown)
     rest = [OTHERS.format(left)] if left else []
     return "\n\n".join([introduction, *map(quoted, shown), *rest]), shown
-
-
-def _items(finding: Finding, notice: str, most: int) -> list[_Item]:
-    """Return a finding with its quotations as one item, or several of at most `most` characters."""
-    head = f"{notice}\nConstat : {finding.answer}" if finding.answer else notice
-    items = [_Item(head, ())]
-    for line in map(quoted, finding.citations):
-        if items[-1].quoted and len(items[-1].text) + len(line) + 1 > most:
-            items.append(_Item(head, ()))
-        text, lines = items[-1]
-        items[-1] = _Item(f"{text}\n{line}", (*lines, line))
-    return items
-
-
-def _groups(items: Sequence[_Item], most: int) -> list[list[_Item]]:
-    """Group neighbours of at most `most` characters together."""
-    groups: list[list[_Item]] = [[]]
-    size = 0
-    for item in items:
-        if groups[-1] and size + len(item.text) > most:
-            groups.append([])
-            size = 0
-        groups[-1].append(item)
-        size += len(item.text) + 2
-    return groups
-
-
-def _summed_up(text: str, group: Sequence[_Item]) -> _Item:
-    """Return a summary with those of the group's quotations whose markers it repeats."""
-    lines = (line for item in group for line in item.quoted)
-    return _Item(text, tuple(line for line in lines if line[line.rindex("[") :] in text))
-
-
-def _quotations_of(group: Sequence[_Item], most: int) -> str:
-    """Return the quotations of a group that have room, the first of each item, then the second ones."""
-    taken: dict[str, None] = {}
-    for line in chain.from_iterable(zip_longest(*(item.quoted for item in group))):
-        if line and sum(map(len, taken)) + len(taken) + len(line) <= most:
-            taken.setdefault(line)
-    return "\n".join(taken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,8 +217,13 @@ def map_reduce(
         settings=settings,
         on_done=events.read,
     )
-    reducer = Reducer(question, root, library, settings.findings_chars, workers=workers, on_call=events.wrote)
-    return _concluded(mapped, reducer)
+
+    def write(*asked: Any) -> tuple[str, str]:
+        written = written_answer(question, *asked, model=root, library=library, most=settings.findings_chars)
+        events.wrote("réponse")
+        return written
+
+    return _concluded(mapped, write)
 
 
 class DocumentAnswers(NamedTuple):
@@ -327,8 +264,8 @@ def answer_each(
         _fail_the_rest(mapped)
 
     def answer(one: DocumentRead) -> str:
-        reducer = Reducer(question, model, library, settings.findings_chars, workers=1)
-        return _document_answer(one, reducer)
+        write = partial(written_answer, question, model=model, library=library, most=settings.findings_chars)
+        return _document_answer(one, write)
 
     answers: dict[str, str] = {}
     complete = [one for one in mapped.documents if one.is_done]
@@ -349,15 +286,14 @@ def _fail_the_rest(mapped: Mapped) -> None:
                 read.errors.setdefault(number, mapped.failure)
 
 
-def _document_answer(read: DocumentRead, reducer: Reducer) -> str:
+def _document_answer(read: DocumentRead, write: Writer) -> str:
     if read.errors and not read.parts:
         return error_text(read.error)
     unread = [unread_text(read.windows[number], reason) for number, reason in sorted(read.errors.items())]
-    text = _found_in(read, reducer)
-    return "\n".join([text, *(f"[{remark}]" for remark in reducer.remarks), *unread])
+    return "\n".join([_found_in(read, write), *unread])
 
 
-def _found_in(read: DocumentRead, reducer: Reducer) -> str:
+def _found_in(read: DocumentRead, write: Writer) -> str:
     verified = [one for one in read.findings if one.is_verified]
     unproven = [one.answer for one in read.findings if one.answer]
     if not verified:
@@ -365,41 +301,30 @@ def _found_in(read: DocumentRead, reducer: Reducer) -> str:
     if len(verified) == 1:
         return cited_answer(verified[0].answer, verified[0].citations)
     try:
-        return reducer.answer(verified, {read.doc_id: read.notice}, Scope(1, 1, 0))
+        text, remark = write(verified, {read.doc_id: read.notice}, Scope(1, 1, 0))
+        return f"{text}\n[{remark}]" if remark else text
     except SubCallError as error:
         parts = [cited_answer(one.answer, one.citations) for one in verified]
         return "\n".join([f"{error_text(str(error))}. {PARTS_FOLLOW}", *parts])
 
 
-def _concluded(mapped: Mapped, reducer: Reducer) -> MapReduceResult:
+def _concluded(mapped: Mapped, write: Writer) -> MapReduceResult:
     findings = tuple(finding for one in mapped.documents for finding in one.findings)
     begun = tuple(one.doc_id for one in mapped.documents if not one.is_done and not one.error)
-    written = _written(mapped, [one for one in findings if one.is_verified], reducer)
+    written = _written(mapped, [one for one in findings if one.is_verified], write)
     failure = [mapped.failure] if mapped.failure and mapped.failure != written.failure else []
-    return MapReduceResult(
-        text=written.text,
+    return replace(
+        written,
         findings=findings,
         read=tuple(one.doc_id for one in mapped.documents if one.is_whole),
         unread=begun + mapped.not_begun,
         failed={one.doc_id: one.error for one in mapped.documents if one.error},
         dropped_quotes=sum(one.dropped for one in mapped.documents),
-        exhausted=written.exhausted,
-        failure=written.failure,
-        quoted=written.quoted,
-        remarks=(*failure, *reducer.remarks),
+        remarks=(*failure, *written.remarks),
     )
 
 
-class _Written(NamedTuple):
-    """The answer, and why it is not the root model's, if it is not."""
-
-    text: str
-    exhausted: BudgetExceededError | None = None
-    failure: str = ""
-    quoted: tuple[Citation, ...] = ()
-
-
-def _written(mapped: Mapped, verified: list[Finding], reducer: Reducer) -> _Written:
+def _written(mapped: Mapped, verified: list[Finding], write: Writer) -> MapReduceResult:
     """Have the root model write the answer; where it cannot, the quotations are the answer.
 
     It is asked even if reading came to a limit: a reserve was left for it.
@@ -408,23 +333,23 @@ def _written(mapped: Mapped, verified: list[Finding], reducer: Reducer) -> _Writ
         return _nothing_found(mapped)
     exhausted, failure = mapped.exhausted, ""
     try:
-        notices = {one.doc_id: one.notice for one in mapped.documents}
-        return _Written(reducer.answer(verified, notices, _scope(mapped, verified)), exhausted)
+        text, remark = write(verified, {one.doc_id: one.notice for one in mapped.documents}, _scope(mapped, verified))
+        return MapReduceResult(text=text, exhausted=exhausted, remarks=(remark,))
     except BudgetExceededError as error:
         exhausted = exhausted or error
     except SubCallError as error:
         failure = str(error)
     text, quoted = quotations_text(verified, BEFORE_THE_END if exhausted else FOUND)
-    return _Written(text, exhausted, failure, quoted)
+    return MapReduceResult(text=text, exhausted=exhausted, failure=failure, quoted=quoted)
 
 
-def _nothing_found(mapped: Mapped) -> _Written:
+def _nothing_found(mapped: Mapped) -> MapReduceResult:
     """Abstain where documents were read; where reading ended early, nothing is known."""
     errors = [one.error for one in mapped.documents if one.error]
     none_read = not any(one.is_whole for one in mapped.documents)
     failure = mapped.failure or (errors[0] if errors and none_read else "")
     exhausted = None if failure and none_read else mapped.exhausted  # failing calls may have used the budget up
-    return _Written("" if exhausted or failure else NO_PASSAGE, exhausted, failure)
+    return MapReduceResult(text="" if exhausted or failure else NO_PASSAGE, exhausted=exhausted, failure=failure)
 
 
 def _scope(mapped: Mapped, verified: list[Finding]) -> Scope:

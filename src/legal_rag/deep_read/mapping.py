@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 
 UNREADABLE = reason_in_french(UnreadableReplyError())
 _NOTHING = reason_in_french(EmptyAnswerError())
-_TOO_LONG = FAILURES["ContextWindowExceededError"]
+TOO_LONG = FAILURES["ContextWindowExceededError"]
 # What the next question would be refused for as well.
 _LASTING = ("LMAuthError", "LMBillingError", "LMUnsupportedModelError", "LMConfigurationError")
 
@@ -110,7 +110,7 @@ class MapReduceSettings:
 
     window_chars: int = 16_000  # of a document in one prompt; nine decisions in ten are shorter
     overlap_chars: int = 400  # shared by two windows at least: two or three sentences
-    findings_chars: int = 24_000  # of findings in one prompt, when the answer is written
+    findings_chars: int = 48_000  # of findings, when the answer is written
     answer_chars: int = ANSWER_CHARS  # kept of the answer to one window
     answer_form: str = BRIEFLY  # form asked of that answer, in French
 
@@ -326,7 +326,7 @@ def _window_read(
         return ask(model, prompt, lambda reply: judge_reply(reply, source, window, settings.answer_chars))
     except SubCallError as error:
         half = -(-(window[1] - window[0]) * 5 // 8)  # two of these cover the whole, and what they share
-        if _TOO_LONG not in str(error) or half < SHORTEST_WINDOW:
+        if TOO_LONG not in str(error) or half < SHORTEST_WINDOW:
             raise
     halves = cut_windows(source.document.content, half, min(settings.overlap_chars, half // 4), window)
     parts = [_window_read(question, source, part, model, settings) for part in halves]

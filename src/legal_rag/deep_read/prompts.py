@@ -31,8 +31,6 @@ AS_ASKED = "dans la forme qu'elle demande, sinon brièvement"
 NO_ANSWER = "AUCUNE RÉPONSE"  # of a document that does not answer
 UNVERIFIED = "[Non vérifié : aucune citation de cette réponse ne se trouve dans le document]"
 PARTS_FOLLOW = "Réponses des parties :"
-LEAD_FINDINGS = "Voici ce qui y a été relevé."
-LEAD_PARTIAL = "Voici les résumés de ce qui y a été relevé ; ils portent sur des décisions différentes."
 WHOLE, PART = "une décision de justice", "une partie d'une décision de justice"
 CONTEXT_OF_DOCUMENTS = """Elle contient les {n} décisions sur lesquelles porte la question : d'abord EXTRACTION INDEX,
 les éléments déjà repérés, chacun avec son document et sa position ; ensuite RAW DOCUMENTS, le texte entier de chaque
@@ -110,29 +108,13 @@ def again(prompt: str, reply: str, problem: str) -> str:
     return prompt_text("retry_prompt", prompt=prompt, reply=block(shown), problem=as_data(problem))
 
 
-def partial_prompt(question: str, found: Sequence[str], number: int, n_parts: int, scope: Scope, most: int) -> str:
-    """Ask for a summary of some of the findings, of at most `most` characters."""
-    return prompt_text(
-        "summary_prompt",
-        question=as_data(question),
-        rules=prompt_text("citation_rules"),
-        n_read=_read_in_french(scope),
-        number=number,
-        n_parts=n_parts,
-        most=most,
-        found=block("\n\n".join(found)),
-    )
-
-
-def final_prompt(question: str, found: Sequence[str], scope: Scope, *, summed_up: bool) -> str:
-    """Ask for the answer, from findings or from summaries of them."""
+def final_prompt(question: str, found: Sequence[str], scope: Scope) -> str:
+    """Ask for the answer, from findings."""
     return prompt_text(
         "answer_prompt",
         question=as_data(question),
-        rules=prompt_text("citation_rules"),
         n_read=_read_in_french(scope),
         n_telling=f"{scope.n_telling} contien{'nent' if scope.n_telling > 1 else 't'}",
-        lead=LEAD_PARTIAL if summed_up else LEAD_FINDINGS,
         found=block("\n\n".join(found)),
     )
 
