@@ -15,21 +15,20 @@ import dspy
 import pytest
 from filelock import FileLock
 from support.agent_scripts import QUESTION, in_writing, sound, wants_step
+from support.rlm_scripts import root_model
 from support.scripted_server import Reply, ScriptedServer, fields, step
 
 from legal_rag.agent import (
     LegalReActAgent,
     Prediction,
-    Usage,
     build_agent,
     build_language_model,
     default_instructions,
 )
-from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.tags import TagSettings, tag_instructions
 from legal_rag.cli import main
-from legal_rag.deep_read.reading import conclude
-from legal_rag.deep_read.receipts import Account
+from legal_rag.corpus_index import CorpusIndexer
+from legal_rag.deep_read import deep_read
 from legal_rag.files import beside
 from legal_rag.graph import EDGE_TYPES, EPISODE_STATUSES, NODE_TYPES, ExtractedEpisode, KnowledgeGraph
 from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
@@ -511,11 +510,12 @@ def test_an_agent_made_by_hand_asks_for_tags_too(library, tiny_encoder):
     ids=["text", "values"],
 )
 def test_a_deep_read_does_not_show_tags_that_a_model_writes_unasked(library, value):
-    log = EventLog()
-    log.read(library.document("compte"))
-    prediction = conclude(QUESTION, value, log, library, usage=Usage(), account=Account(value))
+    CorpusIndexer(library).build_corpus_index(parallel=False)
+    with ScriptedServer(root_model([f"read_document('compte')\nFINAL({value!r})"])) as server:
+        lm = build_language_model("scripted", api_base=server.api_base, cache=False)
+        prediction = deep_read(QUESTION, library=library, lm=lm)
     assert prediction.status == ("answered" if isinstance(value, str) else "unverified")
-    assert "vm:" not in everything(prediction)
+    assert "vm:" not in f"{prediction.answer} {prediction.notice} {prediction.events[-1]}"
     assert prediction.extraction is prediction.graph is None
     assert "compte" in prediction.answer
 

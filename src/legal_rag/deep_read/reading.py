@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from legal_rag.agent.budget import Budget, BudgetExceededError, Usage
+from legal_rag.agent.budget import Budget, BudgetExceededError
 from legal_rag.agent.event_log import EventLog
 from legal_rag.agent.evidence import abstention
 from legal_rag.agent.failures import UNCITED, EmptyAnswerError, notice_of, reason_in_french
@@ -245,9 +245,13 @@ def _by_programs(work: ReadingTask) -> Prediction | None:
         return None
     stopped, failed = _why_stopped(work, outcome)
     seen = frozenset([*work.log.sources, *env.receipts.documents])
-    account = None if outcome.is_prose else env.receipts.account_for(outcome.value, is_cited(work.library, seen))
+    account = (
+        None
+        if outcome.is_prose
+        else env.receipts.account_for(without_tags(outcome.value), is_cited(work.library, seen))
+    )
     value = account.answer if account else outcome.value
-    return _concluded(work, value, stopped=stopped, failed=failed, account=account, seen=seen)
+    return conclude(work, value, stopped=stopped, failed=failed, account=account, seen=seen)
 
 
 def _context(work: ReadingTask, description: str) -> tuple[str, str, dict[str, Any]]:
@@ -308,25 +312,7 @@ def _by_map_reduce(work: ReadingTask, why: str = "") -> Prediction:
     is_cut = bool(result.exhausted or result.failure)
     remarks = [f"{why} : {INSTEAD}" if why else "", chosen, "" if is_cut else result.notice]
     value, stopped = quoted if result.quoted else result.text, result.notice if is_cut else ""
-    return _concluded(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
-
-
-def _concluded(work: ReadingTask, value: Any, *, stopped: str, **ending: Any) -> Prediction:
-    """Check the answer; `ending` says how the reading ended, see `conclude`; beyond the budget, it is exhausted."""
-    budget, usage = work.tracker.budget, work.tracker.usage
-    if not stopped and (limit := budget.exceeded(usage)):
-        stopped, ending["failed"] = BudgetExceededError(limit, budget, usage).notice, False
-    return conclude(
-        work.question,
-        value,
-        work.log,
-        work.library,
-        usage=usage,
-        stopped=stopped,
-        nearest=lambda: _search_nearest(work),
-        on_event=work.on_event,
-        **ending,
-    )
+    return conclude(work, value, stopped=stopped, failed=result.exhausted is None, remarks=remarks)
 
 
 def _nearest_ids(work: ReadingTask) -> list[str]:
@@ -345,37 +331,30 @@ def _search_nearest(work: ReadingTask) -> None:
 
 
 def conclude(
-    question: str,
+    work: ReadingTask,
     value: Any,
-    log: EventLog,
-    corpus: "Corpus",
     *,
-    usage: Usage,
-    stopped: str = "",
-    failed: bool = False,
+    stopped: str,
+    failed: bool,
     account: Account | None = None,
     seen: Collection[str] = (),
     remarks: Sequence[str] = (),
-    nearest: Callable[[], None] = lambda: None,
-    on_event: Callable[[Event], None] = lambda event: None,
 ) -> Prediction:
     """Check an answer and put the run together.
 
     Args:
-        question: That was read for.
+        work: The question, and what was read for it.
         value: The answer, a text or a plain value, or one that was checked already; empty if there is none.
-        log: Of the run.
-        corpus: Where its citations point.
-        usage: Of all model calls.
         stopped: Why the run ended before its end, in French without a full stop; empty if it did not.
         failed: It ended because a model failed, not at a limit.
         account: A program gave the answer, and what of it is the value of a receipt: it may stand without citing a
             passage; the rest is marked as not verified. Prose is not shown, but the receipts that it names are.
         seen: Ids of documents that a citation may hold of, besides those that the log has.
         remarks: For the reader, in French without full stops.
-        nearest: Searches for the question itself, for the log, where the run found nothing that could stand in.
-        on_event: Told what was checked and answered.
     """
+    log, corpus, usage = work.log, work.library, work.tracker.usage
+    if not stopped and (limit := work.tracker.budget.exceeded(usage)):
+        stopped, failed = BudgetExceededError(limit, work.tracker.budget, usage).notice, False
     started = time.perf_counter()
     plain = not isinstance(value, str | EnrichedResponse)  # a list, a number: nothing is added to it
     answer = value if isinstance(value, EnrichedResponse) else _checked(value, log, corpus, seen, plain=plain)
@@ -397,22 +376,21 @@ def conclude(
     if answer and answer.abstained and not _holds(answer) and not shown_as:
         answer = abstention(answer.removed)  # a model's own words beside it cite nothing
     if answer is None and not log.passages:
-        nearest()
+        _search_nearest(work)
     given = answer or _found_so_far(log)
     log.checked(given, time.perf_counter() - started)
-    log.answered("deep_read", question, given, 0.0)
+    log.answered("deep_read", work.question, given, 0.0)
     if plain and answer:
         _tell_in_event(log, value=without_tags(value))
     if answer and account and account.receipts:
         _tell_in_event(log, receipts=[one.to_json() for one in account.receipts])
     if answer and shown_as:
         _tell_in_event(log, unverified=list(shown_as.unverified))
-    for event in log.news():
-        on_event(event)
+    work.emit()
     return log.prediction(
-        question,
+        work.question,
         given,
-        complete_evidence(question, list(log.passages.values()), given.citations, corpus, None),
+        complete_evidence(work.question, list(log.passages.values()), given.citations, corpus, None),
         corpus,
         mode="deep_read",
         status=_status(given, stopped, shown_as if answer else None, failed=failed),
