@@ -89,7 +89,7 @@ def test_what_is_too_much_is_refused_in_a_line_and_kept_nowhere(env, name, param
             called(env, name, parameter, value)
         assert len(str(refused.value)) < 100
     assert not env.repl.log.events
-    assert all(not one.size for one in env.repl.cache_info.values())
+    assert all(not one.currsize for one in env.repl.cache_info.values())
 
 
 @pytest.mark.parametrize(("name", "parameter"), PARAMETERS, ids=map("-".join, PARAMETERS))

@@ -147,7 +147,7 @@ def test_a_search_that_ran_out_of_time_is_made_again(corpus):
     for _ in range(2):
         repl.grep_corpus("cour")
         assert not repl.search_status()["complete"]
-    assert repl.cache_info["searches"] == (0, 2, 0, 100)
+    assert repl.cache_info["searches"] == (0, 2, 100, 0)
 
 
 def test_results_too_large_to_keep_are_found_anew(repl, monkeypatch):
@@ -156,7 +156,7 @@ def test_results_too_large_to_keep_are_found_anew(repl, monkeypatch):
     for _ in range(2):
         assert len(repl.find_documents()) == 60
         assert len(repl.grep_corpus("cour")) > 3
-    assert repl.cache_info["searches"] == (0, 4, 0, 100)
+    assert repl.cache_info["searches"] == (0, 4, 100, 0)
 
 
 def test_threads_share_a_cache_without_losing_count(corpus):
@@ -175,7 +175,7 @@ def test_threads_share_a_cache_without_losing_count(corpus):
     info = repl.cache_info["replies"]
     assert wrong == []
     assert info.hits + info.misses == 8 * 500
-    assert info.size == 20
+    assert info.currsize == 20
 
 
 def test_a_reply_that_takes_long_holds_up_no_other(corpus):
@@ -223,4 +223,4 @@ def test_after_the_corpus_changed_a_reload_finds_what_there_is(sample_rows, tiny
     assert plan["sections"]
     with pytest.raises(LookupError, match="FICTIF0101"):
         repl.get_doc_toc("FICTIF0101")
-    assert repl.cache_info["replies"].size == 1
+    assert repl.cache_info["replies"].currsize == 1

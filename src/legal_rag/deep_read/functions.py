@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args, get_origin
 
 from cachetools import LRUCache, cached
 from cachetools.keys import hashkey
@@ -792,15 +792,6 @@ def _type_text(annotation: Any) -> str:
     return str(annotation).removeprefix("typing.")
 
 
-class CacheInfo(NamedTuple):
-    """Statistics of a cache."""
-
-    hits: int
-    misses: int
-    size: int
-    maxsize: int
-
-
 class _CachedModel:
     """Sub-model that is asked the same prompt once."""
 
@@ -822,15 +813,10 @@ class CachedCorpusREPL(MultiDocREPL):
         super().__init__(corpus_index, model, retriever, **settings)
 
     @property
-    def cache_info(self) -> dict[str, CacheInfo]:
-        """Statistics of each cache."""
-        caches = {
-            "documents": self.doc_content_cache,
-            "searches": self.search_result_cache,
-            "replies": self.llm_response_cache,
-        }
-        infos = {name: one.cache_info() for name, one in caches.items()}
-        return {name: CacheInfo(one.hits, one.misses, one.currsize, one.maxsize) for name, one in infos.items()}
+    def cache_info(self) -> dict[str, Any]:
+        """Statistics of each cache, as `functools.lru_cache` gives them."""
+        found = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
+        return {name: one.cache_info() for name, one in (found | {"replies": self.llm_response_cache}).items()}
 
     def reload(self) -> None:
         """See `MultiDocREPL.reload`; the model's replies stay cached."""
